@@ -111,6 +111,32 @@ def test_sound_keeps_its_promise(key, density):
     assert np.mean([each.gain.value for each in covered]) < 0.03
 
 
+@pytest.mark.parametrize("key", ["M-F1-D1", "M-F1-D2", "M-F0-D3"])
+def test_half_a_target_without_an_anchor_is_measured_and_promised_only_of_one_anchor(key):
+    """Colours and shapes are balanced outside the valid region as a whole, so with one anchor in its only C_k."""
+    scenes = generate(key, 2000, preset="sound", density="sparse", seed=11)
+    bucket = BUCKETS[bucket_index(key)]
+    promise = promise_of(bucket, SOUND.objects("sparse"), SOUND, "pure")
+    found = [each for each in learned_shortcuts(scenes) if each.family == "half, dropped"]
+    assert len(found) == 4 * bucket.n_anchors
+    is_kept = bucket.n_anchors == 1
+    assert (not broken_promises(found)) == is_kept
+    assert ("half, dropped" in promise.covers) == is_kept
+    assert promise.sentence.endswith("target without an anchor can tell the answer.") != is_kept
+    region = look(scenes.world, scenes.cells, scenes.questions).region(0, drop=0)
+    painted = np.where(scenes.cells > 0, (scenes.cells.astype(int) - 1) // 4 + 1, 0)
+    is_seen = (painted == scenes.questions.targets[:, :1] // 5) & region
+    assert (named(scenes)["target by colour without anchor 1"][:, 0] == is_seen.sum(axis=1)).all()
+
+
+def test_the_audit_names_what_is_known_to_pay(tmp_path):
+    plan = DatasetPlan("pure", 20, 0, SOUND, densities=("sparse",), buckets=("M-F0-D1", "M-F0-D2"))
+    data = read_dataset(write_dataset(make_dataset(plan), tmp_path / "data", pictures=False, table=False))
+    tables = {table.name: table for table in audit_tables([audit(data, n_permutations=9)])}
+    notes = tables["grid.shortcuts_overall"].notes
+    assert "data: not promised, and known to pay: “half, dropped” in M-F0-D2." in notes
+
+
 def test_counts_are_the_same_for_every_answer_in_sound():
     """Except for repeated and opposite directions, every incomplete count has one distribution, whatever the answer."""
     scenes = generate("M-F0-D2", 4000, preset="sound", density="sparse", seed=3)

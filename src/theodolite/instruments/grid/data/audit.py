@@ -404,7 +404,17 @@ def _audit_notes(audits: Sequence[Audit]) -> list[str]:
         notes.append("; ".join(words) + ".")
         if each.mode == "pure":
             notes.append(_learnable(each))
+            notes += _known_leaks(each)
     return notes
+
+
+def _known_leaks(found: Audit) -> list[str]:
+    where: dict[str, list[str]] = {}
+    for part in found.buckets:
+        for family in part.promise.leaks:
+            where.setdefault(f"“{family}”", []).append(part.bucket)
+    words = [f"{family} in {', '.join(dict.fromkeys(buckets))}" for family, buckets in where.items()]
+    return [f"{found.name}: not promised, and known to pay: {'; '.join(words)}."] if words else []
 
 
 def _learnable(found: Audit) -> str:

@@ -8,6 +8,7 @@ existence question is a count, not yes or no.
 look-alikes     objects of the targets' description, anywhere
 dropped anchor  those inside the regions of all other anchors
 half target     objects of the target's colour alone, or shape alone, in its region
+half, dropped   the same without an anchor: inside the regions of all others; alone, and with the dropped-anchor count
 half anchor     targets, if an anchor is found by its colour alone, or shape alone; one that fits several objects is not found,
                 and its relation is left out
 objects         objects in the scene, of the target's colour or shape, and in the valid region
@@ -30,7 +31,16 @@ from theodolite.instruments.grid.data.words import Questions
 from theodolite.instruments.grid.data.world import BUCKETS, Bucket, Integers
 from theodolite.stats import Estimate, clustered_mean, holm, wilson_interval
 
-FAMILIES = ("look-alikes", "dropped anchor", "half target", "half anchor", "objects", "positions", "joint")
+FAMILIES = (
+    "look-alikes",
+    "dropped anchor",
+    "half target",
+    "half, dropped",
+    "half anchor",
+    "objects",
+    "positions",
+    "joint",
+)
 """The families of clues, in the order of tables."""
 ALLOWED = 0.03
 """How far a learned shortcut may be above the best constant answer."""
@@ -96,7 +106,13 @@ def clues(scenes: SceneBatch) -> Iterator[Clue]:
     halves: list[Integers] = []
     for half in _HALVES if bucket.qtype not in {"SO", "CO"} else ():
         half_targets = replace(asked, targets=_half(asked.targets, half))
-        yield Clue("half target", f"target by {half}", look(world, cells, half_targets).counts())
+        half_sight = look(world, cells, half_targets)
+        yield Clue("half target", f"target by {half}", half_sight.counts())
+        for k in range(bucket.n_anchors):
+            seen, name = half_sight.counts(drop=k), f"target by {half} without anchor {k + 1}"
+            yield Clue("half, dropped", name, seen)
+            both = np.hstack([seen, sight.counts(drop=k)])
+            yield Clue("half, dropped", f"{name}, and its count", both, _other_group(bucket, truth, k))
         halves.append(_anywhere(cells, half_targets))
         yield Clue("objects", f"objects of the target's {half}", halves[-1])
         yield from _half_anchors(scenes, bucket, half, truth)
@@ -309,7 +325,7 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
 
 
 def _name(family: str) -> str:
-    return f"by_{family}".replace(" ", "_").replace("-", "_")
+    return f"by_{family}".replace(",", "").replace(" ", "_").replace("-", "_")
 
 
 def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> Table:

@@ -15,10 +15,11 @@ _WORDS = {
     "look-alikes": "the number of look-alikes",
     "dropped anchor": "counts without an anchor",
     "half target": "half a description of the target",
+    "half, dropped": "half a description of the target without an anchor",
     "half anchor": "half a description of an anchor",
     "objects": "numbers of objects",
     "positions": "places",
-    "joint": "several of these",
+    "joint": "look-alikes together with numbers of objects or a count without an anchor",
 }
 
 
@@ -29,6 +30,8 @@ class Promise:
     sentence: str
     covers: tuple[str, ...] = ()
     """Families of learned shortcuts that do not pay."""
+    leaks: tuple[str, ...] = ()
+    """Families that are known to pay."""
 
 
 def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Promise:
@@ -38,8 +41,8 @@ def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Prom
     >>> from theodolite.instruments.grid.data.world import bucket_index
     >>> promise_of(BUCKETS[bucket_index("M-F0-D2")], 17, PAPER, "pure").sentence
     'Without any one of its anchors, a question gets a wrong answer (Theorem 1).'
-    >>> "half target" in promise_of(BUCKETS[bucket_index("CMP-F0-D3")], 17, SOUND, "pure").covers
-    False
+    >>> promise_of(BUCKETS[bucket_index("M-F0-D2")], 17, SOUND, "pure").leaks
+    ('half, dropped',)
     """
     if mode == "spur":
         return Promise("A bag of words is right.")
@@ -71,13 +74,15 @@ def _balanced(bucket: Bucket, objects: int, recipe: Recipe) -> Promise:
     left_out = (
         set()
         if bucket.is_relational
-        else {"look-alikes", "dropped anchor", "half anchor", "positions", "joint"}
+        else {"look-alikes", "dropped anchor", "half, dropped", "half anchor", "positions", "joint"}
     )
     leaks: list[str] = []
     if bucket.qtype in {"SO", "CO"}:
-        left_out |= {"half target", "half anchor"}
+        left_out |= {"half target", "half, dropped", "half anchor"}
     elif not room_of(bucket, objects, recipe).has_halves:
-        leaks = ["half target"]
+        leaks = ["half target", "half, dropped"]
+    elif bucket.anchors_per_side > 1:
+        leaks = ["half, dropped"]
     covers = tuple(family for family in FAMILIES if family not in {*left_out, *leaks})
     parts = [_WORDS[family] for family in covers]
     listed = f"{', '.join(parts[:-1])} or {parts[-1]}"
@@ -88,7 +93,7 @@ def _balanced(bucket: Bucket, objects: int, recipe: Recipe) -> Promise:
         words.append(f"that count alone is more than {points} above the best constant answer")
     if leaks:
         words.append(f"{' and '.join(_WORDS[family] for family in leaks)} can tell the answer")
-    return Promise("; ".join(words) + ".", covers)
+    return Promise("; ".join(words) + ".", covers, tuple(leaks))
 
 
 def promise_table(plan: DatasetPlan) -> Table:
