@@ -44,14 +44,16 @@ def learned_rows(n: int) -> list[dict[str, Any]]:
                     best = strongest(found, family)
                     if best is not None:
                         gain, bits = best.gain, best.bits
+                        above = max(each.above_constant.value for each in found if each.family == family)
                         families[family] = {
                             "clue": best.name,
                             "right": round(best.accuracy.value, 4),
                             "gain": [round(each, 4) for each in (gain.value, gain.low, gain.high)],
+                            "above_constant": round(above, 4),
                             "bits": [round(each, 3) for each in (bits.value, bits.low, bits.high)],
                             "is_promised": family in covers,
                         }
-                constant = next(each.constant.value for each in found if each.name == "objects")
+                constant = next(each.base.value for each in found if each.name == "objects")
                 rows.append(
                     {
                         "preset": preset,

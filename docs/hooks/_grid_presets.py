@@ -10,13 +10,16 @@ from typing import Any
 from _rows import KEEP, table
 
 from theodolite.instruments.grid.data.dataset import DatasetPlan
-from theodolite.instruments.grid.data.learned import FAMILIES
+from theodolite.instruments.grid.data.learned import ALLOWED, FAMILIES
 from theodolite.instruments.grid.data.promise import promise_table
 from theodolite.instruments.grid.data.recipe import SOUND
 
 _MADE = Path(__file__).parents[1] / "assets" / "grid_presets.json"
 _EDITS = ("exchanged", "target moved", "anchor moved")
-_FOOT = "*Italic*: not promised. Both densities, sparse / dense."
+_FOOT = (
+    "*Italic*: not promised. Both densities, sparse / dense. In brackets: above the best constant answer, where the baseline is another: "
+    "the best map from the right count of a comparison's other group."
+)
 
 
 @lru_cache(maxsize=1)
@@ -35,7 +38,7 @@ def grid_audit() -> str:
     """What learned shortcuts pay, by preset and bucket."""
     made = _made()
     told = (
-        f"Points above the best constant answer, the strongest clue of each family; {made['scenes']:,} scenes of each bucket, half of "
+        f"Points above the baseline, the strongest clue of each family; {made['scenes']:,} scenes of each bucket, half of "
         f"them held out. Made by `{made['command']}`."
     )
     parts = [told]
@@ -54,9 +57,16 @@ def _gains(rows: list[dict[str, Any]], family: str) -> str:
     found = [row["families"].get(family) for row in rows]
     if not all(found):
         return "–"
-    text = f" /{KEEP}".join(f"{100 * each['gain'][0]:+.0f}" for each in found)
+    gains, above = [each["gain"][0] for each in found], [each["above_constant"] for each in found]
+    text = _points(gains)
+    if any(b - a > ALLOWED for a, b in zip(gains, above, strict=True)):
+        text += f" ({_points(above)})"
     is_promised = all(each["is_promised"] for each in found) or rows[0]["preset"] != "sound"
     return text if is_promised else f"*{text}*"
+
+
+def _points(gains: list[float]) -> str:
+    return f" /{KEEP}".join(f"{100 * gain:+.0f}" for gain in gains)
 
 
 def grid_models() -> str:

@@ -1,6 +1,7 @@
 """Plain questions: planning, reading answers, scores by bucket, reasons, and runs of older versions."""
 
 import json
+from contextlib import ExitStack
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,9 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Response
 from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
 from theodolite.instruments.grid.data.files import read_dataset, write_dataset
+from theodolite.instruments.grid.data.recipe import PAPER, RELEASED, SOUND
 from theodolite.instruments.grid.experiments.accuracy import METRICS, accuracy_scores
+from theodolite.instruments.grid.experiments.model_tables import model_tables
 from theodolite.instruments.grid.instrument import GRID
 from theodolite.instruments.grid.questions import PLAIN_RUN, plan_accuracy, read_text
 from theodolite.models import ask_measurer
@@ -190,3 +193,37 @@ def test_a_model_named_twice_is_refused(folder, tmp_path):
     asked = ["--model", "grid:symbolic-pure"] * 2
     result = command("grid", "accuracy", *asked, "--data", folder, "--out", tmp_path / "runs")
     assert result.exit_code != 0
+
+
+def test_pairs_of_models_without_common_scenes_are_not_tested(folder, tmp_path):
+    """Of three runs, two share their scenes: one test, which nothing adjusts."""
+    items = list(plan_accuracy(read_dataset(folder)))
+    golds = [item.meta["gold"] for item in items]
+    asked = (("a", items[:6], golds[:6]), ("b", items[:6], ["I wonder."] * 6), ("c", items[6:], golds[6:]))
+    with ExitStack() as stack:
+        runs = [stack.enter_context(run_of(tmp_path / name, some, said)) for name, some, said in asked]
+        table = model_tables(runs)[1]
+        alone = model_tables(runs[:2])[1]
+        apart = model_tables(runs[1:])[1]
+    assert [row[2] for row in table.rows] == [6, 0, 0]
+    assert [row[-1] for row in table.rows] == [alone.rows[0][-1], None, None]
+    assert alone.rows[0][-1] == pytest.approx(0.5**6)
+    assert apart.rows[0][2:] == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("mode", "preset", "is_shown"),
+    [("pure", PAPER, True), ("pure", RELEASED, True), ("pure", SOUND, False), ("spur", PAPER, False)],
+)
+def test_the_papers_numbers_stand_only_beside_scenes_like_its_own(mode, preset, is_shown, tmp_path):
+    plan = DatasetPlan(mode, 2, 0, preset, buckets=("A-F0-D1", "M-F0-D1"), densities=("dense", 15))
+    items = list(plan_accuracy(read_dataset(write_dataset(make_dataset(plan), tmp_path / "data"))))
+    says = [item.meta["gold"] if item.meta["density"] == "dense" else "I wonder." for item in items]
+    with run_of(tmp_path / "a", items, says) as first, run_of(tmp_path / "b", items, says) as second:
+        table = model_tables([first, second])[0]
+    assert any(column.name == "paper_pure" for column in table.columns) == is_shown
+    *rows, mean = table.rows
+    assert len(rows) == 4
+    shown = [row for row in rows if len(row) > 3 and row[3] is not None]
+    assert len(shown) == 2 * is_shown  # the paper has no scenes with 15 objects
+    assert mean[1].value == (1.0 if is_shown else 0.5)  # over the buckets that both have

@@ -12,7 +12,13 @@ from theodolite.instruments.grid.data.dataset import Dataset, DatasetPlan, make_
 from theodolite.instruments.grid.data.evaluate import bag_of_words, dropped_anchor, look
 from theodolite.instruments.grid.data.files import read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.learned import broken_promises, clues, learned_shortcuts
+from theodolite.instruments.grid.data.learned import (
+    _p_above,
+    broken_promises,
+    clues,
+    learned_shortcuts,
+    least_gain,
+)
 from theodolite.instruments.grid.data.promise import promise_of, promise_table
 from theodolite.instruments.grid.data.recipe import PAPER, RELEASED, SOUND
 from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS, bucket_index
@@ -60,8 +66,32 @@ def test_existence_leaks_through_the_number_of_look_alikes_and_it_is_not_reduced
     assert (bag_of_words(scenes.world, scenes.cells, scenes.questions) == scenes.world.yes).all()
     assert found.gain.low > 0.15
     assert found.bits.low > 0.1
-    assert found.accuracy.value == pytest.approx(found.constant.value + found.gain.value)
+    assert found.accuracy.value == pytest.approx(found.base.value + found.gain.value)
     assert found in broken_promises(learned_shortcuts(scenes))
+
+
+def test_a_shortcut_names_what_it_is_held_against():
+    found = learned(generate("CMP-F0-D2", 400, density="dense", preset="paper", seed=1))
+    assert found["look-alikes"].baseline == "the best constant answer"
+    assert found["without anchor 1"].baseline == "the best map from the other group's count"
+    assert found["without anchor 1"].base.value > found["look-alikes"].base.value
+    sound = learned(generate("CMP-F0-D2", 2000, density="dense", preset="sound", seed=1))["without anchor 1"]
+    assert sound.gain.high < 0.03
+    assert sound.above_constant.low > 0.2
+    assert sound.above_constant.value > sound.gain.value
+    promise = promise_of(BUCKETS[bucket_index("CMP-F0-D2")], 17, SOUND, "pure")
+    assert "more than 3 points above the best constant answer" in promise.sentence
+
+
+def test_the_order_of_the_scenes_hides_no_leak():
+    """Yes and no in turn: the halves are not every other scene, or the map would know one answer and be tried on the other."""
+    scenes = generate("M-F1-D3", 600, density="sparse", preset="paper", seed=1)
+    yes, no = (np.flatnonzero((scenes.answer == scenes.world.yes) == is_yes) for is_yes in (True, False))
+    n = min(len(yes), len(no))
+    scenes = scenes.take(np.stack([yes[:n], no[:n]], axis=1).ravel())
+    found = learned_shortcuts(scenes)
+    assert max(each.gain.value for each in found) > 0.3
+    assert len(broken_promises(found)) > len(found) // 2
 
 
 def test_few_scenes_of_sound_raise_no_alarm():
@@ -79,6 +109,32 @@ def test_sound_keeps_its_promise(key, density):
     assert len(covered) >= 3
     assert not broken_promises(covered)
     assert np.mean([each.gain.value for each in covered]) < 0.03
+
+
+@pytest.mark.parametrize("key", ["M-F1-D1", "M-F1-D2", "M-F0-D3"])
+def test_half_a_target_without_an_anchor_is_measured_and_promised_only_of_one_anchor(key):
+    """Colours and shapes are balanced outside the valid region as a whole, so with one anchor in its only C_k."""
+    scenes = generate(key, 2000, preset="sound", density="sparse", seed=11)
+    bucket = BUCKETS[bucket_index(key)]
+    promise = promise_of(bucket, SOUND.objects("sparse"), SOUND, "pure")
+    found = [each for each in learned_shortcuts(scenes) if each.family == "half, dropped"]
+    assert len(found) == 4 * bucket.n_anchors
+    is_kept = bucket.n_anchors == 1
+    assert (not broken_promises(found)) == is_kept
+    assert ("half, dropped" in promise.covers) == is_kept
+    assert promise.sentence.endswith("target without an anchor can tell the answer.") != is_kept
+    region = look(scenes.world, scenes.cells, scenes.questions).region(0, drop=0)
+    painted = np.where(scenes.cells > 0, (scenes.cells.astype(int) - 1) // 4 + 1, 0)
+    is_seen = (painted == scenes.questions.targets[:, :1] // 5) & region
+    assert (named(scenes)["target by colour without anchor 1"][:, 0] == is_seen.sum(axis=1)).all()
+
+
+def test_the_audit_names_what_is_known_to_pay(tmp_path):
+    plan = DatasetPlan("pure", 20, 0, SOUND, densities=("sparse",), buckets=("M-F0-D1", "M-F0-D2"))
+    data = read_dataset(write_dataset(make_dataset(plan), tmp_path / "data", pictures=False, table=False))
+    tables = {table.name: table for table in audit_tables([audit(data, n_permutations=9)])}
+    notes = tables["grid.shortcuts_overall"].notes
+    assert "data: not promised, and known to pay: “half, dropped” in M-F0-D2." in notes
 
 
 def test_counts_are_the_same_for_every_answer_in_sound():
@@ -153,9 +209,34 @@ def test_a_broken_promise_fails_the_audit(tmp_path):
     )
     assert [fault.check for fault in told.faults] == ["no learned shortcut pays, as promised"]
     assert told.faults[0].count == 400
+    assert "the best constant answer 5" in told.faults[0].example
     tables = {table.name: table for table in audit_tables([told], clues=True)}
-    assert "in 1 of 1 buckets" in tables["grid.shortcuts_overall"].notes[1]
+    least = round(100 * least_gain(200, len(told.buckets[0].learned)))
+    note = tables["grid.shortcuts_overall"].notes[1]
+    assert "in 1 of 1 buckets" in note
+    assert f"a gain below {least} points cannot be told" in note
     assert len(tables["grid.clues"].rows) == len(told.buckets[0].learned)
+
+
+def test_too_few_scenes_are_not_called_clean(tmp_path):
+    plan = DatasetPlan("pure", 6, 0, PAPER, densities=("dense",), buckets=("M-F1-D1", "M-F0-D2"))
+    data = read_dataset(write_dataset(make_dataset(plan), tmp_path / "data", pictures=False, table=False))
+    tables = {table.name: table for table in audit_tables([audit(data, n_permutations=9)])}
+    (note,) = (each for each in tables["grid.shortcuts_overall"].notes if "learned shortcut" in each)
+    assert note == "data: too few scenes of each bucket to tell whether a learned shortcut pays."
+
+
+@pytest.mark.parametrize("n", [25, 200])
+def test_the_least_gain_is_found_and_one_scene_less_is_not(n):
+    """Against tests of shortcuts that do not pay."""
+    (some,) = (each for each in learned_shortcuts(generate("M-F1-D1", 40, seed=1)) if each.name == "objects")
+    right = round(n * least_gain(n, 100))
+    found = []
+    for hits in (right, right - 1):
+        difference = (np.arange(n) < hits).astype(float)
+        tested = [replace(some, p_value=_p_above(difference)), *[replace(some, p_value=1.0)] * 99]
+        found.append(len(broken_promises(tested)))
+    assert found == [1, 0]
 
 
 def test_released_does_not_keep_theorem_1_and_the_audit_says_so(tmp_path):
@@ -166,6 +247,7 @@ def test_released_does_not_keep_theorem_1_and_the_audit_says_so(tmp_path):
     )
     assert "Theorem 1 holds as guaranteed" in {fault.check for fault in told.faults}
     assert told.buckets[0].levels[GUARANTEES[2]] > 20
+    assert told.buckets[0].promise.sentence.startswith("Nothing: Theorem 1 is claimed, but")
 
 
 def test_replaced_recipes_keep_their_law():

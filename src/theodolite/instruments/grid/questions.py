@@ -118,6 +118,8 @@ def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Itera
         meta: dict[str, Json] = {
             "bucket": record.bucket,
             "density": record.density,
+            "mode": data.plan.mode,
+            "preset": data.plan.recipe.name,
             "bag_of_words": scenes.world.answers[int(shortcut[row])],
         }
         yield _item(

@@ -33,6 +33,7 @@ from theodolite.instruments.grid.data.learned import (
     every_clue_table,
     learned_shortcuts,
     learned_tables,
+    least_gain,
 )
 from theodolite.instruments.grid.data.promise import Promise, promise_of
 from theodolite.instruments.grid.data.shortcuts import Shortcut, try_shortcuts
@@ -169,7 +170,7 @@ def _broken_promises(parts: Sequence[BucketAudit]) -> Fault:
     example = ""
     if where:
         part, each = max(where, key=lambda pair: pair[1].gain.value)
-        example = f"{part.bucket} {part.density}: {each.name}, {each.accuracy.value:.0%} right, the best constant answer {each.constant.value:.0%}"
+        example = f"{part.bucket} {part.density}: {each.name}, {each.accuracy.value:.0%} right, {each.baseline} {each.base.value:.0%}"
     n = sum(part.n for part in parts if any(part is other for other, _ in where))
     return Fault("no learned shortcut pays, as promised", n, example)
 
@@ -403,17 +404,39 @@ def _audit_notes(audits: Sequence[Audit]) -> list[str]:
         notes.append("; ".join(words) + ".")
         if each.mode == "pure":
             notes.append(_learnable(each))
+            notes += _known_leaks(each)
     return notes
 
 
+def _known_leaks(found: Audit) -> list[str]:
+    where: dict[str, list[str]] = {}
+    for part in found.buckets:
+        for family in part.promise.leaks:
+            where.setdefault(f"“{family}”", []).append(part.bucket)
+    words = [f"{family} in {', '.join(dict.fromkeys(buckets))}" for family, buckets in where.items()]
+    return [f"{found.name}: not promised, and known to pay: {'; '.join(words)}."] if words else []
+
+
 def _learnable(found: Audit) -> str:
-    """In how many buckets something pays, whether or not it is promised that nothing does."""
-    broken = {id(each) for each in broken_promises([each for part in found.buckets for each in part.learned])}
+    """In how many buckets something pays, whether or not it is promised that nothing does, and what could have been seen."""
+    every = [each for part in found.buckets for each in part.learned]
+    broken = {id(each) for each in broken_promises(every)}
     n = sum(any(id(each) in broken for each in part.learned) for part in found.buckets)
-    return (
-        f"{found.name}: in {n} of {len(found.buckets)} buckets a learned shortcut is surely more than {100 * ALLOWED:.0f} points above the best "
-        "constant answer."
-    )
+    least = []
+    for part in found.buckets:
+        seen = [least_gain(each.accuracy.n, len(every)) for each in part.learned]
+        if any(gain <= 1 - each.base.value for gain, each in zip(seen, part.learned, strict=True)):
+            least.append(min(seen))
+    few = len(found.buckets) - len(least)
+    if not least:
+        return f"{found.name}: too few scenes of each bucket to tell whether a learned shortcut pays."
+    span = " to ".join(dict.fromkeys(f"{100 * gain:.0f}" for gain in (min(least), max(least))))
+    words = [
+        f"{found.name}: in {n} of {len(least)} buckets a learned shortcut is surely more than {100 * ALLOWED:.0f} points above its baseline",
+        f"with this many scenes, a gain below {span} points cannot be told from chance",
+        *([f"{few} buckets have too few scenes to tell"] if few else []),
+    ]
+    return "; ".join(words) + "."
 
 
 def comparison_table(found: DatasetComparison) -> Table:

@@ -1,4 +1,4 @@
-"""Scenes in which no count that leaves something out tells the answer: the law of the preset ``sound``.
+"""Scenes in which no count that leaves out one thing tells the answer: the law of the preset ``sound``.
 
 Everything but the answer is drawn first: the question, where the anchors are, how many objects there are of each kind, and the
 cells in which targets and look-alikes may lie. Only then y, the number of targets, decides what those cells hold. With c for the
@@ -10,7 +10,11 @@ elsewhere        as many (c, s) as make their number the same for every y
 outside          y (c, other), y (other, s) and m − y (other, other), so that colours and shapes are as frequent for every y
 
 So counts of look-alikes, without an anchor, by half a description, and of objects are the same for every y, and so is where anchors
-lie. Every anchor's colour and shape are also those of another object. What logic forbids is rare, and the share of it is chosen so
+lie. Not so half a description without an anchor, with two anchors and more: colours and shapes are balanced over everything outside the
+valid region, not inside each C_k. That would need y (c, other) and y (other, s) in each C_k, and m − y of both for each look-alike that grows
+elsewhere: with a anchors 3a·m + m objects, so with decoys at least 16 for three anchors, and for two a largest count of 1.
+
+Every anchor's colour and shape are also those of another object. What logic forbids is rare, and the share of it is chosen so
 that it pays less than the promise allows: a direction used twice (one of the two relations is then redundant), and two anchors with
 opposite directions (no cell fails both, so counts must move with y; they are spread instead). Where the valid region has no cell, y is 0, which is rare too.
 """

@@ -15,10 +15,11 @@ _WORDS = {
     "look-alikes": "the number of look-alikes",
     "dropped anchor": "counts without an anchor",
     "half target": "half a description of the target",
+    "half, dropped": "half a description of the target without an anchor",
     "half anchor": "half a description of an anchor",
     "objects": "numbers of objects",
     "positions": "places",
-    "joint": "several of these",
+    "joint": "look-alikes together with numbers of objects or a count without an anchor",
 }
 
 
@@ -29,6 +30,8 @@ class Promise:
     sentence: str
     covers: tuple[str, ...] = ()
     """Families of learned shortcuts that do not pay."""
+    leaks: tuple[str, ...] = ()
+    """Families that are known to pay."""
 
 
 def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Promise:
@@ -38,16 +41,24 @@ def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Prom
     >>> from theodolite.instruments.grid.data.world import bucket_index
     >>> promise_of(BUCKETS[bucket_index("M-F0-D2")], 17, PAPER, "pure").sentence
     'Without any one of its anchors, a question gets a wrong answer (Theorem 1).'
-    >>> "half target" in promise_of(BUCKETS[bucket_index("CMP-F0-D3")], 17, SOUND, "pure").covers
-    False
+    >>> promise_of(BUCKETS[bucket_index("M-F0-D2")], 17, SOUND, "pure").leaks
+    ('half, dropped',)
     """
     if mode == "spur":
         return Promise("A bag of words is right.")
     if recipe.law == "balanced":
         return _balanced(bucket, objects, recipe)
-    guarantee = guarantee_of(bucket, objects)
-    if guarantee.level == "none":
+    if not bucket.n_anchors:
         return Promise("Nothing: the question has no relation.")
+    if recipe.law == "released":
+        return Promise(
+            "Nothing: Theorem 1 is claimed, but the public generator leaves confuser regions empty."
+        )
+    return _theorem(bucket, objects)
+
+
+def _theorem(bucket: Bucket, objects: int) -> Promise:
+    guarantee = guarantee_of(bucket, objects)
     theorem = "Without any one of its anchors, a question gets a wrong answer (Theorem 1)"
     if bucket.is_comparison:
         theorem = "Without any anchor whose absence can mislead, a question gets a wrong answer (Theorem 1)"
@@ -63,20 +74,26 @@ def _balanced(bucket: Bucket, objects: int, recipe: Recipe) -> Promise:
     left_out = (
         set()
         if bucket.is_relational
-        else {"look-alikes", "dropped anchor", "half anchor", "positions", "joint"}
+        else {"look-alikes", "dropped anchor", "half, dropped", "half anchor", "positions", "joint"}
     )
+    leaks: list[str] = []
     if bucket.qtype in {"SO", "CO"}:
-        left_out |= {"half target", "half anchor"}
+        left_out |= {"half target", "half, dropped", "half anchor"}
     elif not room_of(bucket, objects, recipe).has_halves:
-        left_out |= {"half target"}
-    covers = tuple(family for family in FAMILIES if family not in left_out)
+        leaks = ["half target", "half, dropped"]
+    elif bucket.anchors_per_side > 1:
+        leaks = ["half, dropped"]
+    covers = tuple(family for family in FAMILIES if family not in {*left_out, *leaks})
     parts = [_WORDS[family] for family in covers]
     listed = f"{', '.join(parts[:-1])} or {parts[-1]}"
-    than = "the best constant answer"
+    points = f"{round(100 * ALLOWED)} points"
+    words = [f"No map from {listed} is right {points} more often than the best constant answer"]
     if bucket.is_comparison and bucket.is_relational:
-        than += ", or than the right count of one group alone"
-    points = round(100 * ALLOWED)
-    return Promise(f"No map from {listed} is right {points} points more often than {than}.", covers)
+        words[0] += " or, if it counts one group rightly, than the best map from that count"
+        words.append(f"that count alone is more than {points} above the best constant answer")
+    if leaks:
+        words.append(f"{' and '.join(_WORDS[family] for family in leaks)} can tell the answer")
+    return Promise("; ".join(words) + ".", covers, tuple(leaks))
 
 
 def promise_table(plan: DatasetPlan) -> Table:

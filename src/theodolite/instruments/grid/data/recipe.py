@@ -94,7 +94,7 @@ class Recipe:
 PAPER = Recipe()
 """7 and 17 objects on 5×5 cells. With 7, some buckets have no full guarantee."""
 SOUND = Recipe(name="sound", law="balanced", sparse=0.56)
-"""14 and 17 objects on 5×5 cells: no learned shortcut is right more often than the best constant answer."""
+"""14 and 17 objects on 5×5 cells: learned shortcuts pay nothing, except as `promise_of` says."""
 RELEASED = Recipe(name="released", law="released")
 """As the public generator: 7 and 17 objects, directions with replacement, shared colours and shapes."""
 PRESETS = {"paper": PAPER, "sound": SOUND, "released": RELEASED}
