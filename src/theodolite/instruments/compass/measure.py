@@ -316,14 +316,14 @@ def sinks_note(run: Run) -> list[str]:
     if threshold is None:
         return []
     counts = [
-        cast("int", result.record.values.get(SINKS, 0))
+        cast("int", result.record.values[SINKS])
         for result in run.results()
-        if result.record is not None
+        if result.record is not None and SINKS in result.record.values
     ]
     mean = sum(counts) / max(1, len(counts))
     some = sum(count > 0 for count in counts)
     return [
-        f"Attention sinks (τ = {threshold:g}) are masked in every map: {mean:.1f} image tokens per item, in {some} of {len(counts)} items."
+        f"Attention sinks (τ = {threshold:g}) are masked in every map: {mean:.1f} image tokens per item, in {some} of {len(counts)} items with maps."
     ]
 
 
