@@ -150,6 +150,8 @@ def test_controls_are_shown_under_one_projection_and_beside_no_other_models_numb
         ("--targets", "option:x", "no target 'option:x'"),
         ("--methods", "chefr", "did you mean 'chefer'"),
         ("--prompt", "D", "no prompt 'D'"),
+        ("--mask-sinks", "0", "must be a finite number above 0, not 0"),
+        ("--mask-sinks", "nan", "must be a finite number above 0, not nan"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_a_run_begins(

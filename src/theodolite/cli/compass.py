@@ -205,6 +205,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Ask a white-box model about pairs, store every relevance map, and score. The same command resumes a run."""
     from theodolite.attribution import check_targets, find_methods
+    from theodolite.attribution.sinks import check_threshold
     from theodolite.instruments.compass.experiments.controls.plan import plan_controls
     from theodolite.instruments.compass.measure import attribution_factory, conditions_factory
     from theodolite.instruments.compass.questions import prompt_settings
@@ -213,6 +214,8 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen, explained = _words(methods), _words(targets)
     check_targets(explained)
     find_methods(chosen)
+    if mask_sinks is not None:
+        check_threshold(mask_sinks)
     found, prompts = _asked(data, images, prompt)
     planned = plan_controls(
         found,
