@@ -36,8 +36,6 @@ from theodolite.runs import EngineOptions, Run, RunSettings
 
 if TYPE_CHECKING:
     from theodolite.core.drawing import Drawing
-    from theodolite.instruments.compass.data.pairs import Pair
-    from theodolite.instruments.compass.questions import Prompt
 
 app = typer.Typer(no_args_is_help=True, help=COMPASS.question)
 app.command("overlay")(compass_pictures.overlay)
@@ -206,6 +204,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Ask a white-box model about pairs, store every relevance map, and score. The same command resumes a run."""
     from theodolite.attribution import check_targets, find_methods
     from theodolite.attribution.sinks import check_threshold
+    from theodolite.cli.data import asked_pairs
     from theodolite.instruments.compass.experiments.controls.plan import plan_controls
     from theodolite.instruments.compass.measure import attribution_factory, conditions_factory
     from theodolite.instruments.compass.questions import prompt_settings
@@ -216,7 +215,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     find_methods(chosen)
     if mask_sinks is not None:
         check_threshold(mask_sinks)
-    found, prompts = _asked(data, images, prompt)
+    found, prompts = asked_pairs(data, images, prompt)
     planned = plan_controls(
         found,
         prompts,
@@ -246,19 +245,6 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         tables=lambda run: score_run(run, scoring).tables,
         json=json,
     )
-
-
-def _asked(data: Path, images: Path | None, prompt: str) -> tuple[list[Pair], tuple[Prompt, ...]]:
-    """The pairs of a file and the prompts to ask with; a note is printed about pairs to be careful with."""
-    from theodolite.cli.data import note_cautions, usable_pairs
-    from theodolite.instruments.compass.data.pairs import pair_cautions
-    from theodolite.instruments.compass.questions import check_offered, default_prompt, find_prompts
-
-    pairs = usable_pairs(data, images)
-    prompts = find_prompts(prompt) if prompt else (default_prompt(pairs),)
-    check_offered(pairs, prompts)
-    note_cautions(pair_cautions(pairs))
-    return pairs, prompts
 
 
 @app.command("score")
