@@ -315,7 +315,7 @@ def _several(runs: Sequence[Path], settings: ScoreSettings) -> list[Table]:
             each = read_model_run(opened, opened.info.model, settings)
         taken = {(known.model, known.data) for known in found}
         found.append(each if (each.model, each.data) not in taken else replace(each, model=name))
-    return model_tables(found, settings.projections, seed=settings.seed)
+    return model_tables(found, settings)
 
 
 @app.command("faithfulness")
