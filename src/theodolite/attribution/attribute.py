@@ -84,8 +84,7 @@ def attribute(  # noqa: PLR0913 - one parameter per choice
     checkpoint = checkpoint_of(model)
     chosen = _methods(methods)
     wanted = check_targets(targets)
-    if mask_sinks is not None:
-        check_threshold(mask_sinks)
+    check_threshold(mask_sinks)
     _check(requests, options, gold)
     needs = reduce(or_, (method.needs for method in chosen))
     contrastive = any(method.is_contrastive for method in chosen)

@@ -33,9 +33,9 @@ FIRST_LAYER = 2
 """The first layer, from 0, whose input is looked at."""
 
 
-def check_threshold(threshold: float) -> None:
-    """Raises a `UsageError` if a number cannot be τ."""
-    if not 0 < threshold < math.inf:
+def check_threshold(threshold: float | None) -> None:
+    """Raises a `UsageError` if a number cannot be τ; None stands for sinks that are kept."""
+    if threshold is not None and not 0 < threshold < math.inf:
         raise UsageError(
             f"the threshold of attention sinks must be a finite number above 0, not {threshold:g}"
         )

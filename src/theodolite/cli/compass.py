@@ -14,6 +14,7 @@ from theodolite.cli import compass_pictures, compass_stability
 from theodolite.cli import options as o
 from theodolite.cli.compass_pictures import MinPlaces
 from theodolite.cli.console import note
+from theodolite.cli.data import asked_pairs
 from theodolite.cli.output import show
 from theodolite.cli.running import named_runs, run_and_show, show_plan
 from theodolite.core.errors import UsageError
@@ -203,8 +204,6 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Ask a white-box model about pairs, store every relevance map, and score. The same command resumes a run."""
     from theodolite.attribution import check_targets, find_methods
-    from theodolite.attribution.sinks import check_threshold
-    from theodolite.cli.data import asked_pairs
     from theodolite.instruments.compass.experiments.controls.plan import plan_controls
     from theodolite.instruments.compass.measure import attribution_factory, conditions_factory
     from theodolite.instruments.compass.questions import prompt_settings
@@ -213,8 +212,6 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen, explained = _words(methods), _words(targets)
     check_targets(explained)
     find_methods(chosen)
-    if mask_sinks is not None:
-        check_threshold(mask_sinks)
     found, prompts = asked_pairs(data, images, prompt)
     planned = plan_controls(
         found,
