@@ -121,5 +121,5 @@ def test_features_belong_to_the_tokens_of_their_part():
 
 
 def test_a_threshold_is_above_zero(model, requests):
-    with pytest.raises(UsageError, match="must be above 0"):
+    with pytest.raises(UsageError, match="must be a finite number above 0"):
         attribute(model, requests[:1], [OPTIONS], methods=["chefer"], mask_sinks=0.0)

@@ -57,9 +57,9 @@ def test_a_sweep_over_ones_own_prompts_runs_and_says_so_in_json(swept, capsys):
 
 def test_masked_sinks_are_part_of_the_run_and_named_by_its_score(tiny, pairs, tmp_path, capsys):
     words = ["compass", "run", "--data", pairs, "--model", f"hf:{tiny('llava')}", "--out", tmp_path / "run"]
-    words = [*map(str, words), "--methods", "attention-rollout"]
+    words = [*map(str, words), "--methods", "attention-rollout", "--pairs"]  # edited pairs have no maps
     assert main([*words, "--mask-sinks", "20"]) == 0
-    note = "Attention sinks (τ = 20) are masked in every map: 0.0 image tokens per item, in 0 of 4 items."
+    note = "Attention sinks (τ = 20) are masked in every map: 0.0 image tokens per item, in 0 of 4 items with maps."
     assert note in " ".join(capsys.readouterr().out.split())
     assert main(["compass", "score", str(tmp_path / "run"), "--json"]) == 0
     assert note in json.loads(capsys.readouterr().out)["tables"][0]["notes"]
@@ -150,6 +150,8 @@ def test_controls_are_shown_under_one_projection_and_beside_no_other_models_numb
         ("--targets", "option:x", "no target 'option:x'"),
         ("--methods", "chefr", "did you mean 'chefer'"),
         ("--prompt", "D", "no prompt 'D'"),
+        ("--mask-sinks", "0", "must be a finite number above 0, not 0"),
+        ("--mask-sinks", "nan", "must be a finite number above 0, not nan"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_before_a_run_begins(

@@ -14,7 +14,7 @@ from theodolite.attribution.evidence import Evidence
 from theodolite.attribution.maps import Attribution, RelevanceMap
 from theodolite.attribution.method import FeatureScores, Method, find_methods
 from theodolite.attribution.shared_pass import SharedPass, prepare
-from theodolite.attribution.sinks import features_of
+from theodolite.attribution.sinks import check_threshold, features_of
 from theodolite.attribution.targets import check_targets
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.core.scores import Capability
@@ -84,8 +84,7 @@ def attribute(  # noqa: PLR0913 - one parameter per choice
     checkpoint = checkpoint_of(model)
     chosen = _methods(methods)
     wanted = check_targets(targets)
-    if mask_sinks is not None and not mask_sinks > 0:
-        raise UsageError(f"the threshold of attention sinks must be above 0, not {mask_sinks:g}")
+    check_threshold(mask_sinks)
     _check(requests, options, gold)
     needs = reduce(or_, (method.needs for method in chosen))
     contrastive = any(method.is_contrastive for method in chosen)

@@ -14,12 +14,14 @@ of the layers from the third on. Since p ≤ √width, models of fewer than τ²
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.attribution.flow import upcast
+from theodolite.core.errors import UsageError
 from theodolite.geometry import TokenGrid
 
 if TYPE_CHECKING:
@@ -29,6 +31,14 @@ THRESHOLD = 20.0
 """τ of Kang et al."""
 FIRST_LAYER = 2
 """The first layer, from 0, whose input is looked at."""
+
+
+def check_threshold(threshold: float | None) -> None:
+    """Raises a `UsageError` if a number cannot be τ; None stands for sinks that are kept."""
+    if threshold is not None and not 0 < threshold < math.inf:
+        raise UsageError(
+            f"the threshold of attention sinks must be a finite number above 0, not {threshold:g}"
+        )
 
 
 class SinkCount:

@@ -14,6 +14,7 @@ from theodolite.cli import compass_pictures, compass_stability
 from theodolite.cli import options as o
 from theodolite.cli.compass_pictures import MinPlaces
 from theodolite.cli.console import note
+from theodolite.cli.data import asked_pairs
 from theodolite.cli.output import show
 from theodolite.cli.running import named_runs, run_and_show, show_plan
 from theodolite.core.errors import UsageError
@@ -36,8 +37,6 @@ from theodolite.runs import EngineOptions, Run, RunSettings
 
 if TYPE_CHECKING:
     from theodolite.core.drawing import Drawing
-    from theodolite.instruments.compass.data.pairs import Pair
-    from theodolite.instruments.compass.questions import Prompt
 
 app = typer.Typer(no_args_is_help=True, help=COMPASS.question)
 app.command("overlay")(compass_pictures.overlay)
@@ -213,7 +212,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen, explained = _words(methods), _words(targets)
     check_targets(explained)
     find_methods(chosen)
-    found, prompts = _asked(data, images, prompt)
+    found, prompts = asked_pairs(data, images, prompt)
     planned = plan_controls(
         found,
         prompts,
@@ -243,19 +242,6 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         tables=lambda run: score_run(run, scoring).tables,
         json=json,
     )
-
-
-def _asked(data: Path, images: Path | None, prompt: str) -> tuple[list[Pair], tuple[Prompt, ...]]:
-    """The pairs of a file and the prompts to ask with; a note is printed about pairs to be careful with."""
-    from theodolite.cli.data import note_cautions, usable_pairs
-    from theodolite.instruments.compass.data.pairs import pair_cautions
-    from theodolite.instruments.compass.questions import check_offered, default_prompt, find_prompts
-
-    pairs = usable_pairs(data, images)
-    prompts = find_prompts(prompt) if prompt else (default_prompt(pairs),)
-    check_offered(pairs, prompts)
-    note_cautions(pair_cautions(pairs))
-    return pairs, prompts
 
 
 @app.command("score")
@@ -326,7 +312,7 @@ def _several(runs: Sequence[Path], settings: ScoreSettings) -> list[Table]:
             each = read_model_run(opened, opened.info.model, settings)
         taken = {(known.model, known.data) for known in found}
         found.append(each if (each.model, each.data) not in taken else replace(each, model=name))
-    return model_tables(found, settings.projections, seed=settings.seed)
+    return model_tables(found, settings)
 
 
 @app.command("faithfulness")

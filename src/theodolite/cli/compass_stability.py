@@ -19,7 +19,12 @@ def stability(
             "--methods", metavar="LIST", help="Relevance methods, or all; see `theodolite list methods`."
         ),
     ] = "all",
-    prompt: Annotated[str, typer.Option("--prompt", metavar="NAME", help="The prompt to ask.")] = "A",
+    prompt: Annotated[
+        str,
+        typer.Option(
+            "--prompt", metavar="NAME", help="The prompt to ask. Default: A, or A8 if a pair is diagonal."
+        ),
+    ] = "",
     images: o.MaybeImages = None,
     limit: o.Limit = 16,
     json: o.AsJson = False,
@@ -28,12 +33,12 @@ def stability(
 
     The model's own dtype and attention are replaced. It is opened four times.
     """
-    from theodolite.cli.data import usable_pairs
+    from theodolite.cli.data import asked_pairs
     from theodolite.instruments.compass.experiments.stability import measure_stability, stability_table
-    from theodolite.instruments.compass.questions import find_prompts, pair_item
+    from theodolite.instruments.compass.questions import pair_item
 
-    (asked, *_) = find_prompts(prompt)
-    items = [pair_item(pair, asked) for pair in usable_pairs(data, images)[:limit]]
+    pairs, (asked, *_) = asked_pairs(data, images, prompt)
+    items = [pair_item(pair, asked) for pair in pairs[:limit]]
     with counter("conditions") as progress:
         chosen, maps = measure_stability(model, items, methods=o.listed(methods), progress=progress)
     table = stability_table(model, items, chosen, maps)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from theodolite.instruments.compass.data.instances import MatchPolicy
     from theodolite.instruments.compass.data.pairs import Pair
     from theodolite.instruments.compass.data.selection import Selection
+    from theodolite.instruments.compass.questions import Prompt
     from theodolite.pairs.directions import Vocabulary
 
 app = typer.Typer(
@@ -310,6 +311,18 @@ def usable_pairs(path: Path, images: Path | None) -> list[Pair]:
     pairs = read_pairs(path, images=images, problems=problems)
     notes(told_problems(problems))
     return pairs
+
+
+def asked_pairs(data: Path, images: Path | None, prompt: str) -> tuple[list[Pair], tuple[Prompt, ...]]:
+    """The pairs of a file and the prompts to ask with; a note is printed about pairs to be careful with."""
+    from theodolite.instruments.compass.data.pairs import pair_cautions
+    from theodolite.instruments.compass.questions import check_offered, default_prompt, find_prompts
+
+    pairs = usable_pairs(data, images)
+    prompts = find_prompts(prompt) if prompt else (default_prompt(pairs),)
+    check_offered(pairs, prompts)
+    note_cautions(pair_cautions(pairs))
+    return pairs, prompts
 
 
 def note_cautions(cautions: Mapping[str, Sequence[str]]) -> None:

@@ -117,12 +117,18 @@ def red_share(pixels, whole=24 * 24):
     return float((pixels == (255, 0, 0)).all(axis=2).sum()) / whole
 
 
-def planted_run(folder, pairs, maps, region=None):
+def planted_run(folder, pairs, maps, region=None, *, prompt="A", more=(), settings=None, limit=None):
     engine = LocalEngine(PlantedMeasurer(pairs, maps, region))
-    info = RunInfo(instrument="compass", model="red-seer", identity=engine.identity, theodolite="0")
+    info = RunInfo(
+        instrument="compass",
+        model="red-seer",
+        identity=engine.identity,
+        settings=settings or {},
+        theodolite="0",
+    )
     run = Run.start(folder, info)
-    run.plan(plan_pairs(pairs, [PROMPTS["A"]]))
-    assert measure(run, engine).failed == 0
+    run.plan([*plan_pairs(pairs, [PROMPTS[prompt]]), *more])
+    assert measure(run, engine, MeasureOptions(limit=limit)).failed == 0
     return run
 
 

@@ -12,6 +12,7 @@ from theodolite.cli.main import main
 from theodolite.instruments.compass.data.pair_files import write_pairs
 from theodolite.instruments.compass.data.squares import coloured_squares
 from theodolite.instruments.compass.experiments.stability import COMPARISONS, correlation, verdict
+from theodolite.pairs.directions import EIGHT
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "instruments" / "compass.md"
 
@@ -59,6 +60,14 @@ def test_any_checkpoint_of_a_family_is_compared(family, tiny, pairs, capsys):
     assert rows["chefer", "all"]["rho_eager"] > 0.999
     assert rows["chefer", "all"]["rho_batch"] > 0.999
     assert rows["grad-act", "−2"]["rho_bfloat16"] < rows["grad-act", "−3"]["rho_bfloat16"]
+
+
+def test_eight_directions_are_asked_with_the_prompt_that_offers_them(tiny, tmp_path, capsys):
+    write_pairs(coloured_squares(4, seed=0, vocabulary=EIGHT).pairs, tmp_path)
+    words = ["--data", tmp_path, "--model", f"hf:{tiny('llava')}", "--limit", 2, "--methods", "chefer"]
+    assert ("chefer", "all") in table(capsys, *words)
+    assert main(["compass", "stability", *map(str, words), "--prompt", "A"]) == 2
+    assert "--prompt A8" in " ".join(capsys.readouterr().err.split())
 
 
 def test_what_cannot_be_compared_is_said(pairs, tiny, capsys):

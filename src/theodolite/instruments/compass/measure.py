@@ -22,6 +22,7 @@ from theodolite.attribution import (
     checkpoint_of,
     find_methods,
 )
+from theodolite.attribution.sinks import check_threshold
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import Capability, covers
 from theodolite.core.types import REPEATS, SENT, Choice, Item, Json, Picture, Record, Response
@@ -62,6 +63,7 @@ def attribution_factory(
     mask_sinks: float | None = None,
 ) -> MeasurerFactory:
     """Opens the model and measures with it, wherever the factory is called."""
+    check_threshold(mask_sinks)
     return partial(_open_attribution, name, tuple(methods), tuple(targets), mask_sinks)
 
 
@@ -131,6 +133,7 @@ def conditions_factory(
     mask_sinks: float | None = None,
 ) -> MeasurerFactory:
     """Opens the model and measures a plan of `plan_conditions` with it, wherever the factory is called."""
+    check_threshold(mask_sinks)
     return partial(_open_conditions, model, gives, tuple(methods), tuple(targets), mask_sinks)
 
 
@@ -316,14 +319,14 @@ def sinks_note(run: Run) -> list[str]:
     if threshold is None:
         return []
     counts = [
-        cast("int", result.record.values.get(SINKS, 0))
+        cast("int", result.record.values[SINKS])
         for result in run.results()
-        if result.record is not None
+        if result.record is not None and SINKS in result.record.values
     ]
     mean = sum(counts) / max(1, len(counts))
     some = sum(count > 0 for count in counts)
     return [
-        f"Attention sinks (τ = {threshold:g}) are masked in every map: {mean:.1f} image tokens per item, in {some} of {len(counts)} items."
+        f"Attention sinks (τ = {threshold:g}) are masked in every map: {mean:.1f} image tokens per item, in {some} of {len(counts)} items with maps."
     ]
 
 

@@ -24,12 +24,20 @@ from theodolite.instruments.compass.experiments.framework import METHOD, TARGET,
 from theodolite.instruments.compass.formulas.baselines import BOX_ONLY
 from theodolite.instruments.compass.formulas.projected import ProjectedRun
 from theodolite.instruments.compass.formulas.projecting import project_samples
+from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
 from theodolite.instruments.compass.measure import read_samples, shown_key, split_key
 from theodolite.instruments.compass.score import map_metric, map_scores
-from theodolite.instruments.compass.tables import ScoreSettings, plain_pairs, with_methods
+from theodolite.instruments.compass.tables import (
+    ScoreSettings,
+    plain_pairs,
+    run_notes,
+    with_changes,
+    with_methods,
+)
 from theodolite.runs import Run
 
 _MODEL = Column("model", "model")
+_PROMPT = Column("prompt", "prompt")
 _KINDS: tuple[tuple[str, str, Unit, str], ...] = (
     ("dae", "DAE", "degrees", "compass.dae"),
     ("excess", "− uniform", "degrees", "compass.excess_dae"),
@@ -44,11 +52,18 @@ class ModelRun:
     model: str
     """The name to show."""
     name: str
-    """The model's own name, to find what the paper reports."""
+    """The model's own name, to find what the paper reports; empty if the projections are not the published ones."""
     plain: ProjectedRun
     moved: ProjectedRun | None = None
     """The probes of the control relocation, if they were measured."""
     relocation: ControlScore | None = None
+    notes: tuple[str, ...] = ()
+    """What must be known about the run."""
+
+    @property
+    def prompt(self) -> str:
+        """How the pairs were asked."""
+        return self.plain.samples[0].prompt
 
     @property
     def data(self) -> str:
@@ -66,16 +81,16 @@ def read_model_run(run: Run, model: str, settings: ScoreSettings) -> ModelRun:
     """
     samples = list(read_samples(run))
     plain = plain_pairs(samples, settings)
-    prompt = plain.samples[0].prompt
-    probes = [s for s in samples if s.meta.get("control") == RELOCATION and s.prompt == prompt]
-    found = ModelRun(model, run.info.model, plain)
+    name = "" if settings.changed else run.info.model
+    found = ModelRun(model, name, plain, notes=tuple(run_notes(run)))
+    probes = [s for s in samples if s.meta.get("control") == RELOCATION and s.prompt == found.prompt]
     if not probes:
         return found
     # A pair has several probes, so each needs an id of its own.
     named = [replace(each, id=f"{each.id}/{each.condition}") for each in probes]
     moved = project_samples(
         (with_methods(each, settings.methods) for each in named),
-        settings.options(),
+        {each: PROJECTIONS[each] for each in settings.projections},  # controls keep their own
         seed=settings.seed,
         negative=settings.negative,
     )
@@ -83,21 +98,30 @@ def read_model_run(run: Run, model: str, settings: ScoreSettings) -> ModelRun:
     return replace(found, moved=moved, relocation=control)
 
 
-def model_tables(runs: Sequence[ModelRun], projections: Sequence[str], *, seed: int) -> list[Table]:
+def model_tables(runs: Sequence[ModelRun], settings: ScoreSettings) -> list[Table]:
     """For each projection the models with their differences; then the same for relocated targets, if there are any."""
     tables: list[Table] = []
-    for projection in projections:
+    seed = settings.seed
+    for projection in settings.projections:
         scored = [_Scored.of(run, run.plain, projection) for run in runs]
-        tables.append(_models_table(scored, projection))
-        tables += _differences_table(scored, projection, seed, relocated=False)
-    for projection in projections:
+        own = [
+            _models_table(scored, projection),
+            *_differences_table(scored, projection, seed, relocated=False),
+        ]
+        tables += [with_changes(table, settings) for table in own]
+    for projection in settings.projections:
         moved = [_Scored.of(run, run.moved, projection) for run in runs if run.moved is not None]
         if moved:
             tables.append(_relocation_table(moved, projection))
             tables += _differences_table(moved, projection, seed, relocated=True)
+    told = [f"{run.model} on {run.data}: {note}" for run in runs for note in run.notes]
+    if settings.changed:
+        told.append(f"Projections with {settings.changed}; relocated targets (Table 15) keep their own.")
     if not any(run.moved is not None for run in runs):
-        told = "Table 15 needs targets that were moved: measure with `theodolite compass run --controls relocation`."
-        tables[0] = replace(tables[0], notes=(*tables[0].notes, told))
+        told.append(
+            "Table 15 needs targets that were moved: measure with `theodolite compass run --controls relocation`."
+        )
+    tables[0] = replace(tables[0], notes=(*tables[0].notes, *told))
     return tables
 
 
@@ -118,9 +142,9 @@ class _Scored:
         return cls(run, projected, by_metric(named))
 
     @property
-    def pairs(self) -> set[tuple[str, str]]:
-        """Every pair, by its picture and id."""
-        return {(sample.cluster, sample.id) for sample in self.projected.samples}
+    def pairs(self) -> set[str]:
+        """Every pair with its prompt, as the scores name it."""
+        return {score.item for some in self.scores.values() for score in some}
 
     def mean(self, kind: str, key: str) -> stats.Estimate | None:
         metric = map_metric(kind, key)
@@ -140,7 +164,8 @@ def _models_table(runs: Sequence[_Scored], projection: str) -> Table:
     for model in models:
         own = {each.run.data: each for each in runs if each.run.model == model}
         for key in dict.fromkeys(key for each in own.values() for key in each.projected.keys):
-            row: list[Cell] = [model, *split_key(key)]
+            prompts = dict.fromkeys(each.run.prompt for each in own.values())
+            row: list[Cell] = [model, ", ".join(prompts), *split_key(key)]
             told = []
             for name in sets:
                 each = own.get(name)
@@ -149,7 +174,7 @@ def _models_table(runs: Sequence[_Scored], projection: str) -> Table:
                 row.append(len(each.projected.angles[projection][key].kept) if has and each else None)
                 told += [reported(each.projected, key, each.run.name)] if has and each else []
             rows.append([*row, "; ".join(filter(None, told))])
-    columns = [_MODEL, METHOD, TARGET]
+    columns = [_MODEL, _PROMPT, METHOD, TARGET]
     for place, name in enumerate(sets):
         columns += [
             Column(f"{kind}_{place}", f"{name}: {title}", unit, definition, signed=kind == "excess")
@@ -181,9 +206,7 @@ def _differences_table(
                 if first.pairs & second.pairs:
                     rows += _compared(name, first, second, projection, seed)
                 else:
-                    notes.append(
-                        f"{first.run.model} and {second.run.model} share no pair of {name}, so they are not compared."
-                    )
+                    notes.append(_not_compared(first.run, second.run))
     apart = sorted({each.run.data for each in runs})
     alone = [name for name in apart if sum(each.run.data == name for each in runs) == 1]
     if alone and len(runs) > 1:
@@ -225,6 +248,15 @@ def _differences_table(
     ]
 
 
+def _not_compared(first: ModelRun, second: ModelRun) -> str:
+    if first.prompt == second.prompt:
+        return f"{first.model} and {second.model} share no pair of {first.data}, so they are not compared."
+    return (
+        f"{first.model} was asked about {first.data} with prompt {first.prompt} and {second.model} with {second.prompt}, so "
+        "they are not compared; `--prompt` names one that both were asked with."
+    )
+
+
 def _compared(name: str, first: _Scored, second: _Scored, projection: str, seed: int) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for key in (key for key in first.projected.keys if key in second.projected.grids):
@@ -256,6 +288,7 @@ def _relocation_table(runs: Sequence[_Scored], projection: str) -> Table:
             [
                 each.run.model,
                 each.run.data,
+                each.run.prompt,
                 shown_key(key),
                 len(each.projected.angles[projection][key].kept),
                 *(own.estimates.get(name) for name in ("dae", "excess_dae", "peak_accuracy")),
@@ -271,6 +304,7 @@ def _relocation_table(runs: Sequence[_Scored], projection: str) -> Table:
         [
             _MODEL,
             Column("data", "data"),
+            _PROMPT,
             Column("map", "map"),
             Column("n", "probes", "count"),
             Column("dae", "DAE", "degrees", "compass.dae"),

@@ -175,19 +175,18 @@ def score_run(run: Run, settings: ScoreSettings | None = None) -> CompassScore:
                 seed=settings.seed,
             )
             found = replace(found, tables=(*found.tables, *controls))
-    lost = [f"Left out: {count} × {reason}." for reason, count in _unmeasured(run).items()]
-    head = replace(found.tables[0], notes=(*found.tables[0].notes, *sinks_note(run), *lost))
+    head = replace(found.tables[0], notes=(*found.tables[0].notes, *run_notes(run)))
     found = replace(found, tables=(head, *found.tables[1:]))
     run.write_tables(found.tables)
     return found
 
 
-def _unmeasured(run: Run) -> dict[str, int]:
-    """Planned items without an answer, by reason."""
+def run_notes(run: Run) -> list[str]:
+    """What a reader of a run's tables must know: masked sinks, and planned items without an answer, by reason."""
     tally = run.tally()
     waiting = tally.planned - tally.finished - tally.failed
     counts = {"not measured yet": waiting, "failed": tally.failed, "refused": tally.refused}
-    return {reason: count for reason, count in counts.items() if count}
+    return [*sinks_note(run), *(f"Left out: {n} × {reason}." for reason, n in counts.items() if n)]
 
 
 def score_samples(
@@ -214,9 +213,7 @@ def score_samples(
     if settings.development:
         split = ablations.split_samples(everything.samples, settings.development, seed=settings.seed)
     swept = everything if split is None else everything.select(lambda sample: sample.id in split.development)
-    known = prompts_of(everything)
-    if settings.prompt and settings.prompt not in known:
-        raise UsageError(f"the run has no prompt {settings.prompt!r}; it has {', '.join(known)}")
+    _check_prompt(everything, settings.prompt)
     prompt = settings.prompt or (best_prompt(swept) if split is not None else everything.samples[0].prompt)
     of_prompt = everything.select(lambda sample: sample.prompt == prompt)
     left_out["another prompt"] = len(everything.samples) - len(of_prompt.samples)
@@ -294,10 +291,10 @@ def _tables(parts: _Parts) -> tuple[list[Table], dict[str, RiskCoverage]]:
         elif table not in {"controls", "octants"}:
             for name in settings.projections:
                 tables += _by_projection(table, reported, name, seed)
-    return [_with_changes(table, settings) for table in tables], curves
+    return [with_changes(table, settings) for table in tables], curves
 
 
-def _with_changes(table: Table, settings: ScoreSettings) -> Table:
+def with_changes(table: Table, settings: ScoreSettings) -> Table:
     """A table of one projection, with what was changed in that projection in its title."""
     is_changed = settings.changed and table.name.endswith(settings.projections)
     return replace(table, title=f"{table.title} ({settings.changed})") if is_changed else table
@@ -370,7 +367,14 @@ def with_methods(sample: Sample, methods: Sequence[str]) -> Sample:
 def plain_pairs(samples: Iterable[Sample], settings: ScoreSettings) -> ProjectedRun:
     """The plain samples of one prompt, the first if the settings name none."""
     found, _ = _project(_plain(samples, settings.methods, Counter()), settings)
+    _check_prompt(found, settings.prompt)
     return found.select(lambda sample: sample.prompt == (settings.prompt or found.samples[0].prompt))
+
+
+def _check_prompt(found: ProjectedRun, prompt: str) -> None:
+    known = prompts_of(found)
+    if prompt and prompt not in known:
+        raise UsageError(f"the run has no prompt {prompt!r}; it has {', '.join(known)}")
 
 
 def _project(samples: Iterator[Sample], settings: ScoreSettings) -> tuple[ProjectedRun, str]:
