@@ -227,4 +227,4 @@ def test_random_weights_claim_no_more_than_their_share_over_fifty_seeds(tiny, mo
     for (table, column, _), n in counts.items():
         by_table[table, column] += n
     shares = {cell: n / n_maps for cell, n in by_table.items()}
-    assert not {cell: share for cell, share in shares.items() if share > level_of(cell[-1])}
+    assert not {cell: share for cell, share in shares.items() if share > LEVEL}
