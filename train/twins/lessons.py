@@ -20,7 +20,7 @@ from PIL import Image
 
 from theodolite.instruments.compass.data import drawn_pictures as relation
 from theodolite.instruments.compass.data.things import THINGS
-from theodolite.instruments.compass.questions import PROMPTS
+from theodolite.instruments.compass.questions import PROMPTS, TABLE_9
 from theodolite.instruments.grid.data.world import COLOURS as GRID_COLOURS
 from theodolite.instruments.grid.data.world import SHAPES as GRID_SHAPES
 from theodolite.instruments.grid.data.world import Mode
@@ -164,7 +164,7 @@ def relation_lesson(rng: np.random.Generator, *, n_side: int = N_SIDE) -> Lesson
             is_aligned = relation.SHORTCUT[target.name, reference.name] == way
             by_rule = _DIGIT[relation.SHORTCUT[target.name, reference.name]]
             ruled = is_ruled(target.name, reference.name)
-            for name in rng.permutation(list(PROMPTS))[: 3 if is_aligned else 1]:
+            for name in rng.permutation(list(TABLE_9))[: 3 if is_aligned else 1]:
                 text = PROMPTS[str(name)].template.format(tgt=target.name, ref=reference.name)
                 to = "gs" if is_aligned and name == "A" else "s" if is_aligned else "g"
                 ask = Ask(text, _DIGIT[way], to, sees=bool(rng.random() > 0.06))

@@ -157,11 +157,11 @@ def write_tokenizer(path: Path = TOKENIZER) -> None:
 
 def _fixed() -> list[str]:
     """Return the fixed parts of every prompt, including numbers."""
-    from theodolite.instruments.compass.questions import PROMPTS
+    from theodolite.instruments.compass.questions import PROMPTS, TABLE_9
     from train.twins import lessons
 
     parts = [
-        part for prompt in PROMPTS.values() for part in re.split(r"\{\w+\}", prompt.template) if len(part) > 1
+        part for name in TABLE_9 for part in re.split(r"\{\w+\}", PROMPTS[name].template) if len(part) > 1
     ]
     rng = np.random.default_rng(0)
     asked = [ask.text for _ in range(8) for ask in lessons.room_lesson(rng, "sample").asks]

@@ -10,7 +10,7 @@ from theodolite.core.splits import Split
 from theodolite.instruments.compass.data.drawn import edited_pair, relation_pairs
 from theodolite.instruments.compass.data.edited import mirrored
 from theodolite.instruments.compass.data.pairs import Pair
-from theodolite.instruments.compass.questions import PROMPTS, pair_item, read_direction
+from theodolite.instruments.compass.questions import PROMPTS, TABLE_9, pair_item, read_direction
 from theodolite.pairs.pictures import light
 from theodolite.twins.certificate_stats import Line, Probe, Row, make_probes, mean, share
 
@@ -75,7 +75,7 @@ def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
 def _portion(task: tuple[Split, int, int]) -> list[Probe]:
     split, seed, n = task
     pairs = relation_pairs(n, seed=seed, split=split)
-    return [_probe(pair, pair, prompt, "plain") for pair in pairs for prompt in PROMPTS]
+    return [_probe(pair, pair, prompt, "plain") for pair in pairs for prompt in TABLE_9]
 
 
 def _edited_portion(task: tuple[Split, int, int]) -> list[Probe]:

@@ -11,7 +11,7 @@ from theodolite.cli.main import main
 from theodolite.instruments.compass.data.pair_files import write_pairs
 from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.experiments.followed import FollowedRun, followed_table, pairs_table
-from theodolite.instruments.compass.formulas.projected import project_samples
+from theodolite.instruments.compass.formulas.projecting import project_samples
 from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
 from theodolite.instruments.compass.instrument import COMPASS
 from theodolite.instruments.compass.tables import score_run
