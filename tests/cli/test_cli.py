@@ -75,6 +75,17 @@ def test_a_run_from_beginning_to_end(squares, tmp_path, capsys):
         assert sum(path.stat().st_size for path in (tmp_path / kind).iterdir()) > 1000
 
 
+def test_an_exported_inspect_log_is_asked_in_place_of_the_model(squares, tmp_path, capsys):
+    assert main(ask(squares, tmp_path / "run", "scripted:looker", "--limit", "60")) == 0
+    assert main(["export", str(tmp_path / "run"), "--to", "inspect", "--out", str(tmp_path / "logs")]) == 0
+    capsys.readouterr()
+    assert main(ask(squares, tmp_path / "again", f"replay:{tmp_path / 'logs'}", "--json")) == 0
+    printed = capsys.readouterr()
+    # Edited pictures are found too, and a blind question also answers others with the same words.
+    assert 60 <= json.loads(printed.out)["tally"]["answered"] < PLANNED
+    assert "not asked: " in printed.err
+
+
 def test_a_run_prints_json_of_one_shape(squares, tmp_path, capsys):
     assert main(ask(squares, tmp_path / "run", "scripted:looker", "--json")) == 0
     value = json.loads(capsys.readouterr().out)
