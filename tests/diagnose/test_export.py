@@ -18,7 +18,7 @@ import theodolite
 from theodolite.cli.main import main
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.types import Message, Picture, Request
-from theodolite.diagnose.export import tables
+from theodolite.diagnose.export import inspect_plugin, tables
 from theodolite.diagnose.export.exporter import FORMATS, export
 from theodolite.diagnose.export.reader_copy import copied_modules
 from theodolite.diagnose.export.samples import read_samples
@@ -220,6 +220,18 @@ def test_inspect_logs_answer_like_the_run_even_about_edited_pictures(diagnosis, 
     assert {sample.row.condition for sample in samples} > {"plain", "mirrored", "blank"}
     said = model.generate([sample.item.request for sample in samples])
     assert [each.text for each in said] == [sample.record.response.text for sample in samples]
+
+
+def test_the_ids_of_the_inspect_task_are_unique_across_runs(diagnosis, monkeypatch):
+    folders = [folder for folder in runs_of(diagnosis, LOOKS) if folder.name.startswith("scene")]
+    runs = [read_samples(folder).samples for folder in folders]
+    monkeypatch.setattr(inspect_plugin, "plan_runs", lambda *_, **__: iter(folders))
+    made = inspect_plugin.pair_samples("scene", "", "2", 0)
+    by_id = {each["id"]: each for each in made}
+    assert len(by_id) == len(made) == sum(map(len, runs)) > len({s.id for run in runs for s in run})
+    pairs = [(each, pair["before"]) for each in made for pair in each["metadata"]["pairs"]]
+    assert len(pairs) == sum(len(sample.pairs) for run in runs for sample in run) > 0
+    assert all(by_id[before]["metadata"]["run"] == each["metadata"]["run"] for each, before in pairs)
 
 
 def logged(folder, log, answer):
