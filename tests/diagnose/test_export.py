@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -404,7 +405,7 @@ def test_a_data_set_is_exported_as_a_diagnosis_would_ask_it(tmp_path):
     relevant = {(d["id"], p["before"]) for d in docs for p in json.loads(d["pairs"]) if p["relevant"]}
     assert relevant == {("q1", "q0")}
     assert {"q0/light", "q1/light"} <= {d["id"] for d in docs}
-    with pytest.raises(UsageError, match="inspect eval theodolite/pairs"):
+    with pytest.raises(UsageError, match="theodolite/pairs -T instrument=ask -T data="):
         export(tmp_path / "questions.jsonl", tmp_path / "logs", to="inspect")
 
 
@@ -425,6 +426,16 @@ def test_the_command_tells_what_it_wrote(diagnosis, tmp_path, capsys, to):
     written = json.loads(capsys.readouterr().out)["written"]
     assert written
     assert all(n > 0 for n in written.values())
+
+
+@pytest.mark.parametrize(("to", "run"), [("lmms-eval", "grid"), ("vlmevalkit", "grid"), ("crisp", "scene")])
+def test_runs_that_would_overwrite_each_other_are_refused(diagnosis, tmp_path, to, run):
+    for place in ("a", "b"):
+        (own,) = (each for each in runs_of(diagnosis, LOOKS) if each.name in {run, f"{run}-aligned"})
+        shutil.copytree(own, tmp_path / "runs" / place / own.name, symlinks=True)
+    with pytest.raises(UsageError, match=r"runs/a/\S+ and \S+runs/b/\S+ are runs of one model"):
+        export(tmp_path / "runs", tmp_path / "out", to=to)
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_only_one_instrument_writes_is_told(diagnosis, tmp_path, capsys):
