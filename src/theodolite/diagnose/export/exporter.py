@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -10,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.export.inspect_log import write_inspect_log
 from theodolite.diagnose.export.lmms_eval import write_tasks
-from theodolite.diagnose.export.samples import SampledRun, plan_runs, read_samples
+from theodolite.diagnose.export.samples import SampledRun, plan_runs, read_samples, without_answers
 from theodolite.diagnose.export.tables import TableFormat, write_dataset, write_table
 from theodolite.diagnose.export.vlmevalkit import write_tsv_files
 from theodolite.instruments.instrument import instrument_of_run, instruments
@@ -35,7 +36,8 @@ def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
         to: One of `FORMATS`.
 
     Returns:
-        By file or task, the number of rows or samples written.
+        By file or task, the number of rows or samples written; by reason (``left out: …``), the number of those that
+        were not.
 
     Raises:
         UsageError: If there is nothing to export, or if the format is unknown or not available for this source.
@@ -51,7 +53,9 @@ def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
     if to not in _WRITERS:
         return _export_by_instrument(source, runs, target, to)
     if runs:
-        return _WRITERS[to](_read(source, runs, to), target)
+        left_out: Counter[str] = Counter()
+        written = _WRITERS[to](_counted(_read(source, runs, to), to, left_out), target)
+        return written | {reason: n for reason, n in left_out.items() if n}
     return _export_data(source, target, to)
 
 
@@ -67,7 +71,22 @@ def _read(source: Path, runs: Sequence[Path], to: str) -> Iterator[SampledRun]:
     if to in _QUESTIONS_ONLY:
         _check_labels(chosen)
     for folder in chosen:
-        yield read_samples(folder, folder.name if folder != source else read_info(folder).instrument)
+        name = folder.name if folder != source else read_info(folder).instrument
+        if to in _QUESTIONS_ONLY:
+            with tempfile.TemporaryDirectory() as scratch:
+                yield read_samples(without_answers(folder, Path(scratch) / "run"), name)
+        else:
+            yield read_samples(folder, name)
+
+
+def _counted(runs: Iterator[SampledRun], to: str, left_out: Counter[str]) -> Iterator[SampledRun]:
+    """Count what a format of answers leaves out."""
+    for run in runs:
+        if to not in _QUESTIONS_ONLY:
+            left_out["left out: repeats"] += run.repeats
+        if to == "inspect":
+            left_out["left out: not asked yet"] += sum(sample.record is None for sample in run.samples)
+        yield run
 
 
 def _check_labels(runs: Sequence[Path]) -> None:
