@@ -427,3 +427,11 @@ def test_the_command_counts_what_it_did_not_find(tmp_path, capsys):
     write_inspect(path, [embedded("a", "Is it blue?", "yes", picture(9))], compress=False)
     main(["ask", "run", "--data", data, "--model", f"replay:{path}", "--out", f"{out}-2", *settings])
     assert "Items without an answer in the recording" in " ".join(capsys.readouterr())
+    broken = embedded("b", "Is it red?", "", pictures[1]) | {"error": {"message": "it broke"}}
+    write_inspect(path, [*samples, broken], compress=False)
+    asked = ["--data", data, "--instruments", "ask", "--out", f"{out}-3"]
+    assert main(["diagnose", "--model", f"replay:{path}", *asked]) == 1
+    told = " ".join(" ".join(capsys.readouterr()).split())
+    assert "Items without an answer in the recording" in told
+    assert "it broke" in told
+    assert "Be brief." in told
