@@ -137,8 +137,8 @@ def _export_by_instrument(source: Path, runs: Sequence[Path], target: Path, to: 
     chosen = {
         folder: instrument
         for folder in runs
-        if (instrument := instrument_of_run(kind := read_info(folder).instrument)) in own
-        and instrument is not None
+        if (instrument := instrument_of_run(kind := read_info(folder).instrument)) is not None
+        and instrument in own
         and kind in instrument.exported_kinds
     }
     _check_labels(list(chosen))
