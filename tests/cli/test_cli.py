@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -73,6 +74,41 @@ def test_a_run_from_beginning_to_end(squares, tmp_path, capsys):
     for kind in ("parquet", "csv", "jsonl"):
         assert main(["export", str(tmp_path / "run"), "--to", kind, "--out", str(tmp_path / kind)]) == 0
         assert sum(path.stat().st_size for path in (tmp_path / kind).iterdir()) > 1000
+
+
+def test_an_exported_inspect_log_is_asked_in_place_of_the_model(squares, tmp_path, capsys):
+    assert main(ask(squares, tmp_path / "run", "scripted:looker", "--limit", "60")) == 0
+    assert main(["export", str(tmp_path / "run"), "--to", "inspect", "--out", str(tmp_path / "logs")]) == 0
+    capsys.readouterr()
+    assert main(ask(squares, tmp_path / "again", f"replay:{tmp_path / 'logs'}", "--json")) == 0
+    printed = capsys.readouterr()
+    # Edited pictures are found too, and a blind question also answers others with the same words.
+    assert 60 <= json.loads(printed.out)["tally"]["answered"] < PLANNED
+    assert "not asked: " in printed.err
+
+
+def test_an_unfinished_run_is_exported_with_what_is_missing_told(squares, tmp_path, capsys):
+    def export(run, to, out):
+        assert main(["export", str(tmp_path / run), "--to", to, "--out", str(tmp_path / out), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)["written"]
+
+    main(ask(squares, tmp_path / "part", "scripted:looker", "--limit", "20"))
+    main(ask(squares, tmp_path / "whole", "scripted:looker"))
+    capsys.readouterr()
+    for name, status in (("part", "cancelled"), ("whole", "success")):
+        written = export(name, "inspect", f"logs-{name}")
+        (log,) = (tmp_path / f"logs-{name}").rglob("*.eval")
+        with zipfile.ZipFile(log) as archive:
+            assert json.loads(archive.read("header.json"))["status"] == status
+        told = {key: n for key, n in written.items() if not key.endswith(".eval")}
+        assert sum(written.values()) == PLANNED
+        assert ("left out: not asked yet" in told) == (name == "part")
+        assert told["left out: repeats"] == 24
+    part, whole = (export(name, "lmms-eval", f"tasks-{name}") for name in ("part", "whole"))
+    assert part == whole  # questions need no answers
+    again = ["export", str(tmp_path / "part"), "--to", "lmms-eval", "--out", str(tmp_path / "tasks-part")]
+    assert main(again) == 2
+    assert "is not empty" in capsys.readouterr().err
 
 
 def test_a_run_prints_json_of_one_shape(squares, tmp_path, capsys):

@@ -55,7 +55,9 @@ def test_the_same_words_are_found_by_the_name_of_the_picture(tmp_path, pictures,
     model = open_model(f"replay:{table(tmp_path, rows, file)}")
     requests = [Request.ask(each, f"{WHERE}\nAnswer with one of: left, right.") for each in pictures]
     assert said(model, *requests) == ["left", "right", "above", "below"]
-    assert said(model, Request.ask(pictures[0], "Who?")) == [f"{model.name} has no answer to this request"]
+    assert said(model, Request.ask(pictures[0], "Who?")) == [
+        f"{model.name} has no answer to this request: 'Who?'"
+    ]
 
 
 def test_pictures_are_found_by_number(tmp_path, pictures):

@@ -222,7 +222,7 @@ def test_inspect_logs_are_read(tmp_path, form):
     ]
     if form == "json":
         path = tmp_path / "log.json"
-        path.write_text(json.dumps({"version": 2, "samples": samples}))
+        path.write_text(json.dumps({"version": 2, "eval": {}, "samples": samples}))
     else:
         path = write_inspect(tmp_path / "log.eval", samples, compress=form == "zstandard")
     model = open_model(f"replay:{path}")
@@ -236,6 +236,17 @@ def test_inspect_logs_are_read(tmp_path, form):
     assert (hat.status, "it broke" in hat.reason) == ("failed", True)
     assert far.text == "far"
     assert texts(model, Request.ask(picture(0), "Where is the cup?", ref="a#2")) == ["right"]
+
+
+def test_a_table_under_the_name_samples_is_no_inspect_log(tmp_path):
+    row = {"id": "a", "question": "Where is the cup?", "prediction": "left"}
+    (tmp_path / "table.json").write_text(json.dumps({"samples": [row]}))
+    model = open_model(f"replay:{tmp_path / 'table.json'}")
+    found, other = texts(
+        model, Request.ask(picture(0), row["question"], ref="a"), Request.ask(picture(0), "Who?", ref="b's")
+    )
+    assert found == "left"
+    assert other.endswith('has no answer to this request: "b\'s"')
 
 
 def test_a_folder_of_logs_is_read_whole(tmp_path):
@@ -255,16 +266,19 @@ def test_a_folder_of_logs_is_read_whole(tmp_path):
         ("x_samples_y.jsonl", "[1]"),
         ("log.eval", "not a zip"),
         ("log.json", "{}"),
-        ("log.json", '{"samples": [{"id": 1}]}'),
+        ("log.json", '{"eval": {}, "samples": [{"id": 1}]}'),
         ("notes.txt", "hello"),
         ("x_samples_y.jsonl", b'{"doc_id": 0, "filtered_resps": "\xff"}'),
         ("x_samples_y.jsonl", "[" * 100_000),
-        ("log.json", b'{"samples": ["\xff"]}'),
+        ("log.json", b'{"eval": {}, "samples": ["\xff"]}'),
         ("log.json", "[" * 100_000),
-        ("log.json", '{"samples": {"a": 1}}'),
-        ("log.json", '{"samples": [{"id": 1, "messages": [{"role": "user", "content": ["x"]}]}]}'),
-        ("log.json", '{"samples": [{"id": 1, "messages": 5}]}'),
-        ("log.json", '{"samples": [{"id": 1, "messages": [], "output": []}]}'),
+        ("log.json", '{"eval": {}, "samples": {"a": 1}}'),
+        (
+            "log.json",
+            '{"eval": {}, "samples": [{"id": 1, "messages": [{"role": "user", "content": ["x"]}]}]}',
+        ),
+        ("log.json", '{"eval": {}, "samples": [{"id": 1, "messages": 5}]}'),
+        ("log.json", '{"eval": {}, "samples": [{"id": 1, "messages": [], "output": []}]}'),
     ],
 )
 def test_a_broken_log_is_named(tmp_path, name, content):
@@ -275,7 +289,7 @@ def test_a_broken_log_is_named(tmp_path, name, content):
 
 def test_an_error_that_was_logged_as_plain_text_is_told(tmp_path):
     path = tmp_path / "log.json"
-    path.write_text(json.dumps({"samples": [inspect_sample("a", "Where?", "", error="boom")]}))
+    path.write_text(json.dumps({"eval": {}, "samples": [inspect_sample("a", "Where?", "", error="boom")]}))
     assert "boom" in texts(open_model(f"replay:{path}"), Request.ask(picture(0), "Where?"))[0]
 
 
@@ -381,6 +395,8 @@ def test_a_request_without_a_picture_finds_only_such_a_record(tmp_path):
 
 
 def test_what_was_not_found_is_counted_by_reason():
+    asked = 'whose "cup" isn\'t it?'
+    assert list(unmatched([f"no answer: {asked!r}", "no answer: 'b'"])) == ["no answer: …"]
     found = unmatched(
         ["x has these words, but not with these pictures: 'a'", "no record", *["no record"]],
     )
@@ -411,3 +427,11 @@ def test_the_command_counts_what_it_did_not_find(tmp_path, capsys):
     write_inspect(path, [embedded("a", "Is it blue?", "yes", picture(9))], compress=False)
     main(["ask", "run", "--data", data, "--model", f"replay:{path}", "--out", f"{out}-2", *settings])
     assert "Items without an answer in the recording" in " ".join(capsys.readouterr())
+    broken = embedded("b", "Is it red?", "", pictures[1]) | {"error": {"message": "it broke"}}
+    write_inspect(path, [*samples, broken], compress=False)
+    asked = ["--data", data, "--instruments", "ask", "--out", f"{out}-3"]
+    assert main(["diagnose", "--model", f"replay:{path}", *asked]) == 1
+    told = " ".join(" ".join(capsys.readouterr()).split())
+    assert "Items without an answer in the recording" in told
+    assert "it broke" in told
+    assert "Be brief." in told

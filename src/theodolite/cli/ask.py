@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, cast
 
 import typer
@@ -94,9 +96,12 @@ def _recorded_settings(model: str, chosen: tuple[Setting, ...]) -> tuple[Setting
     return tuple(setting for setting in chosen if setting in known) or ("picture",)
 
 
-def _note_missing(model: str, items: Callable[[], Iterable[Item]]) -> None:
+def _note_missing(model: str, items: partial[Iterator[Item]]) -> None:
     """Print why a log has no answer to some items, with an example of each reason."""
-    found = missing_answers(model, list(items())) if is_log(model) else {}
+    if not is_log(model):
+        return
+    with tempfile.TemporaryDirectory() as scratch:  # there is no run yet to keep edited pictures in
+        found = missing_answers(model, list(items(folder=Path(scratch))))
     for kind, (n, example) in found.items():
         note(f"not asked: {n} × {kind}" + (f"; for example: {example}" if example != kind else ""))
 

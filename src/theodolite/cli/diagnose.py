@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -11,17 +12,18 @@ from rich.progress import Progress
 from rich.text import Text
 
 from theodolite.cli import options as o
-from theodolite.cli.console import err, note, out, print_json
-from theodolite.cli.output import Bar, print_table, progress_bars, time_left
-from theodolite.cli.running import SOME_FAILED
+from theodolite.cli.console import err, note, notes, out, print_json
+from theodolite.cli.output import Bar, print_table, progress_bars, show, time_left
+from theodolite.cli.running import SOME_FAILED, unmatched_table
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import DEFAULT_MODELS, diagnose
 from theodolite.diagnose.pairs_table import lookings
 from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import Diagnosis, OpenQuestion, schema
 from theodolite.diagnose.result import CAPTION, Diagnosed, raised, verdict_rows
+from theodolite.models.replay import recording_notes
 from theodolite.report.html.write import write_report
-from theodolite.runs import EngineOptions, Tally
+from theodolite.runs import EngineOptions, Run, Tally
 
 _COLOURS = {"looks": "green", "looks at times": "yellow", "does not look": "red"}
 _MOST_LINES = 4
@@ -102,6 +104,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         print_json(found.diagnosis.model_dump(mode="json"))
     else:
         show_verdict(found, page)
+        _show_recordings(found.diagnosis, folder)
     _exit_if_failed(found.diagnosis, folder)
 
 
@@ -185,6 +188,19 @@ def _list(word: str, lines: list[str]) -> None:
 
 def _standing(standing: str) -> Text:
     return Text(standing, style=f"bold {_COLOURS[standing]}" if standing in _COLOURS else "")
+
+
+def _show_recordings(diagnosis: Diagnosis, folder: Path) -> None:
+    """Print why items found no answer in a recording, and what to know about it."""
+    views = [view for each in diagnosis.instruments for view in each.models]
+    for model in (model.name for model in diagnosis.models if model.name.startswith("replay:")):
+        failed = [view for view in views if view.model == model and view.counts and view.counts.failed]
+        if failed:
+            with ExitStack() as stack:
+                places = [folder / run for view in failed for run in view.runs]
+                runs = [stack.enter_context(Run.open(place)) for place in places]
+                show([unmatched_table(runs)], json=False)
+        notes(recording_notes(model))
 
 
 def _exit_if_failed(diagnosis: Diagnosis, folder: Path) -> None:

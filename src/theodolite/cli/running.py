@@ -34,6 +34,7 @@ __all__ = [
     "run_and_show",
     "run_folders",
     "show_plan",
+    "unmatched_table",
 ]
 
 SOME_FAILED = 1
@@ -59,7 +60,7 @@ def run_and_show(  # noqa: PLR0913 - all settings of a run
     with Run.open(folder, writable=True) as run:
         found = list(tables(run)) if tally.finished else []
         if tally.failed and settings.model.startswith("replay:"):
-            found.append(_unmatched_table(run))
+            found.append(unmatched_table([run]))
         run.write_tables(found)
     show(
         found,
@@ -129,9 +130,11 @@ def run_folders(folder: Path, models: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _unmatched_table(run: Run) -> Table:
+def unmatched_table(runs: Iterable[Run]) -> Table:
     """Why items found no answer in a recording."""
-    failed = [each.record.response.reason for each in run.results() if each.record is not None]
+    failed = [
+        each.record.response.reason for run in runs for each in run.results() if each.record is not None
+    ]
     return Table.of(
         "replay.unmatched",
         "Items without an answer in the recording",

@@ -9,6 +9,7 @@ The options of ``replay:FILE?…`` name fields (``picture``, ``question``, ``ans
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ _ROLES: Mapping[str, Role] = {
     "reasoning": "reasoning",
 }
 _MOST_SHOWN = 8
+_DIGEST = re.compile(r"(?:bytes|pixels)-[0-9a-f]+")
+"""The digest of a picture, see `Picture`."""
 _LONGEST_PATH = 1000
 """A longer text is an encoded picture."""
 
@@ -80,7 +83,10 @@ def _chosen(rows: Sequence[Row], field: str, value: str, path: Path) -> list[Row
 
 def _answers(rows: Sequence[Row], named: Mapping[Role, str]) -> Iterator[LoggedAnswer]:
     for row in rows:
+        exported = _exported(row)
         question = first(row, "question", field=named.get("question", ""))
+        if exported is not None and "question" not in named:
+            question = row.get("prompt") or question  # all that was asked; the question is a part of it
         words = question if isinstance(question, str) else first(row, "statement")
         said = _said(row, str(words or ""), named.get("response", ""))
         reasoning = first(row, "reasoning", field=named.get("reasoning", ""))
@@ -90,14 +96,14 @@ def _answers(rows: Sequence[Row], named: Mapping[Role, str]) -> Iterator[LoggedA
             else Response("answered", text=said, reasoning=reasoning if isinstance(reasoning, str) else "")
         )
         ref = first(row, "id", field=named.get("id", ""))
-        pictures = first(row, "picture", field=named.get("picture", ""))
+        pictures = list(values(row, "picture", field=named.get("picture", "")))
         yield LoggedAnswer(
             "" if ref is None else str(ref),
             plain_words(str(words or "")),
             response,
-            1,
-            _name(pictures),
-            shown=_shown(row, pictures),
+            1 if exported is None else len(exported),
+            _name(pictures[0]) if pictures and exported is None else "",
+            shown=_embedded(pictures) if exported is None else tuple(frozenset({each}) for each in exported),
         )
 
 
@@ -111,15 +117,26 @@ def _said(row: Row, question: str, field: str) -> str | None:
     return None
 
 
-def _shown(row: Row, pictures: Any) -> tuple[frozenset[str], ...]:
-    """The digests of the pictures, if the row holds them: those that Theodolite exported, or embedded pictures."""
-    exported = row.get("shown")
-    if isinstance(exported, str) and exported:
-        return tuple(frozenset({digest}) for digest in exported.split())
-    given = pictures if isinstance(pictures, list) else [pictures]
-    data = [each.get("bytes") if isinstance(each, dict) else each for each in given]
-    found = [picture_digests(each) for each in data if each is not None and _is_embedded(each)]
-    return tuple(found) if len(found) == len(data) and all(found) else ()
+def _exported(row: Row) -> list[str] | None:
+    """The digests of the pictures in a row that Theodolite exported. None in other rows."""
+    given = row.get("shown") or row.get("pictures")
+    if isinstance(given, str):
+        given = re.sub(r'[\[\]",]', " ", given).split() if given.strip() else None
+    are_digests = isinstance(given, list) and all(
+        isinstance(each, str) and _DIGEST.fullmatch(each) for each in given
+    )
+    return given if are_digests else None
+
+
+def _embedded(fields: Sequence[Any]) -> tuple[frozenset[str], ...]:
+    """The digests of embedded pictures, of the first field that holds some."""
+    for pictures in fields:
+        given = pictures if isinstance(pictures, list) else [pictures]
+        data = [each.get("bytes") if isinstance(each, dict) else each for each in given]
+        found = [picture_digests(each) for each in data if each is not None and _is_embedded(each)]
+        if found and len(found) == len(data) and all(found):
+            return tuple(found)
+    return ()
 
 
 def _is_embedded(value: Any) -> bool:

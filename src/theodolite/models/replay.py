@@ -34,7 +34,7 @@ _HEAD = 1 << 20
 """How much of a file is read to find out which log it is."""
 _MOST_NOTES = 3
 _LONGEST_TOLD = 80
-_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+_PARTICULAR = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
 """What differs between failures for the same reason: quoted words and numbers."""
 _JUDGED = re.compile(r"_(?:result|acc|score|judge|auxmatch)$")
 """How the names of VLMEvalKit's files end that hold judgements of answers."""
@@ -172,7 +172,8 @@ class ReplayModel:
                 f"{self.name} was recorded with the original pictures; this request has others, or none"
             )
         broken = "".join(f"; {told}" for told in told_problems(self.problems))
-        return Response.failed(f"{self.name} has no answer to this request{broken}")
+        asked = _short(request.ref or request.text)
+        return Response.failed(f"{self.name} has no answer to this request: {asked!r}{broken}")
 
     def _same_pictures(self, request: Request) -> list[LoggedAnswer]:
         """Return the records with exactly these pictures and words, of a log that embeds its pictures."""
@@ -347,13 +348,18 @@ def _read_log(path: Path, name: ModelName) -> Logged:
     known = (".eval", *SUFFIXES, *BINARY_SUFFIXES)
     if path.suffix not in known:
         raise UsageError(f"{path} cannot be replayed; supported files end in {', '.join(known)}")
-    if path.suffix == ".eval" or (path.suffix == ".json" and b'"samples"' in _head(path)):
+    if path.suffix == ".eval" or (path.suffix == ".json" and _is_inspect(_head(path))):
         read_options(name, ModelOptions)
         return read_inspect(path)
     if path.suffix == ".jsonl" and b'resps"' in _head(path):
         read_options(name, ModelOptions)
         return read_lmms_eval(path)
     return read_answer_table(path, name.options)
+
+
+def _is_inspect(head: bytes) -> bool:
+    """True if a JSON file begins as a log of inspect_ai does, with the evaluation before its samples."""
+    return b'"eval"' in head and b'"samples"' in head
 
 
 def _head(path: Path) -> bytes:

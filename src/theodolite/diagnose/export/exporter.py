@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -10,7 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.export.inspect_log import write_inspect_log
 from theodolite.diagnose.export.lmms_eval import write_tasks
-from theodolite.diagnose.export.samples import SampledRun, plan_runs, read_samples
+from theodolite.diagnose.export.samples import SampledRun, plan_runs, read_samples, without_answers
 from theodolite.diagnose.export.tables import TableFormat, write_dataset, write_table
 from theodolite.diagnose.export.vlmevalkit import write_tsv_files
 from theodolite.instruments.instrument import instrument_of_run, instruments
@@ -35,7 +36,8 @@ def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
         to: One of `FORMATS`.
 
     Returns:
-        By file or task, the number of rows or samples written.
+        By file or task, the number of rows or samples written; by reason (``left out: …``), the number of those that
+        were not.
 
     Raises:
         UsageError: If there is nothing to export, or if the format is unknown or not available for this source.
@@ -51,19 +53,51 @@ def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
     if to not in _WRITERS:
         return _export_by_instrument(source, runs, target, to)
     if runs:
-        return _WRITERS[to](_read(source, runs, to), target)
+        left_out: Counter[str] = Counter()
+        written = _WRITERS[to](_counted(_read(source, runs, to), to, left_out), target)
+        return written | {reason: n for reason, n in left_out.items() if n}
     return _export_data(source, target, to)
 
 
 def _read(source: Path, runs: Sequence[Path], to: str) -> Iterator[SampledRun]:
     """Read the runs that an instrument scores. Questions are those of the first model; all models have the same."""
     first = read_info(runs[0]).model
+    chosen = [
+        folder
+        for folder in runs
+        if instrument_of_run((info := read_info(folder)).instrument) is not None
+        and (to not in _QUESTIONS_ONLY or info.model == first)
+    ]
+    if to in _QUESTIONS_ONLY:
+        _check_labels(chosen)
+    for folder in chosen:
+        name = folder.name if folder != source else read_info(folder).instrument
+        if to in _QUESTIONS_ONLY:
+            with tempfile.TemporaryDirectory() as scratch:
+                yield read_samples(without_answers(folder, Path(scratch) / "run"), name)
+        else:
+            yield read_samples(folder, name)
+
+
+def _counted(runs: Iterator[SampledRun], to: str, left_out: Counter[str]) -> Iterator[SampledRun]:
+    """Count what a format of answers leaves out."""
+    for run in runs:
+        if to not in _QUESTIONS_ONLY:
+            left_out["left out: repeats"] += run.repeats
+        if to == "inspect":
+            left_out["left out: not asked yet"] += sum(sample.record is None for sample in run.samples)
+        yield run
+
+
+def _check_labels(runs: Sequence[Path]) -> None:
+    """Refuse runs that would be written to the same files: those of one model whose folders have the same name."""
+    known: dict[str, Path] = {}
     for folder in runs:
-        info = read_info(folder)
-        if instrument_of_run(info.instrument) is not None and (
-            to not in _QUESTIONS_ONLY or info.model == first
-        ):
-            yield read_samples(folder, folder.name if folder != source else info.instrument)
+        other = known.setdefault("".join(c if c.isalnum() else "_" for c in _label(folder)), folder)
+        if other != folder:
+            raise UsageError(
+                f"{other} and {folder} are runs of one model with the same name; export them one by one"
+            )
 
 
 def _export_data(source: Path, target: Path, to: str) -> dict[str, int]:
@@ -77,7 +111,9 @@ def _export_data(source: Path, target: Path, to: str) -> dict[str, int]:
         )
     if to not in _QUESTIONS_ONLY:
         task = (
-            f"`inspect eval theodolite/pairs -T data={source}` asks it" if to == "inspect" else "run it first"
+            f"`inspect eval theodolite/pairs -T instrument={found[0].instrument} -T data={source}` asks it"
+            if to == "inspect"
+            else "run it first"
         )
         raise UsageError(
             f"{to} holds answers, and {source} is a data set that nobody was asked about: {task}"
@@ -98,13 +134,18 @@ def _export_by_instrument(source: Path, runs: Sequence[Path], target: Path, to: 
     own = [each for each in instruments() if to in each.formats]
     names = ", ".join(each.name for each in own)
     written: dict[str, int] = {}
-    for folder in runs:
-        kind = read_info(folder).instrument
-        instrument = instrument_of_run(kind)
-        if instrument is not None and instrument in own and kind in instrument.exported_kinds:
-            place = target / _label(folder) if len(runs) > 1 else target
-            found = instrument.export(folder, place, to=to)
-            written |= {(place / name).relative_to(target).as_posix(): n for name, n in found.items()}
+    chosen = {
+        folder: instrument
+        for folder in runs
+        if (instrument := instrument_of_run(kind := read_info(folder).instrument)) is not None
+        and instrument in own
+        and kind in instrument.exported_kinds
+    }
+    _check_labels(list(chosen))
+    for folder, instrument in chosen.items():
+        place = target / _label(folder) if len(runs) > 1 else target
+        found = instrument.export(folder, place, to=to)
+        written |= {(place / name).relative_to(target).as_posix(): n for name, n in found.items()}
     if runs and not written:
         raise UsageError(f"{to} is available only for runs of {names}; {source} has none")
     if runs:

@@ -51,6 +51,8 @@ def write_inspect_log(folder: Path, run: SampledRun, task: str) -> tuple[Path, i
     path = folder / f"{created[:19].replace(':', '-')}_{name.replace('_', '-')}_{key}.eval"
     made = [_logged(sample, run) for sample in measured]
     header = _header(run, name, key, measured, made)
+    if len(measured) < len(run.tasks[task]):
+        header["status"] = "cancelled"
     start = {"version": _VERSION, "eval": header["eval"], "plan": header["plan"]}
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -121,11 +121,15 @@ def pair_samples(instrument: str, data: str, size: str, seed: int) -> list[dict[
         if data and own is None:
             raise UsageError(f"{instrument} cannot read {data}; -T instrument=NAME names another instrument")
         how = int(size) if size.isdecimal() else size
-        for folder in plan_runs(chosen, Path(scratch), data=own, size=how, seed=seed):
+        folders = list(plan_runs(chosen, Path(scratch), data=own, size=how, seed=seed))
+        for folder in folders:
+            prefix = f"{folder.name}/" if len(folders) > 1 else ""  # ids are unique in their run only
             for sample in read_samples(folder, folder.name).samples:
-                made.append(sample_json(sample, instrument))
-                made[-1]["metadata"]["run"] = folder.name
-                made[-1]["metadata"]["max_tokens"] = sample.item.request.max_tokens
+                own_json = sample_json(sample, instrument)
+                about = own_json["metadata"]
+                about |= {"run": folder.name, "max_tokens": sample.item.request.max_tokens}
+                about["pairs"] = [{**pair, "before": prefix + pair["before"]} for pair in about["pairs"]]
+                made.append({**own_json, "id": prefix + own_json["id"]})
     if not made:
         raise UsageError(f"{instrument} has no items; -T data=PATH names a data set")
     return made

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from theodolite.core.errors import StorageError
+from theodolite.core.errors import StorageError, UsageError
 from theodolite.diagnose.export.reader_copy import write_copy
 from theodolite.diagnose.export.samples import Sample, SampledRun
 
@@ -133,11 +133,16 @@ def write_tasks(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
 
     Args:
         runs: The runs.
-        folder: The folder to write into. It can be moved.
+        folder: The folder to write into, empty or new. It can be moved.
 
     Returns:
         The number of documents of each task.
+
+    Raises:
+        UsageError: If the folder is not empty: lmms-eval would load the old tasks in it too.
     """
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty, and lmms-eval loads all tasks in it; choose another --out")
     written: dict[str, int] = {}
     graders: dict[str, str] = {}
     try:

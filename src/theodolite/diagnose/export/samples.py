@@ -22,7 +22,7 @@ from theodolite.diagnose.browse import RunFigure, browse
 from theodolite.instruments.instrument import Instrument, Study, UserData, instrument_of_run
 from theodolite.runs import Run, RunInfo, RunSettings, measure_run, slug
 
-__all__ = ["PairLink", "Sample", "SampledRun", "plan_runs", "read_samples"]
+__all__ = ["PairLink", "Sample", "SampledRun", "plan_runs", "read_samples", "without_answers"]
 
 UNANSWERED = "scripted:unanswered"
 """The model of a run that was planned for its samples alone."""
@@ -81,6 +81,8 @@ class SampledRun:
     samples: tuple[Sample, ...]
     figures: tuple[RunFigure, ...]
     """The means of all metrics, by split."""
+    repeats: int = 0
+    """The requests that were made again. They are no samples."""
 
     @property
     def label(self) -> str:
@@ -133,7 +135,12 @@ def read_samples(folder: Path, name: str = "") -> SampledRun:
                 Sample(ids[own], item, rows[own], record, rubric, grade, tuple(links.get(own, ())))
             )
         return SampledRun(
-            name or run.info.instrument, run.info, instrument, tuple(samples), tuple(browsed.figures)
+            name or run.info.instrument,
+            run.info,
+            instrument,
+            tuple(samples),
+            tuple(browsed.figures),
+            sum(1 for _ in run.repeats()),
         )
 
 
@@ -159,6 +166,15 @@ class _Unanswered:
 
     def close(self) -> None:
         """There is nothing to release."""
+
+
+def without_answers(folder: Path, place: Path) -> Path:
+    """Plan the items of a run again without asking, so that also what it did not ask yet is paired."""
+    with Run.open(folder) as run:
+        settings = RunSettings(run.info.instrument, UNANSWERED, run.info.seed, run.info.settings)
+        items = [result.item for result in run.results()]
+    measure_run(place, settings, lambda _: items, _Unanswered())
+    return place
 
 
 def plan_runs(
