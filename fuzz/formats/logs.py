@@ -83,7 +83,11 @@ def log_formats() -> list[Format]:
         ),
         Format(
             "inspect json",
-            {"log.json": json_of({"version": 2, "samples": [_inspect_sample(), _inspect_sample()]})},
+            {
+                "log.json": json_of(
+                    {"version": 2, "eval": {"task": "t"}, "samples": [_inspect_sample(), _inspect_sample()]}
+                )
+            },
             replayed("log.json"),
         ),
         Format("inspect eval", {"log.eval": archive.getvalue()}, replayed("log.eval")),
