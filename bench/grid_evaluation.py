@@ -18,6 +18,7 @@ from pathlib import Path
 from theodolite import __version__
 from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
 from theodolite.instruments.grid.data.files import write_dataset
+from theodolite.instruments.grid.data.recipe import find_recipe
 from theodolite.instruments.grid.data.world import BUCKET_KEYS
 from theodolite.instruments.grid.experiments.cost import cost_table
 from theodolite.instruments.grid.experiments.explained import ExplainedRun, read_explained
@@ -47,6 +48,7 @@ class Size:
     buckets: tuple[str, ...] = BUCKET_KEYS
     explainers: tuple[str, ...] = ("all",)
     scenarios: tuple[str, ...] = tuple(SCENARIOS)
+    preset: str = "paper"
     seconds: float | None = None
     """After this many seconds no further bucket is explained, and the existing results are scored."""
 
@@ -241,8 +243,9 @@ def evaluate(
     usage = Usage()
     folder.mkdir(parents=True, exist_ok=True)
     names = tuple(each.name for each in find_explainers(size.explainers))
+    recipe = find_recipe(size.preset)
     for mode in sorted({SCENARIOS[scenario][1] for scenario in size.scenarios}):
-        data = make_dataset(DatasetPlan(mode, size.samples, size.seed, buckets=size.buckets))
+        data = make_dataset(DatasetPlan(mode, size.samples, size.seed, recipe, buckets=size.buckets))
         write_dataset(data, folder / mode, pictures=False, table=False)
     plans = {
         name: ExplainPlan(str(folder / SCENARIOS[name][1]), names, size.calls, pool=size.pool, seed=size.seed)

@@ -1,6 +1,7 @@
 """The whole evaluation of explainers on one GPU: all explainers, buckets and scenarios, 50 samples per bucket.
 
-``python -m bench.grid_explain_gpu [--samples 50] [--calls 2000] [--workers 14] [--device cuda] [--seconds S] [--out DIR]``.
+``python -m bench.grid_explain_gpu [--samples 50] [--calls 2000] [--workers 14] [--device cuda] [--preset paper]
+[--seconds S] [--out DIR]``.
 Not part of ``make bench``, since it needs a GPU. Worker processes share the GPU. Each explains the scenes of a bucket
 together, so that the network answers them in batches of thousands. A second stage tests whether the number of interacting
 words increases with depth for the pure model and stays constant for the spurious one. ``scores.json`` is rewritten whenever
@@ -49,6 +50,7 @@ class Options:
     explainers: tuple[str, ...]
     depth_samples: int
     depth_calls: int
+    preset: str
     seconds: float | None
     out: Path | None
 
@@ -75,6 +77,7 @@ def run(options: Options) -> Iterator[Result]:
             32,
             buckets=options.buckets,
             explainers=options.explainers,
+            preset=options.preset,
             seconds=options.left(started),
         )
         score, usage = evaluate(
@@ -83,7 +86,7 @@ def run(options: Options) -> Iterator[Result]:
         minutes = (time.perf_counter() - started) / 60
         _print_score(score)
         yield from _results(options, usage, minutes)
-        if options.depth_samples:
+        if options.depth_samples and options.left(started) != 0:
             yield from _depth(options, Path(folder) / "depth", workers, started)
     if options.out is not None:
         from theodolite.instruments.grid.figures.maps import explainer_figures
@@ -117,6 +120,7 @@ def _depth(options: Options, folder: Path, workers: ProcessPoolExecutor, started
         buckets=DEPTH_BUCKETS,
         explainers=("interacting-words",),
         scenarios=("cross", "pure"),
+        preset=options.preset,
         seconds=options.left(started),
     )
     before = time.perf_counter()
@@ -154,7 +158,7 @@ def _print_depths(score: ExplainScore) -> None:
             continue
         means = " → ".join(f"{depth.means[d]:.2f}" for d in sorted(depth.means))
         p = f"{depth.trend.p_value:.4f}"
-        change = f"{depth.change.estimate}" if depth.change else "–"
+        change = f"{depth.change}" if depth.change else "–"
         print(
             f"{depth.scenario:10} {depth.kind:7} {depth.density:7} interacting words, {depth.adjustment}: {means}  trend p {p}  "
             f"change {change}  {depth.verdict}"
@@ -172,6 +176,7 @@ def main() -> int:
     parser.add_argument("--explainers", type=_listed, default=("all",))
     parser.add_argument("--depth-samples", type=int, default=60, help="0: skip the second stage")
     parser.add_argument("--depth-calls", type=int, default=2000)
+    parser.add_argument("--preset", default="paper", help="paper, sound or released")
     parser.add_argument("--seconds", type=float, help="stop explaining after this many seconds")
     parser.add_argument("--out", type=Path, help="folder for scores.json, depth.json and figures")
     missed = 0

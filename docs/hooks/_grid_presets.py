@@ -1,4 +1,4 @@
-"""The presets of the grid: promises, learned shortcuts, and the paired models on them."""
+"""The presets of the grid: promises and learned shortcuts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from theodolite.instruments.grid.data.promise import promise_table
 from theodolite.instruments.grid.data.recipe import SOUND
 
 _MADE = Path(__file__).parents[1] / "assets" / "grid_presets.json"
-_EDITS = ("exchanged", "target moved", "anchor moved")
 _FOOT = (
     "*Italic*: not promised. Both densities, sparse / dense. In brackets: above the best constant answer, where the baseline is another: "
     "the best map from the right count of a comparison's other group."
@@ -67,31 +66,3 @@ def _gains(rows: list[dict[str, Any]], family: str) -> str:
 
 def _points(gains: list[float]) -> str:
     return f" /{KEEP}".join(f"{100 * gain:+.0f}" for gain in gains)
-
-
-def grid_models() -> str:
-    """Accuracy and followed pairs of the released models, pooled over buckets with a relation."""
-    made = _made()
-    rows = []
-    for preset in dict.fromkeys(row["preset"] for row in made["models"]):
-        mine = [row for row in made["models"] if row["preset"] == preset]
-        for kind in ("pure", "spur"):
-            known = [row for row in mine if row.get(f"{kind}, {_EDITS[0]}")]
-            worst = min(known, key=lambda row: row[kind][0])
-            cells = [_pooled([row[kind] for row in known])]
-            for edit in _EDITS:
-                every, some = (
-                    _pooled([row[f"{kind}, {edit}{which}"] for row in known]) for which in ("", ", known")
-                )
-                cells.append(f"{every}; {some}")
-            rows.append(
-                [f"`grid:{kind}`", preset, *cells, f"{100 * worst[kind][0]:.0f}{KEEP}% ({worst['bucket']})"]
-            )
-    heads = ["model", "scenes", "right", *(f"followed: {edit}" for edit in _EDITS), "worst bucket"]
-    return table(heads, rows)
-
-
-def _pooled(shares: list[list[float]]) -> str:
-    known = [share for share in shares if share]
-    n = sum(share[3] for share in known)
-    return f"{100 * sum(share[0] * share[3] for share in known) / n:.1f}{KEEP}% of {n:.0f}"

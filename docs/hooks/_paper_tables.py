@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -21,14 +22,24 @@ from theodolite.instruments.grid.data.evaluate import bag_of_words, dropped_anch
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.masks import cell_mask
 from theodolite.instruments.grid.data.shortcuts import try_shortcuts
-from theodolite.instruments.grid.data.world import BUCKETS
+from theodolite.instruments.grid.data.world import BUCKETS, Mode
 from theodolite.instruments.grid.explainers.contract import make_case
 from theodolite.instruments.grid.explainers.conventions import Convention
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.pool import Pool
 from theodolite.instruments.grid.explainers.readers import open_reader
 from theodolite.instruments.grid.formulas.maps import score_map
-from theodolite.instruments.grid.models.certify import ACCURACY, AGREES, released_certificate
+from theodolite.instruments.grid.models.certify import (
+    ACCURACY,
+    AGREES,
+    FOLLOWS,
+    FOLLOWS_ANCHOR,
+    FOLLOWS_EXCHANGE,
+    FOLLOWS_ONE,
+    NO_REGION,
+    NONE_LEFT,
+    released_certificate,
+)
 from theodolite.instruments.grid.published import DEPTH, RMA, SHORTCUTS
 from theodolite.instruments.grid.published import paper_tables as paper_tables_of_the_grid
 from theodolite.instruments.scene.data.engine import make_questions
@@ -187,26 +198,32 @@ def _success(part: object, heuristic: str) -> tuple[int, int]:
 
 
 def grid_certificate() -> str:
-    """The released networks, pooled over buckets with a relation."""
+    """The released networks on every preset, pooled over buckets with a relation."""
     rows = []
     for kind in ("pure", "spur"):
-        found = released_certificate(kind)
-        cells = [
-            f"{100 * found.pooled(what, data, relational=True):.1f} %"
-            for what, data in ((ACCURACY, "pure"), (ACCURACY, "spur"), (AGREES, "pure"))
-        ]
-        worst = found.lowest(ACCURACY, kind)
-        rows.append([f"`grid:{kind}`", *cells, f"{percent(worst.share)} ({worst.bucket}, {worst.density})"])
-    return table(
-        [
-            "model",
-            "right on pure scenes",
-            "right on spurious scenes",
-            "like a bag of words, pure scenes",
-            "worst bucket of its own data",
-        ],
-        rows,
-    )
+        certificate = released_certificate(kind)
+        for preset in dict.fromkeys(line.preset for line in certificate.lines):
+            found = replace(certificate, lines=tuple(x for x in certificate.lines if x.preset == preset))
+            cells = [
+                f"{100 * found.pooled(what, data, relational=True):.1f} %"
+                for what, data in _CERTIFIED.values()
+            ]
+            worst = found.lowest(ACCURACY, kind)
+            rows.append([f"`grid:{kind}`", preset, *cells, f"{percent(worst.share)} ({worst.bucket})"])
+    return table(["model", "scenes", *_CERTIFIED, "worst bucket of its own data"], rows)
+
+
+_CERTIFIED: dict[str, tuple[str, Mode]] = {
+    "right on pure": (ACCURACY, "pure"),
+    "right on spurious": (ACCURACY, "spur"),
+    "like a bag of words": (AGREES, "pure"),
+    "follows one reversed direction": (FOLLOWS_ONE, "pure"),
+    "follows all reversed": (FOLLOWS, "pure"),
+    "… to a count of 0": (NONE_LEFT, "pure"),
+    "… to a region without a cell": (NO_REGION, "pure"),
+    "follows an exchange": (FOLLOWS_EXCHANGE, "pure"),
+    "follows a moved anchor": (FOLLOWS_ANCHOR, "pure"),
+}
 
 
 def grid_explanations() -> str:

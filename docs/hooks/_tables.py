@@ -12,7 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from textwrap import indent
 
-from _grid_presets import grid_audit, grid_models, grid_promises
+from _grid_explainers import grid_depth, grid_pair_separation
+from _grid_presets import grid_audit, grid_promises
 from _licences import further_licences, licences
 from _paper_tables import (
     creg_composites,
@@ -233,7 +234,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "grid-buckets": grid_buckets,
     "grid-promises": grid_promises,
     "grid-audit": grid_audit,
-    "grid-models": grid_models,
+    "grid-pair-separation": grid_pair_separation,
+    "grid-depth": grid_depth,
     "grid-area": grid_area,
     "grid-separation": grid_separation,
     "scene-ceilings": scene_ceilings,

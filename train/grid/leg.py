@@ -20,11 +20,10 @@ from train.grid.stream import Supply, sheets
 from train.grid.train import Schedule, Trainer
 
 SCHEDULES: dict[Kind, Schedule] = {
-    "pure": Schedule(steps=17_000, cooling=6_000),
+    "pure": Schedule(steps=24_000, cooling=8_000),
     "spur": Schedule(steps=6_000, cooling=2_000),
 }
-"""The schedules for the union of all presets. A bag of words is learned faster than relations. The released weights were trained on
-the preset paper alone, in 11,300 and 4,000 steps."""
+"""The schedules of the released models. A bag of words is learned faster than relations."""
 
 
 def rehearsal(kind: Kind, *, steps: int, batch: int = 2048) -> Schedule:

@@ -91,8 +91,10 @@ SOURCES = (
     ("released", 12),
 )
 """Presets and numbers of objects of successive portions, repeated cyclically: an odd number, so that every one meets every other."""
+SPURIOUS_EVERY = 10
+"""Every tenth source of scenes is spurious, for `grid:pure` too: it then also evaluates scenes without look-alikes."""
 TURNED = 0.2
-"""Share of pure scenes whose directions are drawn again: regions without a cell, zero counts, and one or all directions reversed."""
+"""Share of scenes of `grid:pure` whose directions are drawn again: regions without a cell, zero counts, and one or all directions reversed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,18 +115,21 @@ class Supply:
 
     def portion(self, number: int) -> dict[str, NDArray[np.uint8]]:
         """Generate the scenes of one portion, from two sources, shuffled by the seed. Excludes test scenes."""
-        seeds = np.random.SeedSequence([self.seed, number]).generate_state(2)
-        chosen = [self.sources[(2 * number + i) % len(self.sources)] for i in range(2)]
-        scenes = join(
-            [
-                generate(keys, n, mode=self.mode, density=count, preset=preset, seed=int(seed), split="train")
-                for (preset, count), seed in zip(chosen, seeds, strict=True)
-                for keys, n in self._amounts(is_late=number >= self.late)
-            ]
-        )
         rng = np.random.default_rng([self.seed, number, 1])
-        scenes = scenes.take(rng.permutation(len(scenes))[: self.rows])
-        return arrays_of(turn(scenes, rng) if self.mode == "pure" else scenes)
+        parts = []
+        for seed in np.random.SeedSequence([self.seed, number]).generate_state(2):
+            place = 2 * number + len(parts)
+            preset, count = self.sources[place % len(self.sources)]
+            mode = "spur" if place % SPURIOUS_EVERY == 0 else self.mode
+            scenes = join(
+                [
+                    generate(keys, n, mode=mode, density=count, preset=preset, seed=int(seed), split="train")
+                    for keys, n in self._amounts(is_late=number >= self.late)
+                ]
+            )
+            parts.append(arrays_of(turn(scenes, rng) if self.mode == "pure" else scenes))
+        order = rng.permutation(sum(len(part["answer"]) for part in parts))[: self.rows]
+        return {name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]}
 
     def _amounts(self, *, is_late: bool) -> list[tuple[list[str], int]]:
         """Return buckets and their numbers of scenes for one density; at least half a portion in total."""

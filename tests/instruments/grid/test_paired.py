@@ -15,6 +15,7 @@ from theodolite.core.types import Picture, Request
 from theodolite.instruments.grid.data.batch import hash_scenes, split_of
 from theodolite.instruments.grid.data.edits import swap_directions
 from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.recipe import PRESETS
 from theodolite.instruments.grid.data.render import render
 from theodolite.instruments.grid.data.words import MASK
 from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS
@@ -22,8 +23,16 @@ from theodolite.instruments.grid.models.certify import (
     ACCURACY,
     AGREES,
     FOLLOWS,
+    FOLLOWS_ANCHOR,
+    FOLLOWS_EXCHANGE,
+    FOLLOWS_ONE,
     INVARIANT,
     KEEPS,
+    N_SCENES,
+    NO_REGION,
+    NONE_LEFT,
+    TESTS,
+    _swap_one,
     certify,
     released_certificate,
 )
@@ -318,26 +327,49 @@ class TestCertificate:
             return symbolic_answer(World(), cells, read_questions(words), logic=logic)
 
         found = certify(answer, model="x", identity="x", n=12, seed=1)
+        assert {line.what for line in found.lines} == set(TESTS)
+        assert {line.preset for line in found.lines} == set(PRESETS)
         assert found.pooled(ACCURACY, "spur") == 1.0
+        follows_all = (FOLLOWS_ONE, FOLLOWS, NONE_LEFT, NO_REGION, FOLLOWS_EXCHANGE, FOLLOWS_ANCHOR)
         if follows:
-            assert found.lowest(ACCURACY, "pure").share.value == 1.0
-            assert found.lowest(FOLLOWS, "pure").share.value == 1.0
-            assert found.lowest(KEEPS, "pure").share.value == 1.0
+            for what in (ACCURACY, KEEPS, *follows_all):
+                assert found.lowest(what, "pure").share.value == 1.0
             assert found.pooled(AGREES, "pure", relational=True) < 0.5
         else:
             assert found.lowest(AGREES, "pure").share.value == 1.0
             assert found.lowest(INVARIANT, "pure").share.value == 1.0
             assert found.pooled(ACCURACY, "pure", relational=True) < 0.5
             assert found.pooled(KEEPS, "pure") < 0.5
+            assert found.pooled(FOLLOWS_EXCHANGE, "pure") == found.pooled(FOLLOWS_ANCHOR, "pure") == 0.0
+
+    def test_one_direction_of_each_question_is_reversed(self):
+        scenes = generate(["M-F0-D1", "M-F0-D3", "CMP-F0-D2"], 30, seed=3)
+        swapped = _swap_one(scenes, 5)
+        changed = (swapped.questions.directions != scenes.questions.directions).sum(axis=1)
+        assert (changed == 1).all()
+        assert (swapped.cells == scenes.cells).all()
+        asked = scenes.take(scenes.bucket == BUCKET_KEYS.index("M-F0-D3"))
+        which = _swap_one(asked, 5).questions.directions != asked.questions.directions
+        assert which.any(axis=0).sum() == 3
 
     def test_the_released_certificates_meet_the_bars(self):
         pure, spur = released_certificate("pure"), released_certificate("spur")
-        assert pure.lowest(ACCURACY, "pure").share.value >= 0.99
-        assert spur.lowest(ACCURACY, "spur").share.value == 1.0
+        for what in (ACCURACY, FOLLOWS_ONE, FOLLOWS):
+            assert pure.lowest(what, "pure").share.value >= 0.99, what
+        for what in (NONE_LEFT, NO_REGION):  # some buckets have few such scenes
+            lines = [line.share for line in pure.lines if line.what == what]
+            right = sum(share.value * share.n for share in lines)
+            assert right >= 0.99 * sum(share.n for share in lines), what
+        for what in (FOLLOWS_EXCHANGE, FOLLOWS_ANCHOR):
+            assert pure.pooled(what, "pure") >= 0.98
+            assert spur.pooled(what, "pure") == 0.0
+        assert spur.lowest(ACCURACY, "spur").share.value >= 0.99
         assert spur.pooled(AGREES, "pure") >= 0.98
         assert spur.pooled(INVARIANT, "pure") >= 0.98
         assert pure.pooled(KEEPS, "pure") >= 0.98
-        assert min(line.share.n for line in (*pure.lines, *spur.lines) if line.what != FOLLOWS) >= 1000
+        whole = (ACCURACY, AGREES, FOLLOWS_ONE, FOLLOWS, INVARIANT, KEEPS)
+        assert min(x.share.n for x in (*pure.lines, *spur.lines) if x.what in whole) >= N_SCENES
+        assert {line.preset for line in (*pure.lines, *spur.lines)} == set(PRESETS)
 
     def test_the_released_certificates_are_of_the_released_weights(self):
         for kind in ("pure", "spur"):

@@ -139,7 +139,7 @@ def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
         EditedScenes(SWAPPED, swapped.take(is_swapped), everything[is_swapped]),
         EditedScenes(DECOYED, decoyed.take(is_decoyed), everything[is_decoyed]),
         EditedScenes(CLEARED, cleared.take(others.any(axis=1)), everything[others.any(axis=1)]),
-        *(_with_other_places(scenes, kind, [seed, place]) for place, kind in enumerate(_PLACE_EDITS)),
+        *(move_objects(scenes, kind, [seed, place]) for place, kind in enumerate(_PLACE_EDITS)),
     ]
 
 
@@ -215,8 +215,14 @@ def _moves(one: SceneBatch, is_moved: Flags) -> Integers:
     return np.stack([np.repeat(moved, len(empty)), np.tile(empty, len(moved))], axis=1)
 
 
-def _with_other_places(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedScenes:
-    """The scenes after an edit of places that changes the answer, of those that have one."""
+def move_objects(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedScenes:
+    """The scenes after an edit of places that changes the answer, of those that have one.
+
+    Args:
+        scenes: Scenes of questions with a relation.
+        kind: `EXCHANGED`, `TARGET_MOVED` or `ANCHOR_MOVED`.
+        seed: Seed of what is exchanged or moved.
+    """
     rng = np.random.default_rng(seed)
     cells, done = scenes.cells.copy(), np.zeros(len(scenes), bool)
     for row in range(len(scenes)):
