@@ -12,7 +12,7 @@ PAGE = (DOCS / "real_model.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def computed(shared_data):
-    spec = importlib.util.spec_from_file_location("real_model", DOCS / "hooks" / "real_model.py")
+    spec = importlib.util.spec_from_file_location("real_model", DOCS / "site" / "real_model.py")
     module = importlib.util.module_from_spec(spec)
     import sys
 

@@ -46,9 +46,9 @@ def command_pages() -> dict[str, str]:
     return {"cli/index.md": _index(whole), **pages}
 
 
-def command_nav() -> list[Any]:
-    """The entries below *Commands*."""
-    return ["cli/index.md", *({name: f"cli/{name}.md"} for name in below(program()))]
+def command_names() -> list[str]:
+    """The nouns, each with a page."""
+    return list(below(program()))
 
 
 def anchor(words: tuple[str, ...]) -> str:
@@ -85,12 +85,12 @@ def _index(whole: Any) -> str:
 
 
 def _noun(name: str, command: Any) -> str:
-    lines = [f"# theodolite {name} {{ #{anchor((name,))} }}", ""]
+    lines = [f"# {name}", ""]
     if not below(command):
         return "\n".join([*lines, *_body((name,), command)]) + "\n"
     lines += [_sentence(command.help or command.short_help or ""), ""]
     for words, each in commands(command, (name,)):
-        lines += [f"## `{' '.join(words)}` {{ #{anchor(words)} }}", "", *_body(words, each)]
+        lines += [f"## `{' '.join(words)}`", "", *_body(words, each)]
     return "\n".join(lines) + "\n"
 
 
