@@ -113,4 +113,3 @@ def _with_indices(formula: str) -> str:
 
 def _unit(unit: str) -> str:
     return {"number": "a number", "count": "a count", "p": "a p-value"}.get(unit, unit)
-

@@ -37,11 +37,14 @@ def _shown(output: dict[str, Any], name: str) -> tuple[str, dict[str, bytes]]:
     if output["output_type"] == "stream":
         text = "".join(output["text"]).rstrip() if output["name"] == "stdout" else ""
         return (f"```text\n{text}\n```" if text else ""), {}
-    data = {kind: "".join(value) if isinstance(value, list) else value for kind, value in output.get("data", {}).items()}
+    data = {
+        kind: "".join(value) if isinstance(value, list) else value
+        for kind, value in output.get("data", {}).items()
+    }
     for kind, ending in _PICTURES.items():
         if kind in data:
             content = base64.b64decode(data[kind]) if ending == "png" else data[kind].encode()
             return f"![Output of the cell above]({name}.{ending})", {f"{name}.{ending}": content}
     if "text/html" in data:
-        return f"````{{raw}} html\n<div class=\"output\">{data['text/html']}</div>\n````", {}
+        return f'````{{raw}} html\n<div class="output">{data["text/html"]}</div>\n````', {}
     return (f"```text\n{data['text/plain']}\n```" if "text/plain" in data else ""), {}

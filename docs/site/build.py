@@ -67,20 +67,36 @@ def pages() -> dict[str, str | bytes]:
         if isinstance(content, bytes):
             found[path] = content
             continue
-        below = [each for entry in NAVIGATION.get(path.removesuffix(".md"), ()) for each in lists.get(entry, [entry])]
+        below = [
+            each
+            for entry in NAVIGATION.get(path.removesuffix(".md"), ())
+            for each in lists.get(entry, [entry])
+        ]
         found[path] = _as_myst(with_tables(content)) + _toctree(below)
     return found
 
 
 def _as_myst(markdown: str) -> str:
     """What plain Markdown has no word for: the title of a block of code, and an anchor of the definitions."""
-    markdown = re.sub(r'^( *)```(\w+) title="([^"\n]+)"$', r"\1```{code-block} \2\n\1:caption: \3\n", markdown, flags=re.MULTILINE)
+    markdown = re.sub(
+        r'^( *)```(\w+) title="([^"\n]+)"$',
+        r"\1```{code-block} \2\n\1:caption: \3\n",
+        markdown,
+        flags=re.MULTILINE,
+    )
     return re.sub(r"\]\((?:\.\./)*definitions\.md#", "](#", markdown)
 
 
 def _toctree(entries: list[str]) -> str:
     """The navigation below a page; it is shown beside the text, not in it."""
-    rooted = [re.sub(r"^(?:(.+) <)?([\w/-]+)>?$", lambda found: f"{found[1]} </{found[2]}>" if found[1] else f"/{found[2]}", each) for each in entries]
+    rooted = [
+        re.sub(
+            r"^(?:(.+) <)?([\w/-]+)>?$",
+            lambda found: f"{found[1]} </{found[2]}>" if found[1] else f"/{found[2]}",
+            each,
+        )
+        for each in entries
+    ]
     return "\n".join(["", "```{toctree}", ":hidden:", "", *rooted, "```", ""]) if entries else ""
 
 
@@ -102,7 +118,15 @@ def write(folder: Path) -> None:
 def main(site: Path) -> int:
     """Completes the pages and makes the site; returns the exit status."""
     write(PAGES)
-    options = ["--fail-on-warning", "--keep-going", "--quiet", "--conf-dir", str(DOCS / "site"), "--doctree-dir", str(PAGES.parent / "doctrees")]
+    options = [
+        "--fail-on-warning",
+        "--keep-going",
+        "--quiet",
+        "--conf-dir",
+        str(DOCS / "site"),
+        "--doctree-dir",
+        str(PAGES.parent / "doctrees"),
+    ]
     return sphinx([*options, str(PAGES), str(site)])
 
 

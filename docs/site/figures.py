@@ -109,12 +109,18 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
     told = "All three are right about the first picture.\nOnly answers that follow the edit show looking."
     figure.text(left, 0.83, told, color=quiet, fontsize=9.5, va="center", linespacing=1.5)
     for y, (outcome, text) in zip((0.69, 0.61, 0.53), words.items(), strict=True):
-        patch = Rectangle((left, y - 0.022), 0.017, 0.044, color=OUTCOMES[outcome], transform=figure.transFigure)
+        patch = Rectangle(
+            (left, y - 0.022), 0.017, 0.044, color=OUTCOMES[outcome], transform=figure.transFigure
+        )
         figure.add_artist(patch)
         figure.text(left + 0.027, y, text, color=ink, fontsize=9.5, va="center")
-    mark = Line2D([left + 0.0085] * 2, [0.425, 0.475], color=ink, lw=1.1, ls=(0, (2, 1.5)), transform=figure.transFigure)
+    mark = Line2D(
+        [left + 0.0085] * 2, [0.425, 0.475], color=ink, lw=1.1, ls=(0, (2, 1.5)), transform=figure.transFigure
+    )
     figure.add_artist(mark)
-    figure.text(left + 0.027, 0.45, "the most that is possible without looking", color=ink, fontsize=9.5, va="center")
+    figure.text(
+        left + 0.027, 0.45, "the most that is possible without looking", color=ink, fontsize=9.5, va="center"
+    )
     for y, model in zip(_ROWS, _SHOWN, strict=True):
         looking = found.view(model, "compass").looking[0]
         figure.text(0.008, y, model, color=ink, fontsize=9.5, va="center", family="monospace")
@@ -131,8 +137,12 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
         axes.axvline(looking.bound, color="white", lw=1.1, ls=(0, (2, 1.5)))
         axes.set(xlim=(0, 1), ylim=(-0.5, 0.5))
         axes.set_axis_off()
-        figure.text(left + width + 0.012, y, looking.standing, color=ink, fontsize=10.5, va="center", weight="bold")
-    figure.add_artist(Line2D([0.008, 0.992], [0.275, 0.275], color=rule, lw=0.8, transform=figure.transFigure))
+        figure.text(
+            left + width + 0.012, y, looking.standing, color=ink, fontsize=10.5, va="center", weight="bold"
+        )
+    figure.add_artist(
+        Line2D([0.008, 0.992], [0.275, 0.275], color=rule, lw=0.8, transform=figure.transFigure)
+    )
 
 
 def compass(folder: Path) -> None:
