@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -145,6 +146,21 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
     )
 
 
+def ask(folder: Path) -> None:
+    """One question about four pictures with four right answers."""
+    theodolite("data", "squares", "--questions", "--size", "16", "--seed", "2", "--out", str(folder / "quiz"))
+    rows = [json.loads(line) for line in (folder / "quiz" / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    chosen = {row["answer"]: row for row in rows if row["question"] == rows[0]["question"]}
+    figure = Figure(figsize=(10, 2.75), layout="constrained")
+    figure.suptitle(rows[0]["question"], weight="bold", fontsize=12)
+    for axes, (answer, row) in zip(figure.subplots(1, len(chosen)), chosen.items(), strict=True):
+        axes.imshow(Image.open(folder / "quiz" / row["pictures"][0]))
+        axes.set(xticks=[], yticks=[])
+        axes.set_xlabel(answer, fontsize=11)
+    figure.savefig(folder / "quiz.png", dpi=160)
+    keep(folder / "quiz.png", "ask_pictures.png", colours=64)
+
+
 def compass(folder: Path) -> None:
     """Relevance planted toward the target, and relevance that is everywhere, on two pairs of squares."""
     pairs = coloured_squares(32, seed=3, plan=SquaresPlan(size_px=(336, 336), max_distance_px=180)).pairs
@@ -218,7 +234,7 @@ def twins(folder: Path) -> None:
 
 if __name__ == "__main__":
     wanted = sys.argv[1:]
-    for draw in (pair, compass, grid, scene, trace, twins):
+    for draw in (pair, ask, compass, grid, scene, trace, twins):
         if wanted and draw.__name__ not in wanted:
             continue
         with tempfile.TemporaryDirectory() as made:
