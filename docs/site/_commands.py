@@ -130,14 +130,14 @@ def _options(command: Any) -> list[str]:
     lines = ["| option | takes | default | |", "| --- | --- | --- | --- |"]
     for p in options:
         names = " ".join(f"`{name}`" for name in (*p.opts, *p.secondary_opts))
-        takes = f"`{_takes(p)}`" if _takes(p) else ""
+        takes = f"`{_takes(p)}`".replace("|", "\\|") if _takes(p) else ""
         lines.append(f"| {names} | {takes} | {_default(p)} | {_cell(p.help or '')} |")
     return lines
 
 
 def _argument(parameter: Any) -> str:
     name = parameter.metavar or parameter.name.upper()
-    name = name.strip("[]").removesuffix("...")
+    name = name.strip("[]").removesuffix("...").removesuffix("…")
     shown = name if parameter.required else f"[{name}]"
     return f"{shown} …" if parameter.nargs == -1 else shown
 

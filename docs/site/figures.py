@@ -149,7 +149,10 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
 def ask(folder: Path) -> None:
     """One question about four pictures with four right answers."""
     theodolite("data", "squares", "--questions", "--size", "16", "--seed", "2", "--out", str(folder / "quiz"))
-    rows = [json.loads(line) for line in (folder / "quiz" / "questions.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (folder / "quiz" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     chosen = {row["answer"]: row for row in rows if row["question"] == rows[0]["question"]}
     figure = Figure(figsize=(10, 2.75), layout="constrained")
     figure.suptitle(rows[0]["question"], weight="bold", fontsize=12)

@@ -84,6 +84,7 @@ def test_every_command_and_option_of_the_program_is_described(site):
     for words, command in found:
         page = Page(site / "cli" / f"{words[0]}.html")
         assert len(words) == 1 or "-".join(words) in page.ids, words
+        assert "`" not in page.text, "a cell was cut at its bar"
         assert f"theodolite {' '.join(words)}" in index, words
         for option in command.params:
             if option.param_type_name == "option" and not option.hidden and "--help" not in option.opts:
