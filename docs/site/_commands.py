@@ -51,9 +51,9 @@ def command_names() -> list[str]:
     return list(below(program()))
 
 
-def anchor(words: tuple[str, ...]) -> str:
-    """Of a command on its noun's page."""
-    return "-".join(words)
+def _link(words: tuple[str, ...]) -> str:
+    """To a command on its noun's page."""
+    return f"{words[0]}.md#{'-'.join(words)}" if len(words) > 1 else f"{words[0]}.md"
 
 
 def _index(whole: Any) -> str:
@@ -75,7 +75,7 @@ def _index(whole: Any) -> str:
     for heading in headings:
         lines += [f"## {heading.capitalize()}", "", "| command | what it does |", "| --- | --- |"]
         lines += [
-            f"| [`theodolite {' '.join(words)}`]({words[0]}.md#{anchor(words)}) | {_first(command)} |"
+            f"| [`theodolite {' '.join(words)}`]({_link(words)}) | {_first(command)} |"
             for words, command in found
             if groups.get(words[0], "instruments") == heading
         ]
@@ -85,7 +85,7 @@ def _index(whole: Any) -> str:
 
 
 def _noun(name: str, command: Any) -> str:
-    lines = [f"# {name}", ""]
+    lines = [f"# theodolite {name}", ""]
     if not below(command):
         return "\n".join([*lines, *_body((name,), command)]) + "\n"
     lines += [_sentence(command.help or command.short_help or ""), ""]

@@ -60,7 +60,7 @@ def pages() -> dict[str, str | bytes]:
     made = {"definitions.md": definitions_page(), **command_pages(), **notebooks}
     lists = {
         "{notebooks}": [path.removesuffix(".md") for path in notebooks if path.endswith(".md")],
-        "{commands}": [f"cli/{name}" for name in command_names()],
+        "{commands}": [f"{name} <cli/{name}>" for name in command_names()],
     }
     found: dict[str, str | bytes] = {}
     for path, content in {**written, **made}.items():
