@@ -106,8 +106,8 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
         "unmoved": "unmoved: the same answer",
     }
     n = found.view(_SHOWN[0], "compass").looking[0].n_relevant
-    figure.text(left, 0.945, f"{n} such pairs", color=ink, fontsize=12.5, weight="bold")
-    told = "All three are right about the first picture.\nOnly answers that follow the edit show looking."
+    figure.text(left, 0.945, f"{n} pairs", color=ink, fontsize=12.5, weight="bold")
+    told = "Flipped, or with one thing moved. Here all three are\nright at first; only following the edit shows looking."
     figure.text(left, 0.83, told, color=quiet, fontsize=9.5, va="center", linespacing=1.5)
     for y, (outcome, text) in zip((0.69, 0.61, 0.53), words.items(), strict=True):
         patch = Rectangle(
