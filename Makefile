@@ -81,7 +81,7 @@ train-twins train-zoo train-grid train-parser train-similarity: $(DEV_READY)
 	$(BIN)/python -m train $(@:train-%=%) $(ARGS)
 
 docs: $(DEV_READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python docs/site/build.py build/site
 	@echo "the documentation: build/site/index.html"
 
 clean:

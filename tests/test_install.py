@@ -28,10 +28,10 @@ VERSIONS = load(ROOT / ".ci" / "versions.py")
 
 @pytest.fixture(scope="module")
 def licences():
-    """The hook that makes the page on licences."""
-    sys.path.insert(0, str(ROOT / "docs" / "hooks"))
+    """What makes the page on licences."""
+    sys.path.insert(0, str(ROOT / "docs" / "site"))
     try:
-        return load(ROOT / "docs" / "hooks" / "_licences.py")
+        return load(ROOT / "docs" / "site" / "_licences.py")
     finally:
         sys.path.pop(0)
 

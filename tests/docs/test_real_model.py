@@ -12,7 +12,7 @@ PAGE = (DOCS / "real_model.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def computed(shared_data):
-    spec = importlib.util.spec_from_file_location("real_model", DOCS / "hooks" / "real_model.py")
+    spec = importlib.util.spec_from_file_location("real_model", DOCS / "site" / "real_model.py")
     module = importlib.util.module_from_spec(spec)
     import sys
 
@@ -47,6 +47,22 @@ def test_the_numbers_in_its_sentences_are_those_of_its_tables(computed):
     (all_claims,) = [line for line in on_page("prose").splitlines() if line.startswith("| all")]
     assert "77 of 81 claims agree" in PAGE
     assert "77 of 81" in all_claims
+
+
+def test_the_readme_has_the_figures_of_the_page():
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    names = {
+        "multiple choice": "multiple choice",
+        "describe first": "describe, then answer",
+        "scene graph first": "scene graph, then answer",
+    }
+    for short, prompt in names.items():
+        (cells,) = re.findall(rf"^\| {short} \| (\d+) % \| (.*?) \| (.*?) \| (.*?) \|$", readme, re.MULTILINE)
+        accuracy = re.search(rf"^\| {prompt} \| ([\d.]+) %", on_page("accuracy"), re.MULTILINE)[1]
+        assert round(float(accuracy)) == int(cells[0])
+        assert f"| {prompt} | left / right | 52 | {cells[1]} |" in PAGE
+        assert f"| {prompt} | with *under* | 156 | {cells[2]} |" in PAGE
+        assert re.search(rf"\| {prompt} \| left / right \|.*\*\*{cells[3]}\*\* \|$", PAGE, re.MULTILINE)
 
 
 def test_pairs_are_counted_as_by_hand(computed):

@@ -1,4 +1,4 @@
-"""The tutorial runs: every block of its page, in order, in an empty folder, and what it shows is what comes out."""
+"""The tutorial and *How to diagnose your own* run: every block, in order, in an empty folder, and what they show is what comes out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from theodolite.cli.main import main
 
-PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -37,24 +37,24 @@ def run_commands(block):
         command = shlex.split(line, comments=True)
         if not command:
             continue
-        assert command[0] == "theodolite", (
-            f"the tutorial's bash blocks hold commands of ours alone, not {line!r}"
-        )
+        assert command[0] == "theodolite", f"bash blocks hold commands of ours alone, not {line!r}"
         assert main(command[1:]) == 0, line
 
 
 @pytest.mark.timeout(600)
-def test_the_tutorial_runs_as_it_is_written(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("name", "least_commands", "least_outputs"), [("tutorial", 12, 6), ("own", 4, 4)])
+def test_the_page_runs_as_it_is_written(name, least_commands, least_outputs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    page = DOCS / f"{name}.md"
     names: dict = {}
     said, ran = "", ""
     n_commands = n_outputs = 0
-    for language, content in blocks(PAGE.read_text(encoding="utf-8")):
+    for language, content in blocks(page.read_text(encoding="utf-8")):
         if language == "bash":
             run_commands(content)
             n_commands += content.count("theodolite ")
         elif language == "python":
-            exec(compile(content, str(PAGE), "exec"), names)  # noqa: S102 - the page's own code is under test
+            exec(compile(content, str(page), "exec"), names)  # noqa: S102 - the page's own code is under test
         elif language == "text":
             check_output(content, said, ran)
             n_outputs += 1
@@ -63,8 +63,8 @@ def test_the_tutorial_runs_as_it_is_written(tmp_path, monkeypatch, capsys):
             assert language == "sh", f"blocks are bash, python, text, or sh where nothing is run: {language}"
             continue
         said, ran = capsys.readouterr().out, content
-    assert n_commands >= 12
-    assert n_outputs >= 6
+    assert n_commands >= least_commands
+    assert n_outputs >= least_outputs
 
 
 def test_the_check_of_outputs_can_fail():

@@ -1,4 +1,4 @@
-"""Computes the numbers and draws the figure of the page *A real model*: ``python docs/hooks/real_model.py FOLDER``.
+"""Computes the numbers and draws the figure of the page *A real model*: ``python docs/site/real_model.py FOLDER``.
 
 FOLDER holds the recorded answers of LLaVA-1.5-7B: ``results.json`` and ``images``. A test computes the same tables and compares
 them with the page.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import inspect
 import re
+from importlib import import_module
 from itertools import groupby
 
 from theodolite.instruments.instrument import instruments
@@ -45,16 +47,13 @@ def definitions_page() -> str:
     ways = ", ".join(f'<span class="way">{sign}</span> {words}' for sign, words in _WAY.values())
     lines = [_HEAD.format(ways=ways, n=len(known))]
     for instrument, group in groupby(known.values(), key=lambda each: each.instrument):
-        lines += [f"## {instrument} {{ #{instrument} }}", "", questions.get(instrument, ""), ""]
+        lines += [f"## {instrument}", "", questions.get(instrument, ""), ""]
         lines += [_entry(each) for each in group]
     return "\n".join(lines) + "\n"
 
 
 def _entry(each: Definition) -> str:
     sign, way = _WAY[each.grounded]
-    title = f"{each.name} – {each.title}"
-    if each.title.casefold().startswith(each.name.casefold()):
-        title = each.title
     facts = [f'<span class="way" title="{way}">{sign}</span>', _unit(each.unit)]
     facts.append(
         f'<span class="reading {each.reading}" title="{_READING[each.reading]}">{each.reading}</span>'
@@ -62,25 +61,44 @@ def _entry(each: Definition) -> str:
     if each.source:
         facts.append(html.escape(each.source))
     facts.append(f"<code>{each.key}</code>")
+    title = "" if each.title.casefold() == each.name.casefold() else f"*{html.escape(each.title)}.* "
     lines = [
-        f"### {html.escape(title)} {{ #{each.anchor} data-toc-label='{_quoted(each.name)}' }}",
+        f"({each.anchor})=",
+        f"### {html.escape(each.name)}",
         "",
-        f'<p class="facts">{" · ".join(facts)}</p>',
+        f'<p class="facts" id="{each.anchor}">{" · ".join(facts)}</p>',
         "",
-        html.escape(each.meaning),
+        f"{title}{html.escape(each.meaning)}",
         "",
         f'<div class="plain-formula">{_with_indices(each.formula)}</div>',
         "",
     ]
     if each.function:
-        module, _, name = each.function.partition(":")
-        lines += [f"Computed by `{name}` in `{module.replace('.', '/')}.py`.", ""]
+        lines += [*_code(each.function), ""]
     if each.caution:
         lines += [f'<p class="caution">{html.escape(each.caution)}</p>', ""]
     if each.beside:
         named = ", ".join(f"[{html.escape(definitions()[key].name)}](#{key})" for key in each.beside)
         lines += [f"Beside it: {named}.", ""]
     return "\n".join(lines)
+
+
+def _code(function: str) -> list[str]:
+    """Where the number is computed, and the code itself, folded."""
+    module, _, name = function.partition(":")
+    found = import_module(f"theodolite.{module}")
+    for part in name.split("."):
+        found = getattr(found, part)
+    place = f"<code>{name}</code> in <code>{module.replace('.', '/')}.py</code>"
+    return [
+        f'<details class="code"><summary>Computed by {place}</summary>',
+        "",
+        "```python",
+        inspect.getsource(inspect.unwrap(found)).rstrip(),
+        "```",
+        "",
+        "</details>",
+    ]
 
 
 def _with_indices(formula: str) -> str:
@@ -95,7 +113,3 @@ def _with_indices(formula: str) -> str:
 
 def _unit(unit: str) -> str:
     return {"number": "a number", "count": "a count", "p": "a p-value"}.get(unit, unit)
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "’")

@@ -46,14 +46,14 @@ def command_pages() -> dict[str, str]:
     return {"cli/index.md": _index(whole), **pages}
 
 
-def command_nav() -> list[Any]:
-    """The entries below *Commands*."""
-    return ["cli/index.md", *({name: f"cli/{name}.md"} for name in below(program()))]
+def command_names() -> list[str]:
+    """The nouns, each with a page."""
+    return list(below(program()))
 
 
-def anchor(words: tuple[str, ...]) -> str:
-    """Of a command on its noun's page."""
-    return "-".join(words)
+def _link(words: tuple[str, ...]) -> str:
+    """To a command on its noun's page."""
+    return f"{words[0]}.md#{'-'.join(words)}" if len(words) > 1 else f"{words[0]}.md"
 
 
 def _index(whole: Any) -> str:
@@ -75,7 +75,7 @@ def _index(whole: Any) -> str:
     for heading in headings:
         lines += [f"## {heading.capitalize()}", "", "| command | what it does |", "| --- | --- |"]
         lines += [
-            f"| [`theodolite {' '.join(words)}`]({words[0]}.md#{anchor(words)}) | {_first(command)} |"
+            f"| [`theodolite {' '.join(words)}`]({_link(words)}) | {_first(command)} |"
             for words, command in found
             if groups.get(words[0], "instruments") == heading
         ]
@@ -85,12 +85,12 @@ def _index(whole: Any) -> str:
 
 
 def _noun(name: str, command: Any) -> str:
-    lines = [f"# theodolite {name} {{ #{anchor((name,))} }}", ""]
+    lines = [f"# theodolite {name}", ""]
     if not below(command):
         return "\n".join([*lines, *_body((name,), command)]) + "\n"
     lines += [_sentence(command.help or command.short_help or ""), ""]
     for words, each in commands(command, (name,)):
-        lines += [f"## `{' '.join(words)}` {{ #{anchor(words)} }}", "", *_body(words, each)]
+        lines += [f"## `{' '.join(words)}`", "", *_body(words, each)]
     return "\n".join(lines) + "\n"
 
 
@@ -130,14 +130,14 @@ def _options(command: Any) -> list[str]:
     lines = ["| option | takes | default | |", "| --- | --- | --- | --- |"]
     for p in options:
         names = " ".join(f"`{name}`" for name in (*p.opts, *p.secondary_opts))
-        takes = f"`{_takes(p)}`" if _takes(p) else ""
+        takes = f"`{_takes(p)}`".replace("|", "\\|") if _takes(p) else ""
         lines.append(f"| {names} | {takes} | {_default(p)} | {_cell(p.help or '')} |")
     return lines
 
 
 def _argument(parameter: Any) -> str:
     name = parameter.metavar or parameter.name.upper()
-    name = name.strip("[]").removesuffix("...")
+    name = name.strip("[]").removesuffix("...").removesuffix("…")
     shown = name if parameter.required else f"[{name}]"
     return f"{shown} …" if parameter.nargs == -1 else shown
 

@@ -7,16 +7,24 @@ import re
 from itertools import cycle
 from typing import Any
 
+from docutils import nodes
 from latex2mathml.converter import convert
 
-_INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
-_BLOCK = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
+
+def setup(app: Any) -> dict[str, bool]:
+    """Makes ``html_math_renderer = "mathml"`` known to Sphinx."""
+    app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def on_page_content(content: str, **_: Any) -> str:
-    """Replaces what pymdownx.arithmatex has set aside."""
-    content = _BLOCK.sub(lambda found: as_mathml(found[1], display="block"), content)
-    return _INLINE.sub(lambda found: as_mathml(found[1], display="inline"), content)
+def _inline(writer: Any, node: nodes.math) -> None:
+    writer.body.append(as_mathml(node.astext(), display="inline"))
+    raise nodes.SkipNode
+
+
+def _block(writer: Any, node: nodes.math_block) -> None:
+    writer.body.append(as_mathml(node.astext(), display="block"))
+    raise nodes.SkipNode
 
 
 def as_mathml(latex: str, *, display: str) -> str:
@@ -24,7 +32,7 @@ def as_mathml(latex: str, *, display: str) -> str:
 
     The LaTeX stays beside it as an annotation, for who copies or reads aloud.
     """
-    source = html.unescape(latex).strip()
+    source = latex.strip()
     math = _mended(convert(source, display=display))
     annotation = f'<annotation encoding="application/x-tex">{html.escape(source)}</annotation>'
     inner = re.sub(r"^<math[^>]*>|</math>$", "", math)
