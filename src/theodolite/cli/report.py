@@ -11,7 +11,8 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note, out, print_json
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import open_diagnosis
-from theodolite.diagnose.record import DIAGNOSIS_FILE
+from theodolite.diagnose.record import DIAGNOSIS_FILE, read_diagnosis
+from theodolite.report.card import model_card
 from theodolite.report.html.write import write_report, write_run_report
 from theodolite.runs import find_runs
 
@@ -37,9 +38,21 @@ def report(
         typer.Option(
             "--figures",
             metavar="DIR",
-            help="Also write the shares and the examples of a diagnosis as PNG and SVG into this folder.",
+            help="Also write the figures of a diagnosis as PNG and SVG into this folder, and the slide as PNG and PDF.",
         ),
     ] = None,
+    slide: Annotated[
+        Path | None,
+        typer.Option(
+            "--slide",
+            metavar="FILE",
+            help="Also write a summary on one slide of 16:9, as PNG, PDF or SVG, chosen by the file extension.",
+        ),
+    ] = None,
+    card: Annotated[
+        bool,
+        typer.Option("--card", help="Print a section of a model card in Markdown, and write no page."),
+    ] = False,
     json: o.AsJson = False,
 ) -> None:
     """Write a page that opens from disk: verdict, numbers with their intervals, and a browser of all items."""
@@ -51,15 +64,16 @@ def report(
         )
     drawn: list[Path] = []
     if diagnoses:
+        if card:
+            print(model_card(read_diagnosis(diagnoses[0])))  # noqa: T201 - as it is, to be piped into a file
+            return
         page = write_report(diagnoses[0], out=target, one_file=one_file)
-        if figures is not None:
-            from theodolite.report.pair_figures import write_pair_figures  # loads matplotlib
-
-            drawn = write_pair_figures(open_diagnosis(diagnoses[0]), figures)
+        if figures is not None or slide is not None:
+            drawn = _draw(diagnoses[0], figures, slide)
     else:
-        if figures is not None:
+        if figures is not None or slide is not None or card:
             raise UsageError(
-                "--figures draws the pairs of a diagnosis; `score --figures` draws those of a run"
+                "--figures, --slide and --card are about a diagnosis; `score --figures` draws the figures of a run"
             )
         runs = list(dict.fromkeys(run for folder in folders for run in _runs_of(folder)))
         home = runs[0] if len(runs) == 1 else Path()
@@ -69,8 +83,18 @@ def report(
         return
     out.print(str(page), soft_wrap=True)
     if drawn:
-        note(f"{len(drawn)} figures in {figures}")
+        note(f"{len(drawn)} figures in {figures}" if figures is not None else f"slide in {slide}")
     note("open it in a browser; no network is needed")
+
+
+def _draw(folder: Path, figures: Path | None, slide: Path | None) -> list[Path]:
+    """Write the figures of a diagnosis."""
+    from theodolite.report.figures import write_figures  # loads matplotlib
+    from theodolite.report.slide import slide_figure
+
+    found = open_diagnosis(folder)
+    drawn = write_figures(found, figures) if figures is not None else []
+    return drawn if slide is None else [*drawn, slide_figure(found).save(slide)]
 
 
 def _runs_of(folder: Path) -> list[Path]:

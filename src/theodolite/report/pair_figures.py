@@ -19,7 +19,7 @@ from theodolite.report.summary import OUTCOMES, asked, percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["exhibit_figure", "looking_figure", "write_pair_figures"]
+__all__ = ["exhibit_figure", "looking_figure", "pair_drawings"]
 
 COLOURS: Mapping[str, str] = {
     "followed": "#00775a",
@@ -145,7 +145,12 @@ def exhibit_figure(found: Diagnosed, model: str, instrument: str, *, source: str
 
 def _pair(axes: Sequence[Axes], exhibit: ExhibitForm, folder: Path) -> None:
     question = fill(asked(exhibit.question), _LINE, max_lines=4, placeholder=" …")
-    axes[0].set_title(f"{OUTCOMES[exhibit.outcome]} ({exhibit.edit})\n{question}", loc="left", fontsize=8.5, color=INK)
+    axes[0].set_title(
+        f"{OUTCOMES.get(exhibit.outcome, exhibit.outcome)} ({exhibit.edit})\n{question}",
+        loc="left",
+        fontsize=8.5,
+        color=INK,
+    )
     for panel, side, word in zip(axes, (exhibit.before, exhibit.after), ("before", "after"), strict=True):
         panel.set_xticks([])
         panel.set_yticks([])
@@ -175,23 +180,15 @@ def picture_of(side: ShownAnswer, folder: Path) -> Any:
         return None
 
 
-def write_pair_figures(found: Diagnosed, folder: Path) -> list[Path]:
-    """Write the bars and the examples of every verdict as PNG and SVG.
-
-    Returns:
-        The paths of the files.
-    """
+def pair_drawings(found: Diagnosed) -> dict[str, Drawing]:
+    """Draw the bars and the examples of every verdict, by the name of the file."""
     from theodolite.runs import slug
 
-    drawings = {"looking": looking_figure(found.diagnosis)}
+    drawings = {"followed": looking_figure(found.diagnosis)}
     for instrument in found.diagnosis.instruments:
         for view in instrument.models:
             for looking in view.looking:
                 if looking.exhibits:
                     name = f"examples-{instrument.name}-{looking.source}-{slug(view.model)}"
                     drawings[name] = exhibit_figure(found, view.model, instrument.name, source=looking.source)
-    return [
-        drawing.save(folder / f"{name}.{kind}")
-        for name, drawing in drawings.items()
-        for kind in ("png", "svg")
-    ]
+    return drawings

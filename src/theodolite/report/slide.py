@@ -22,6 +22,8 @@ __all__ = ["slide_figure"]
 _WIDTH, _HEIGHT = 13.333, 7.5
 _MOST_MODELS = 3
 _MOST_BARS = 4
+_MOST_LARGE = 6
+"""With more bars, their letters are smaller."""
 _LEAST_HEIGHT = 5.0
 """Height of the axes in bars: few bars do not fill the slide."""
 _TONES: dict[Standing, str] = {"looks": "#00694d", "looks at times": "#755c00", "does not look": "#b00d27"}
@@ -48,7 +50,7 @@ def slide_figure(found: Diagnosed) -> Drawing:
         _verdicts(figure, shown)
         chosen = _example(shown)
         labels = _labels(shown)
-        _bars(figure.add_axes((0.04, 0.15, 0.50 if chosen else 0.92, 0.56)), shown, labels)
+        _bars(figure.add_axes((0.04, 0.14, 0.50 if chosen else 0.92, 0.585)), shown, labels)
         if chosen is not None:
             each, exhibit = chosen
             _pair(figure, exhibit, labels[each.name] if len(shown) > 1 else "", found)
@@ -61,7 +63,7 @@ def _verdicts(figure: Figure, shown: Sequence[Summary]) -> None:
     for place, each in enumerate(shown):
         x = 0.04 + place * width
         figure.text(x, 0.845, shorten(each.name, 36, placeholder=" …"), fontsize=16, color=QUIET, va="center")
-        size = 30 if len(each.headline) < 18 else 22  # noqa: PLR2004 - longer ones must fit beside others
+        size = 30 if len(each.headline) < 18 else 22
         tone = _TONES.get(each.standing, _TONES["looks at times"] if each.is_proven else QUIET)
         figure.text(x, 0.78, each.headline, fontsize=size, weight="bold", color=tone, va="center")
 
@@ -83,21 +85,27 @@ def _bars(axes: Axes, shown: Sequence[Summary], names: Mapping[str, str]) -> Non
         (label, [(each, one) for each in shown for name, one in each.lookings if name == label])
         for label in labels
     ]
-    y = 0.0
+    y, size = 0.0, 15 if sum(len(bars) for _, bars in rows) <= _MOST_LARGE else 11
+    axes.set_xlim(-0.31 if len(shown) > 1 else 0, 1)
     for label, bars in rows:
-        axes.text(0, y, label[:1].upper() + label[1:], fontsize=15, weight="bold", color=INK, va="center")
+        axes.text(0, y, label[:1].upper() + label[1:], fontsize=size, weight="bold", color=INK, va="center")
         y += 0.75
         for each, looking in bars:
-            shares_bar(axes, y, looking, fontsize=15, height=0.72)
+            shares_bar(axes, y, looking, fontsize=size, height=0.72)
             if len(shown) > 1:
                 axes.text(
                     -0.015, y, fill(names[each.name], 16, max_lines=2, placeholder=" …"),
-                    fontsize=14, color=INK, ha="right", va="center",
+                    fontsize=size - 1, color=INK, ha="right", va="center",
                 )  # fmt: skip
             y += 0.98
         y += 0.25
+    room = _LEAST_HEIGHT - y
+    for place, each in enumerate(shown if room > len(shown) else ()):
+        named = [f"{name} {percent(share)}" for name, share in each.followed]
+        kept = named if len(named) < 4 else [named[0], "…", named[-1]]
+        told = f"{names[each.name]}: {', '.join(kept)}" if kept else ""
+        axes.text(axes.get_xlim()[0], y + 0.5 + place * 0.6, told, fontsize=14, color=INK, va="center")
     axes.set_ylim(max(y, _LEAST_HEIGHT), -0.35)
-    axes.set_xlim(-0.26 if len(shown) > 1 else 0, 1)
     axes.set_axis_off()
 
 
@@ -113,8 +121,17 @@ def _example(shown: Sequence[Summary]) -> tuple[Summary, ExhibitForm] | None:
 
 
 def _relevant(exhibits: Sequence[ExhibitForm]) -> list[ExhibitForm]:
-    """Return the examples of relevant edits with pictures, in the order in which a page shows them."""
-    return [each for each in telling(exhibits) if each.is_relevant and each.before.pictures and each.after.pictures]
+    """Return the examples of relevant edits with pictures, those first that turn from right to wrong."""
+    found = [
+        each
+        for each in telling(exhibits)
+        if each.is_relevant and each.before.pictures and each.after.pictures
+    ]
+    return sorted(found, key=lambda each: _rights(each) != (True, False))
+
+
+def _rights(exhibit: ExhibitForm) -> tuple[bool, ...]:
+    return tuple(side.read_as == side.gold for side in (exhibit.before, exhibit.after))
 
 
 def _pair(figure: Figure, exhibit: ExhibitForm, name: str, found: Diagnosed) -> None:
@@ -152,7 +169,9 @@ def _foot(figure: Figure, found: Diagnosed, shown: Sequence[Summary], n_more: in
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Patch | Line2D] = [Patch(color=COLOURS[name], label=words) for name, words in OUTCOMES.items()]
+    handles: list[Patch | Line2D] = [
+        Patch(color=COLOURS[name], label=words) for name, words in OUTCOMES.items()
+    ]
     handles.append(Line2D([], [], color=INK, lw=1.6, ls=(0, (3, 2)), label="most without looking"))
     figure.legend(
         handles=handles, loc="center left", bbox_to_anchor=(0.03, 0.105), ncols=5, fontsize=13, handlelength=1.1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
 from theodolite.diagnose.names import short_names
 from theodolite.diagnose.pairs_table import lookings
@@ -18,12 +19,14 @@ OUTCOMES: Mapping[str, str] = {
     "unmoved": "did not move",
     "lost": "lost",
 }
-"""The outcomes of a pair, in the words of pages and figures."""
+"""The outcomes of relevant pairs, in the words of pages and figures. Neutral pairs are kept or changed."""
 
 _MOST_NAMED = 4
 """Maximum number of shares that are named."""
 _LONG = 90
 """Prompts longer than this are shortened to the question in them."""
+_LONGEST = 170
+"""Maximum length of a prompt without a question mark."""
 _SENTENCE = re.compile(r"[^.?!:\n]*\?")
 
 
@@ -41,6 +44,8 @@ class Summary:
     how_surely: str
     lookings: tuple[tuple[str, LookingForm], ...]
     """The verdicts that decide, by label: those on the user's own data, or else all."""
+    followed: tuple[tuple[str, float], ...]
+    """What is followed, from the most to the least: instruments, or the relations or edits of a single one."""
 
     @property
     def is_proven(self) -> bool:
@@ -75,15 +80,17 @@ def summaries(diagnosis: Diagnosis) -> list[Summary]:
     for model in diagnosis.models:
         every = [(label, each) for label, view, each in lookings(diagnosis) if view.model == model.name]
         deciding = [each for each in every if each[1].source == "own"] or every
+        followed = _followed(deciding)
         found.append(
             Summary(
                 model,
                 names[model.name],
                 model.verdict.standing,
                 model.verdict.sentence,
-                _at_what(deciding),
+                _at_what(followed),
                 _how_surely(diagnosis, model.name, deciding),
                 tuple(deciding),
+                followed,
             )
         )
     return found
@@ -108,7 +115,7 @@ def interval(figure: Figure) -> str:
 
 
 def asked(prompt: str) -> str:
-    """Return the question in a long prompt. Short prompts, and those without a question mark, are not changed.
+    """Return the question in a long prompt. Short prompts are not changed, those without a question mark are cut off.
 
     >>> asked("Step 1: Draw a graph. " * 9 + "Step 2: Where is the cup relative to the mug? Answer with one word.")
     'Where is the cup relative to the mug?'
@@ -116,7 +123,7 @@ def asked(prompt: str) -> str:
     'Is it left? Yes or no'
     """
     found = _SENTENCE.findall(prompt) if len(prompt) > _LONG else []
-    return found[-1].strip() if found else prompt
+    return found[-1].strip() if found else shorten(prompt, _LONGEST, placeholder=" …")
 
 
 def telling(exhibits: Sequence[ExhibitForm]) -> list[ExhibitForm]:
@@ -125,26 +132,33 @@ def telling(exhibits: Sequence[ExhibitForm]) -> list[ExhibitForm]:
     return sorted(exhibits, key=lambda each: each is not first[each.outcome])
 
 
-def _at_what(deciding: Sequence[tuple[str, LookingForm]]) -> str:
-    """Name what is followed, from the most to the least: instruments, or the relations or edits of a single one."""
-    shares = [(label, each.followed) for label, each in deciding]
-    if len(deciding) == 1:
-        forms = deciding[0][1].relations
-        if len(forms) < 2:  # noqa: PLR2004 - one relation tells no difference
-            forms = [form for form in deciding[0][1].edits if form.is_relevant]
+def _followed(deciding: Sequence[tuple[str, LookingForm]]) -> tuple[tuple[str, float], ...]:
+    """Return the followed shares by name, the largest first. Empty if most pairs are lost."""
+    judged = [(label, each) for label, each in deciding if each.standing != "cannot be read"]
+    shares = [(label, each.followed) for label, each in judged]
+    if len(judged) == 1:
+        forms = judged[0][1].relations
+        if len(forms) < 2:
+            forms = [form for form in judged[0][1].edits if form.is_relevant]
         shares = [(form.name, form.followed) for form in forms]
-    known = sorted(((name, f) for name, f in shares if f is not None), key=lambda each: -each[1].value)
-    if not known:
+    known = [(name, figure.value) for name, figure in shares if figure is not None]
+    return tuple(sorted(known, key=lambda each: -each[1]))
+
+
+def _at_what(followed: Sequence[tuple[str, float]]) -> str:
+    """Name what is followed most and least."""
+    if not followed:
         return ""
-    if known[0][1].value == 0:
-        return f"Nothing that was edited: no pair was followed in {_listed([name for name, _ in known])}."
-    named = [f"{name} ({percent(f.value)})" for name, f in known]
+    named = [f"{name} ({percent(share)})" for name, share in followed if share > 0]
+    if not named:
+        return "At nothing that was edited: no pair was followed."
+    never = "" if len(named) == len(followed) else "; the others never"
     if len(named) == 1:
-        return f"Followed: {named[0]}."
+        return f"Followed: {named[0]}{never}."
     half = _MOST_NAMED // 2
     if len(named) > _MOST_NAMED:
         return f"Followed most: {_listed(named[:half])}; least: {_listed(named[-half:])}."
-    return f"Followed most: {named[0]}; then {_listed(named[1:])}."
+    return f"Followed most: {named[0]}; then {_listed(named[1:])}{never}."
 
 
 def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, LookingForm]]) -> str:
@@ -162,10 +176,14 @@ def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, 
         proven = [label for label, proof, each in judged if proof.low > each.bound]
         blind = [(label, proof.high) for label, proof, each in judged if each.standing == "does not look"]
         if proven:
-            parts.append(f"more followed than a model can that does not look, in {_listed(proven)} (99 % intervals)")
+            parts.append(
+                f"more followed than a model can that does not look, in {_listed(proven)} (99 % intervals)"
+            )
         if blind:
             most = percent(max(high for _, high in blind))
-            parts.append(f"at most {most} followed in {_listed([label for label, _ in blind])} (99 % intervals)")
+            parts.append(
+                f"at most {most} followed in {_listed([label for label, _ in blind])} (99 % intervals)"
+            )
     text = f"{parts[0]}: {'; '.join(parts[1:])}." if len(parts) > 1 else f"{parts[0]}."
     return text + _open(diagnosis, model)
 

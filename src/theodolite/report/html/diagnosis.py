@@ -72,13 +72,14 @@ def diagnosis_page(
     blocks: list[DataBlock] = []
     context["has_items"] = (home / ITEMS_FILE).exists()
     if context["has_items"]:
-
         rows = list(read_items(home))
         table = item_table(rows, names, take=partial(_take, home, pictures))
         by_name = {(row.instrument, row.model, row.id): row for row in rows}
 
         embedded: dict[str, str] = {}
-        small = Pictures(into_page(embedded), is_small=True)  # so that a page from disk can save them as figures
+        small = Pictures(
+            into_page(embedded), is_small=True
+        )  # so that a page from disk can save them as figures
 
         def shown(form: ExhibitForm, instrument: str, model: str) -> Exhibit:
             place = instrument, model

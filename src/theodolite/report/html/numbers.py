@@ -85,10 +85,10 @@ def duration(seconds: float) -> str:
     >>> duration(0.04), duration(7.25), duration(154), duration(7380)
     ('0.04 s', '7.2 s', '2 min 34 s', '2 h 3 min')
     """
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.{0 if seconds >= 10 else 1 if seconds >= 1 else 2}f} s"  # noqa: PLR2004 - two digits
+    if seconds < 60:
+        return f"{seconds:.{0 if seconds >= 10 else 1 if seconds >= 1 else 2}f} s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"  # noqa: PLR2004 - an hour
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def upper_first(text: str) -> str:

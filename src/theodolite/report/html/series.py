@@ -33,4 +33,3 @@ class Series:
     def colour(self, model: str) -> str:
         """Return the CSS class of the colour of a model."""
         return self._colours.get(model, "c-0")
-
