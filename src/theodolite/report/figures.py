@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["metrics_figure", "write_figures"]
 
-_TWINS = {"grounded": "#0072b2", "shortcut": "#d55e00"}
+_TWINS = {"grounded": SERIES[1], "shortcut": SERIES[2]}
 _MARKS = "oDs^vP"
 
 
@@ -32,6 +33,7 @@ def metrics_figure(diagnosis: Diagnosis, instrument: InstrumentForm) -> Drawing 
     None if it has none.
     """
     names = short_names(model.name for model in diagnosis.models)
+    colours = _colours(names)
     metrics = {metric.key: metric for metric in diagnosis.metrics}
     groups = [group for group in metric_groups(instrument) if group.shown]
     rows = [row for group in groups for row in group.shown]
@@ -44,28 +46,34 @@ def metrics_figure(diagnosis: Diagnosis, instrument: InstrumentForm) -> Drawing 
         panels = figure.subplots(len(rows), 1, squeeze=False)[:, 0]
         firsts = {id(group.shown[0]): group.title for group in groups}
         for panel, row in zip(panels, rows, strict=True):
-            _metric(panel, row, metrics.get(row.key), list(names))
+            _metric(panel, row, metrics.get(row.key), colours)
             if id(row) in firsts:
                 panel.set_title(firsts[id(row)].partition(":")[0], fontsize=10.5, weight="bold", pad=12)
-        _legend(figure, names, has_twins=any(row.grounded or row.shortcut for row in rows))
+        _legend(figure, names, colours, has_twins=any(row.grounded or row.shortcut for row in rows))
     return Drawing(figure)
 
 
-def _metric(axes: Axes, row: MetricResult, form: MetricForm | None, models: list[str]) -> None:
+def _colours(models: Iterable[str]) -> dict[str, str]:
+    """Give the twins the colours of their bands, and other models the next free one."""
+    free = cycle(colour for colour in SERIES if colour not in _TWINS.values())
+    return {model: _TWINS.get(model.removeprefix("pocket:")) or next(free) for model in models}
+
+
+def _metric(axes: Axes, row: MetricResult, form: MetricForm | None, colours: Mapping[str, str]) -> None:
     for which, colour in _TWINS.items():
         twin: Figure | None = getattr(row, which)
         if twin is not None:
             axes.axvspan(twin.low, twin.high, color=colour, alpha=0.16, lw=0)
             axes.axvline(twin.value, color=colour, lw=1.4)
-    for place, model in enumerate(models):
+    for place, (model, colour) in enumerate(colours.items()):
         figure = next((mean.figure for mean in row.models if mean.model == model), None)
         if figure is not None:
-            axes.plot([figure.low, figure.high], [place, place], color=SERIES[place % len(SERIES)], lw=1.6)
+            axes.plot([figure.low, figure.high], [place, place], color=colour, lw=1.6)
             axes.plot(
-                figure.value, place, _MARKS[place % len(_MARKS)], color=SERIES[place % len(SERIES)], ms=5.5, mec="white",
+                figure.value, place, _MARKS[place % len(_MARKS)], color=colour, ms=5.5, mec="white",
                 mew=0.8,
             )  # fmt: skip
-    axes.set_ylim(len(models) - 0.4, -0.6)
+    axes.set_ylim(len(colours) - 0.4, -0.6)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.set_ylabel(
@@ -83,15 +91,15 @@ def _metric(axes: Axes, row: MetricResult, form: MetricForm | None, models: list
     axes.tick_params(axis="x", labelsize=8, colors=QUIET)
 
 
-def _legend(figure: MplFigure, names: Mapping[str, str], *, has_twins: bool) -> None:
+def _legend(
+    figure: MplFigure, names: Mapping[str, str], colours: Mapping[str, str], *, has_twins: bool
+) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles: list[Line2D | Patch] = [
-        Line2D(
-            [], [], color=SERIES[i % len(SERIES)], marker=_MARKS[i % len(_MARKS)], ms=5.5, lw=1.6, label=name
-        )
-        for i, name in enumerate(names.values())
+        Line2D([], [], color=colours[model], marker=_MARKS[i % len(_MARKS)], ms=5.5, lw=1.6, label=name)
+        for i, (model, name) in enumerate(names.items())
     ]
     if has_twins:
         handles += [Patch(color=colour, alpha=0.4, label=f"{name} twin") for name, colour in _TWINS.items()]

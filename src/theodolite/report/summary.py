@@ -27,7 +27,8 @@ _LONG = 90
 """Prompts longer than this are shortened to the question in them."""
 _LONGEST = 170
 """Maximum length of a prompt without a question mark."""
-_SENTENCE = re.compile(r"[^.?!:\n]*\?")
+_SENTENCE = re.compile(r"(?:[^.?!:\n]|:(?!\s*[A-Z]))*\?")
+"""A sentence that ends with a question mark. A colon before a capital letter begins a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,8 @@ def asked(prompt: str) -> str:
 
     >>> asked("Step 1: Draw a graph. " * 9 + "Step 2: Where is the cup relative to the mug? Answer with one word.")
     'Where is the cup relative to the mug?'
+    >>> asked("Objects have marks. " * 9 + "Which one is nearer: object 1 or object 2? Options: A: object 1 B: object 2")
+    'Which one is nearer: object 1 or object 2?'
     >>> asked("Is it left? Yes or no")
     'Is it left? Yes or no'
     """

@@ -274,6 +274,8 @@ def command_of(diagnosis: Diagnosis, folder: Path | None = None) -> str:
     data = settings.get("data")
     for instrument, path in data.items() if isinstance(data, dict) else ():
         words += ["--data", f"{instrument}={path}"]
+    if settings.get("images"):
+        words += ["--images", str(settings["images"])]
     if settings.get("engine", "local") != "local":
         words += ["--engine", str(settings["engine"])]
     words += ["--seed", str(diagnosis.seed)]
