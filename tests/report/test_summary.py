@@ -13,6 +13,7 @@ from diagnosis_sample import (
 )
 from PIL import Image
 
+from theodolite.cli.diagnose import show_verdict
 from theodolite.cli.main import main
 from theodolite.diagnose.api import open_diagnosis
 from theodolite.diagnose.names import short_names
@@ -136,3 +137,13 @@ def test_names_that_would_be_equal_keep_what_tells_them_apart():
     assert names[SHORTCUT] == SHORTCUT
     assert names[SERVER] == "openai:some-vlm"
     assert list(names.values())[-2:] == ["replay:r.json, one", "replay:r.json, two"]
+
+
+def test_tables_of_the_terminal_show_short_names(tmp_path, capsys):
+    found = open_diagnosis(write_sample(tmp_path, n=8))
+    assert SERVER in str(found.diagnosis)
+    show_verdict(found)
+    told = capsys.readouterr().out
+    for text in (told, repr(found), found._repr_html_()):
+        assert "openai:some-vlm" in text
+        assert "127.0.0.1" not in text

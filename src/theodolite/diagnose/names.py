@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import parse_qsl
 
-__all__ = ["short_name", "short_names"]
+from theodolite.diagnose.record import Diagnosis
+
+__all__ = ["short_name", "short_names", "with_short_names"]
 
 
 def short_name(model: str) -> str:
@@ -42,3 +45,25 @@ def short_names(models: Iterable[str]) -> dict[str, str]:
             found[model] = ", ".join([short, *values])
     used = Counter(found.values())
     return {model: found[model] if used[found[model]] == 1 else model for model in every}
+
+
+def with_short_names(diagnosis: Diagnosis) -> Diagnosis:
+    """Return a copy with short names of models in all its texts, for tables in a terminal."""
+    names = {
+        long: short for long, short in short_names(m.name for m in diagnosis.models).items() if long != short
+    }
+    if not names:
+        return diagnosis
+    longest_first = sorted(names, key=len, reverse=True)
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {shortened(key): shortened(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [shortened(each) for each in value]
+        if isinstance(value, str):
+            for name in longest_first:
+                value = value.replace(name, names[name])
+        return value
+
+    return Diagnosis.model_validate(shortened(diagnosis.model_dump()))

@@ -172,6 +172,8 @@ def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, 
     parts = [f"{sum(each.n_relevant for *_, each in judged)} pairs"]
     if len(judged) == 1:
         _, proof, each = judged[0]
+        if each.standing == "cannot be read" and each.lost is not None:
+            return f"{parts[0]}: {interval(each.lost)} have an answer that cannot be read."
         parts.append(
             f"{interval(proof)} followed (99 % interval), where a model that does not look can follow at most {percent(each.bound)}"
         )

@@ -165,6 +165,8 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
         "looking": _table_html(_without_strategies(looking_table(d)), glossary, series),
         "readability": _table_html(replace(readability_table(diagnosis), title=""), glossary, series),
         "counts_words": counts_words,
+        "open_looking": [q for q in d.open_questions if q.question.startswith("Does it look")],
+        "open_metrics": [q for q in d.open_questions if not q.question.startswith("Does it look")],
         "comparison_groups": comparison_groups,
         "settings": json.dumps(d.settings, indent=2, ensure_ascii=False, default=str),
         "command": command_of(d, home),

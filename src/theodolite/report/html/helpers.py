@@ -74,7 +74,8 @@ class Helpers:
         return "points" if unit == "share" else unit
 
     def question_words(self, text: str) -> str:
-        """Format a question, with the name of the metric instead of its key, and differences of shares in points."""
+        """Format a question, with short names, the name of the metric instead of its key, and differences of shares in points."""
+        text = self.series.shortened(text)
         found = _ASKED.search(text)
         if found is None or found[1] not in self.metrics:
             return sentence(text)

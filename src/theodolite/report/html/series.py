@@ -30,6 +30,12 @@ class Series:
         """Return the name of a model without folders, address and options, as far as that is unique."""
         return self._names.get(model, model)
 
+    def shortened(self, text: str) -> str:
+        """Replace the names of models in a text by short ones."""
+        for model, name in sorted(self._names.items(), key=lambda each: -len(each[0])):
+            text = text.replace(model, name)
+        return text
+
     def colour(self, model: str) -> str:
         """Return the CSS class of the colour of a model."""
         return self._colours.get(model, "c-0")
