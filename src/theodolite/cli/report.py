@@ -16,6 +16,23 @@ from theodolite.report.card import model_card
 from theodolite.report.html.write import write_report, write_run_report
 from theodolite.runs import find_runs
 
+Figures = Annotated[
+    Path | None,
+    typer.Option(
+        "--figures",
+        metavar="DIR",
+        help="Also write the figures of a diagnosis as PNG and SVG into this folder, and the slide as PNG and PDF.",
+    ),
+]
+Slide = Annotated[
+    Path | None,
+    typer.Option(
+        "--slide",
+        metavar="FILE",
+        help="Also write a summary on one slide of 16:9, as PNG, PDF or SVG, chosen by the file extension.",
+    ),
+]
+
 
 def report(
     folders: Annotated[
@@ -33,25 +50,10 @@ def report(
     one_file: Annotated[
         bool, typer.Option("--one-file", help="Embed the pictures, so that the page is a single file.")
     ] = False,
-    figures: Annotated[
-        Path | None,
-        typer.Option(
-            "--figures",
-            metavar="DIR",
-            help="Also write the figures of a diagnosis as PNG and SVG into this folder, and the slide as PNG and PDF.",
-        ),
-    ] = None,
-    slide: Annotated[
-        Path | None,
-        typer.Option(
-            "--slide",
-            metavar="FILE",
-            help="Also write a summary on one slide of 16:9, as PNG, PDF or SVG, chosen by the file extension.",
-        ),
-    ] = None,
+    figures: Figures = None,
+    slide: Slide = None,
     card: Annotated[
-        bool,
-        typer.Option("--card", help="Print a section of a model card in Markdown, and write no page."),
+        bool, typer.Option("--card", help="Print a section of a model card in Markdown, and write no page.")
     ] = False,
     json: o.AsJson = False,
 ) -> None:
@@ -62,19 +64,19 @@ def report(
             f"a page shows one diagnosis or several runs; got the diagnosis {diagnoses[0]} and "
             f"{len(folders) - 1} more; `theodolite view {' '.join(map(str, folders))}` shows all of them"
         )
+    if card and diagnoses:
+        print(model_card(read_diagnosis(diagnoses[0])))  # noqa: T201 - as it is, to be piped into a file
+        return
     drawn: list[Path] = []
     if diagnoses:
-        if card:
-            print(model_card(read_diagnosis(diagnoses[0])))  # noqa: T201 - as it is, to be piped into a file
-            return
         page = write_report(diagnoses[0], out=target, one_file=one_file)
         if figures is not None or slide is not None:
             drawn = _draw(diagnoses[0], figures, slide)
+    elif card or figures is not None or slide is not None:
+        raise UsageError(
+            "--figures, --slide and --card are about a diagnosis; `score --figures` draws the figures of a run"
+        )
     else:
-        if figures is not None or slide is not None or card:
-            raise UsageError(
-                "--figures, --slide and --card are about a diagnosis; `score --figures` draws the figures of a run"
-            )
         runs = list(dict.fromkeys(run for folder in folders for run in _runs_of(folder)))
         home = runs[0] if len(runs) == 1 else Path()
         page = write_run_report(runs, out=target or home / "report", one_file=one_file)

@@ -20,8 +20,8 @@ _MARKS = {"paper": "o", "sound": "s", "ours": "D"}
 def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
     """Draw the AUC of metrics: one panel per instrument, one row per kind, one marker per method or explainer.
 
-    A panel has the published kinds and the best others, `_MOST_ROWS` in all; the table has all of them. The interval is drawn
-    for the best method of each kind.
+    A panel has all published kinds and the best others, about `_MOST_ROWS` in all; the table has all of them. The interval is
+    drawn for the best method of each kind.
 
     Args:
         table: A table from `theodolite.twins.separate.separate`.
@@ -31,8 +31,9 @@ def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
         UsageError: If no metric has an AUC.
     """
     panels = {name: _kinds(table.of(name)) for name in table.instruments}
-    hidden = sum(max(len(kinds) - _MOST_ROWS, 0) for kinds in panels.values())
+    n_kinds = sum(map(len, panels.values()))
     panels = {name: _foremost(kinds) for name, kinds in panels.items() if kinds}
+    hidden = n_kinds - sum(map(len, panels.values()))
     if not panels:
         raise UsageError("no metric has enough items of both twins for a figure")
     columns = _balanced(panels)
@@ -60,7 +61,8 @@ def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
 
 
 _MOST_ROWS = 9
-"""Maximum number of rows in a panel: more cannot be read in a talk."""
+"""Number of rows in a panel: more cannot be read in a talk. All published metrics are shown."""
+_LEAST_OURS = 2
 _HEAD = 2.6
 """Height of the title and axis of a panel, in rows."""
 
@@ -76,11 +78,10 @@ def _kinds(rows: Sequence[Separation]) -> list[tuple[str, list[Separation]]]:
 
 
 def _foremost(kinds: list[tuple[str, list[Separation]]]) -> list[tuple[str, list[Separation]]]:
-    """Choose the rows of a panel: published metrics, then the best others, in the order given."""
+    """Choose the rows of a panel: all published metrics and the best others, in the order given."""
     published = [kind for kind in kinds if kind[1][0].metric.origin == "paper"]
     others = [kind for kind in kinds if kind not in published]
-    kept = [*published[: _MOST_ROWS // 2 + 1], *others]
-    chosen = kept[:_MOST_ROWS]
+    chosen = [*published, *others[: max(_MOST_ROWS - len(published), _LEAST_OURS)]]
     return [kind for kind in kinds if kind in chosen]
 
 
