@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theodolite.core.tables import Column, Table
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.diagnose.record import Diagnosis, Figure, LookingForm
 from theodolite.diagnose.result import CAPTION
 from theodolite.report.html.diagnosis import command_of
@@ -26,7 +26,7 @@ def model_card(diagnosis: Diagnosis) -> str:
         Column("bound", "most without looking"),
         Column("verdict", "verdict"),
     ]
-    rows = [
+    rows: list[list[Cell]] = [
         [each.name, label, looking.n_relevant, *_shares(looking), percent(looking.bound), looking.standing]
         for each in every
         for label, looking in each.lookings

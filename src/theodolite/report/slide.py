@@ -103,7 +103,7 @@ def _bars(axes: Axes, shown: Sequence[Summary], names: Mapping[str, str]) -> Non
     for place, each in enumerate(shown if room > len(shown) else ()):
         named = [f"{name} {percent(share)}" for name, share in each.followed]
         kept = named if len(named) < 4 else [named[0], "…", named[-1]]
-        told = f"{names[each.name]}: {', '.join(kept)}" if kept else ""
+        told = f"{names[each.name]} follows {', '.join(kept)}" if kept else ""
         axes.text(axes.get_xlim()[0], y + 0.5 + place * 0.6, told, fontsize=14, color=INK, va="center")
     axes.set_ylim(max(y, _LEAST_HEIGHT), -0.35)
     axes.set_axis_off()

@@ -89,12 +89,12 @@ def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
         axes.set_theta_offset(np.pi / 2)
         axes.set_theta_direction(-1)
         priors = [first.mean("qa_prior", group=group) for group in groups]
-        label = "without looking"
+        words = "without looking"
         for angle, prior in zip(angles, priors, strict=True):
             if prior is not None:
                 across = np.linspace(angle - 0.2, angle + 0.2, 9)
-                axes.plot(across, [prior.value] * 9, color=LAYOUT, linewidth=3, label=label, zorder=2)
-                label = ""
+                axes.plot(across, [prior.value] * 9, color=LAYOUT, linewidth=3, label=words, zorder=2)
+                words = ""
         for place, (name, score) in enumerate(scores.items()):
             colour, width = _colours(len(scores))[place], 1.8 + 2.6 * (len(scores) - 1 - place)
             points = [score.mean("qa", group=group) for group in groups]
