@@ -42,6 +42,8 @@ def test_the_command_writes_png_and_svg(tmp_path, capsys):
     assert main(["report", str(folder), "--figures", str(tmp_path / "f")]) == 0
     capsys.readouterr()
     names = sorted(path.name for path in (tmp_path / "f").iterdir())
-    assert {"looking.png", "looking.svg"} <= set(names)
-    assert len(names) == 2 * (1 + 11)  # the server has no compass
+    assert {"followed.png", "followed.svg", "slide.png", "slide.pdf", "metrics-grid.svg"} <= set(names)
+    assert len(names) == 2 * (
+        1 + 11 + 4 + 1
+    )  # the bars, examples (the server has no compass), metrics, the slide
     assert main(["report", str(tmp_path / "nothing"), "--figures", str(tmp_path / "f")]) == 2

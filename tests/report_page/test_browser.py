@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 from diagnosis_sample import HOSTILE, write_sample
 from page_checks import axe, until
+from PIL import Image
 
 from theodolite.core.views import RowStatus
 from theodolite.diagnose.items import read_items, write_items
@@ -293,3 +294,25 @@ def test_two_thousand_items_paint_within_a_second_and_scroll_without_lag(visit, 
             break
     assert min(painted) < 1000
     assert min(searched) < 0.5
+
+
+@pytest.mark.parametrize("kind", ["SVG", "PNG"])
+def test_every_figure_can_be_saved_in_light_colours(visit, sample, tmp_path, kind):
+    page = visit(sample[1], scheme="dark")
+    figures = page.locator(".savable")
+    assert figures.count() == figures.locator(f"> .save button:text-is('{kind}')").count() > 4
+    for name in ("figure[data-name=followed]", ".exhibit .savable"):
+        with page.expect_download() as saved:
+            page.locator(name).first.locator(f"button:text-is('{kind}')").click()
+        path = tmp_path / saved.value.suggested_filename
+        saved.value.save_as(path)
+        if kind == "PNG":
+            with Image.open(path) as picture:
+                assert picture.getpixel((5, 5))[:3] == (255, 255, 255)
+                assert len(picture.convert("RGB").resize((40, 40)).getcolors(1600)) > 20
+        else:
+            text = path.read_text(encoding="utf-8")
+            assert "followed" in text
+            assert "var(" not in text
+            assert "data:image" in text or "exhibit" not in name
+    assert page.locator("html").get_attribute("data-theme") is None

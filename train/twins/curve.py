@@ -56,22 +56,25 @@ def training_curve(rows: Iterable[Mapping[str, Any]]) -> Drawing:
     if not tasks:
         raise UsageError("the log has no results on held-out lessons; the first come after 500 steps")
     with styled():
-        figure = new_figure(2.9 * len(tasks), 3.0)
+        figure = new_figure(2.9 * len(tasks), 3.4)
         panels: Sequence[Axes] = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
         for axes, task in zip(panels, tasks, strict=True):
             for twin, of_task in curves.items():
                 steps, values = zip(*of_task.get(task, [(0, float("nan"))]), strict=True)
                 axes.plot(steps, values, color=_COLOURS.get(twin, QUIET), label=twin)
-            for seam in seams:
-                axes.axvline(seam, color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
+            for i, seam in enumerate(seams):
+                label = "more kinds of lessons from here on" if i == 0 else ""
+                axes.axvline(seam, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), label=label)
             axes.set_title(_TASKS[task], weight="bold")
             axes.set_xlabel("step")
             axes.set_ylim(0.4, 1.01)
             axes.grid(axis="y")
             axes.xaxis.set_major_locator(_few_ticks())
             axes.xaxis.set_major_formatter("{x:,.0f}")
-        panels[0].set_ylabel("first token right")
-        panels[-1].legend(loc="lower right")
+            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        panels[0].set_ylabel("first token right, held-out lessons")
+        handles, labels = panels[-1].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(handles))
     return Drawing(figure)
 
 

@@ -17,6 +17,7 @@ from theodolite.cli.output import Bar, print_table, progress_bars, show, time_le
 from theodolite.cli.running import SOME_FAILED, unmatched_table
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import DEFAULT_MODELS, diagnose
+from theodolite.diagnose.names import with_short_names
 from theodolite.diagnose.pairs_table import lookings
 from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import Diagnosis, OpenQuestion, schema
@@ -110,7 +111,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     """Print the verdict, short enough for one screen."""
-    diagnosis = found.diagnosis
+    diagnosis = with_short_names(found.diagnosis)
     models = [model.name for model in diagnosis.models]
     rows: list[list[str | Text]] = [
         [label, *(_standing(standing) + Text(f" {words}" if words else "") for words, standing, _ in cells)]

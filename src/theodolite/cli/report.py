@@ -11,9 +11,27 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note, out, print_json
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import open_diagnosis
-from theodolite.diagnose.record import DIAGNOSIS_FILE
+from theodolite.diagnose.record import DIAGNOSIS_FILE, read_diagnosis
+from theodolite.report.card import model_card
 from theodolite.report.html.write import write_report, write_run_report
 from theodolite.runs import find_runs
+
+Figures = Annotated[
+    Path | None,
+    typer.Option(
+        "--figures",
+        metavar="DIR",
+        help="Also write the figures of a diagnosis as PNG and SVG into this folder, and the slide as PNG and PDF.",
+    ),
+]
+Slide = Annotated[
+    Path | None,
+    typer.Option(
+        "--slide",
+        metavar="FILE",
+        help="Also write a summary on one slide of 16:9, as PNG, PDF or SVG, chosen by the file extension.",
+    ),
+]
 
 
 def report(
@@ -32,14 +50,11 @@ def report(
     one_file: Annotated[
         bool, typer.Option("--one-file", help="Embed the pictures, so that the page is a single file.")
     ] = False,
-    figures: Annotated[
-        Path | None,
-        typer.Option(
-            "--figures",
-            metavar="DIR",
-            help="Also write the shares and the examples of a diagnosis as PNG and SVG into this folder.",
-        ),
-    ] = None,
+    figures: Figures = None,
+    slide: Slide = None,
+    card: Annotated[
+        bool, typer.Option("--card", help="Print a section of a model card in Markdown, and write no page.")
+    ] = False,
     json: o.AsJson = False,
 ) -> None:
     """Write a page that opens from disk: verdict, numbers with their intervals, and a browser of all items."""
@@ -49,18 +64,19 @@ def report(
             f"a page shows one diagnosis or several runs; got the diagnosis {diagnoses[0]} and "
             f"{len(folders) - 1} more; `theodolite view {' '.join(map(str, folders))}` shows all of them"
         )
+    if card and diagnoses:
+        print(model_card(read_diagnosis(diagnoses[0])))  # noqa: T201 - as it is, to be piped into a file
+        return
     drawn: list[Path] = []
     if diagnoses:
         page = write_report(diagnoses[0], out=target, one_file=one_file)
-        if figures is not None:
-            from theodolite.report.pair_figures import write_pair_figures  # loads matplotlib
-
-            drawn = write_pair_figures(open_diagnosis(diagnoses[0]), figures)
+        if figures is not None or slide is not None:
+            drawn = _draw(diagnoses[0], figures, slide)
+    elif card or figures is not None or slide is not None:
+        raise UsageError(
+            "--figures, --slide and --card are about a diagnosis; `score --figures` draws the figures of a run"
+        )
     else:
-        if figures is not None:
-            raise UsageError(
-                "--figures draws the pairs of a diagnosis; `score --figures` draws those of a run"
-            )
         runs = list(dict.fromkeys(run for folder in folders for run in _runs_of(folder)))
         home = runs[0] if len(runs) == 1 else Path()
         page = write_run_report(runs, out=target or home / "report", one_file=one_file)
@@ -69,8 +85,18 @@ def report(
         return
     out.print(str(page), soft_wrap=True)
     if drawn:
-        note(f"{len(drawn)} figures in {figures}")
+        note(f"{len(drawn)} figures in {figures}" if figures is not None else f"slide in {slide}")
     note("open it in a browser; no network is needed")
+
+
+def _draw(folder: Path, figures: Path | None, slide: Path | None) -> list[Path]:
+    """Write the figures of a diagnosis."""
+    from theodolite.report.figures import write_figures  # loads matplotlib
+    from theodolite.report.slide import slide_figure
+
+    found = open_diagnosis(folder)
+    drawn = write_figures(found, figures) if figures is not None else []
+    return drawn if slide is None else [*drawn, slide_figure(found).save(slide)]
 
 
 def _runs_of(folder: Path) -> list[Path]:

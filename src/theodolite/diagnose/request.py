@@ -59,12 +59,14 @@ class DiagnosisRequest:
 
     def settings(self) -> dict[str, object]:
         """Return the settings that are stored in the diagnosis."""
+        pictures = [own.images for own in self.data if own.images is not None]
         return {
             "models": list(self.models),
             "instruments": [each.name for each in self.instruments],
             "size": self.size,
             "seed": self.seed,
             "data": {own.instrument: str(own.path) for own in self.data},
+            **({"images": str(pictures[0])} if pictures else {}),
             "engine": self.options.engine,
         }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.items import read_items
+from theodolite.diagnose.names import with_short_names
 from theodolite.diagnose.pairs_table import lookings
 from theodolite.diagnose.record import Diagnosis, InstrumentOfModel, LookingForm, SignatureForm, Standing
 from theodolite.diagnose.verdict import label_of
@@ -96,6 +97,7 @@ def verdict_rows(diagnosis: Diagnosis) -> list[tuple[str, list[tuple[str, Standi
 
 def text_lines(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield the lines of the verdict as plain text."""
+    diagnosis = with_short_names(diagnosis)
     rows = verdict_rows(diagnosis)
     for place, model in enumerate(diagnosis.models):
         yield f"{model.name}: {model.verdict.standing}. {model.verdict.sentence}"
@@ -112,6 +114,7 @@ def text_lines(diagnosis: Diagnosis) -> Iterator[str]:
 
 def html_table(diagnosis: Diagnosis) -> str:
     """Format the verdict as a small HTML table. All text is escaped."""
+    diagnosis = with_short_names(diagnosis)
     heads = "".join(f"<th style='text-align:left'>{escape(model.name)}</th>" for model in diagnosis.models)
     rows = [f"<tr><th></th>{heads}</tr>"]
     for label, found in verdict_rows(diagnosis):

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 from theodolite.core.drawing import FAINT, INK, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
+from theodolite.diagnose.names import short_names
 from theodolite.diagnose.pairs_table import lookings
 from theodolite.diagnose.record import Diagnosis, ExhibitForm, LookingForm, ShownAnswer
 from theodolite.diagnose.result import Diagnosed
+from theodolite.report.summary import OUTCOMES, asked, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["exhibit_figure", "looking_figure", "write_pair_figures"]
+__all__ = ["exhibit_figure", "looking_figure", "pair_drawings"]
 
 COLOURS: Mapping[str, str] = {
     "followed": "#00775a",
@@ -25,7 +27,6 @@ COLOURS: Mapping[str, str] = {
     "unmoved": "#b8324a",
     "lost": "#c3c9cf",
 }
-_WORDS = {"followed": "followed", "moved": "moved elsewhere", "unmoved": "did not move", "lost": "lost"}
 _NARROW = 0.07
 _LINE = 44
 
@@ -38,9 +39,10 @@ def looking_figure(diagnosis: Diagnosis, *, title: str = "") -> Drawing:
     Raises:
         UsageError: If the diagnosis has no relevant pair.
     """
+    names = short_names(model.name for model in diagnosis.models)
     groups: dict[str, list[tuple[str, LookingForm]]] = {}
     for label, view, looking in lookings(diagnosis):
-        groups.setdefault(label, []).append((view.model, looking))
+        groups.setdefault(label, []).append((names[view.model], looking))
     if not groups:
         raise UsageError("this diagnosis has no relevant pairs to draw")
     n = sum(len(rows) for rows in groups.values())
@@ -52,7 +54,7 @@ def looking_figure(diagnosis: Diagnosis, *, title: str = "") -> Drawing:
             axes.text(0, y, label, weight="bold", color=INK, va="bottom", fontsize=10.5)
             y += 0.5
             for model, looking in rows:
-                _bar(axes, y, looking)
+                shares_bar(axes, y, looking)
                 ticks.append((y, model))
                 axes.text(1.015, y, looking.standing, va="center", color=INK, fontsize=9.5)
                 y += 1.0
@@ -73,31 +75,39 @@ def looking_figure(diagnosis: Diagnosis, *, title: str = "") -> Drawing:
     return Drawing(figure)
 
 
-def _bar(axes: Axes, y: float, looking: LookingForm) -> None:
+def shares_bar(
+    axes: Axes, y: float, looking: LookingForm, *, fontsize: float = 9, height: float = 0.62
+) -> None:
+    """Draw one bar with its bound and interval at a place of the y axis. Shares below a few percent have no number."""
     left = 0.0
+    narrow = _NARROW * fontsize / 9
     for name, colour in COLOURS.items():
         figure = getattr(looking, name)
         width = figure.value if figure is not None else 0.0
         if width <= 0:
             continue
-        axes.barh(y, width, left=left, height=0.62, color=colour)
-        if width >= _NARROW:
-            ink = INK if name == "lost" else "white"
+        axes.barh(y, width, left=left, height=height, color=colour)
+        if width >= narrow:
             axes.text(
-                left + width / 2, y, f"{100 * width:.0f} %", color=ink, ha="center", va="center", fontsize=9
-            )
+                left + width / 2, y, percent(width), color=INK if name == "lost" else "white", ha="center",
+                va="center", fontsize=fontsize, weight="bold",
+            )  # fmt: skip
         left += width
-    followed = looking.followed
+    followed, below = looking.followed, y + height / 2 + 0.09
     if followed is not None:
-        axes.plot([followed.low, followed.high], [y + 0.4, y + 0.4], color=INK, lw=1.2, solid_capstyle="butt")
-    axes.plot([looking.bound] * 2, [y - 0.42, y + 0.42], color=INK, lw=1.0, ls=(0, (3, 2)))
+        axes.plot(
+            [followed.low, followed.high], [below, below], color=INK, lw=fontsize / 8, marker="|",
+            markersize=fontsize / 2, markeredgewidth=fontsize / 8, solid_capstyle="butt", clip_on=False,
+        )  # fmt: skip
+    reach = height / 2 + 0.11
+    axes.plot([looking.bound] * 2, [y - reach, y + reach], color=INK, lw=fontsize / 9, ls=(0, (3, 2)))
 
 
 def _legend(axes: Axes) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = [Patch(color=colour, label=_WORDS[name]) for name, colour in COLOURS.items()]
+    handles: list[Any] = [Patch(color=colour, label=OUTCOMES[name]) for name, colour in COLOURS.items()]
     handles.append(Line2D([], [], color=INK, lw=1.0, ls=(0, (3, 2)), label="most without looking"))
     axes.legend(
         handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=5, frameon=False, fontsize=8.5,
@@ -128,20 +138,26 @@ def exhibit_figure(found: Diagnosed, model: str, instrument: str, *, source: str
         for place, inner in enumerate(figure.subfigures(rows, columns, squeeze=False, wspace=0.06).flat):
             if place < len(exhibits):
                 _pair(inner.subplots(1, 2), exhibits[place], found.folder)
-        figure.suptitle(f"{model}, {instrument}: {chosen[0].standing}", x=0.01, ha="left", weight="bold")
+        name = short_names(each.name for each in found.diagnosis.models)[model]
+        figure.suptitle(f"{name}, {instrument}: {chosen[0].standing}", x=0.01, ha="left", weight="bold")
     return Drawing(figure)
 
 
 def _pair(axes: Sequence[Axes], exhibit: ExhibitForm, folder: Path) -> None:
-    question = fill(exhibit.question, _LINE, max_lines=4, placeholder=" …")
-    axes[0].set_title(f"{exhibit.outcome} ({exhibit.edit})\n{question}", loc="left", fontsize=8.5, color=INK)
+    question = fill(asked(exhibit.question), _LINE, max_lines=4, placeholder=" …")
+    axes[0].set_title(
+        f"{OUTCOMES.get(exhibit.outcome, exhibit.outcome)} ({exhibit.edit})\n{question}",
+        loc="left",
+        fontsize=8.5,
+        color=INK,
+    )
     for panel, side, word in zip(axes, (exhibit.before, exhibit.after), ("before", "after"), strict=True):
         panel.set_xticks([])
         panel.set_yticks([])
         for spine in panel.spines.values():
             spine.set_visible(True)
             spine.set_color(FAINT)
-        pixels = _pixels(side, folder)
+        pixels = picture_of(side, folder)
         if pixels is not None:
             panel.imshow(pixels)
         is_right = side.read_as == side.gold
@@ -151,7 +167,7 @@ def _pair(axes: Sequence[Axes], exhibit: ExhibitForm, folder: Path) -> None:
         panel.set_xlabel(f"{word}: {told}{truth}", fontsize=9, color=colour)
 
 
-def _pixels(side: ShownAnswer, folder: Path) -> Any:
+def picture_of(side: ShownAnswer, folder: Path) -> Any:
     """The first picture of a side. None if it is missing or lies outside of the diagnosis."""
     if not side.pictures:
         return None
@@ -164,23 +180,15 @@ def _pixels(side: ShownAnswer, folder: Path) -> Any:
         return None
 
 
-def write_pair_figures(found: Diagnosed, folder: Path) -> list[Path]:
-    """Write the bars and the examples of every verdict as PNG and SVG.
-
-    Returns:
-        The paths of the files.
-    """
+def pair_drawings(found: Diagnosed) -> dict[str, Drawing]:
+    """Draw the bars and the examples of every verdict, by the name of the file."""
     from theodolite.runs import slug
 
-    drawings = {"looking": looking_figure(found.diagnosis)}
+    drawings = {"followed": looking_figure(found.diagnosis)}
     for instrument in found.diagnosis.instruments:
         for view in instrument.models:
             for looking in view.looking:
                 if looking.exhibits:
                     name = f"examples-{instrument.name}-{looking.source}-{slug(view.model)}"
                     drawings[name] = exhibit_figure(found, view.model, instrument.name, source=looking.source)
-    return [
-        drawing.save(folder / f"{name}.{kind}")
-        for name, drawing in drawings.items()
-        for kind in ("png", "svg")
-    ]
+    return drawings

@@ -18,9 +18,10 @@ _MARKS = {"paper": "o", "sound": "s", "ours": "D"}
 
 
 def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
-    """Draw the AUC of every metric: one panel per instrument, one row per kind, one marker per method or explainer.
+    """Draw the AUC of metrics: one panel per instrument, one row per kind, one marker per method or explainer.
 
-    The interval is drawn for the best method of each kind.
+    A panel has all published kinds and the best others, about `_MOST_ROWS` in all; the table has all of them. The interval is
+    drawn for the best method of each kind.
 
     Args:
         table: A table from `theodolite.twins.separate.separate`.
@@ -30,14 +31,16 @@ def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
         UsageError: If no metric has an AUC.
     """
     panels = {name: _kinds(table.of(name)) for name in table.instruments}
-    panels = {name: kinds for name, kinds in panels.items() if kinds}
+    n_kinds = sum(map(len, panels.values()))
+    panels = {name: _foremost(kinds) for name, kinds in panels.items() if kinds}
+    hidden = n_kinds - sum(map(len, panels.values()))
     if not panels:
         raise UsageError("no metric has enough items of both twins for a figure")
     columns = _balanced(panels)
     lowest = _lowest(panels)
     tallest = max(sum(len(panels[name]) + _HEAD for name in column) for column in columns)
     with styled():
-        figure = new_figure(7.5 * len(columns), 0.27 * tallest + 1.3)
+        figure = new_figure(6.6 * len(columns), 0.3 * tallest + 1.1)
         figure.get_layout_engine().set(wspace=0.05)  # type: ignore[union-attr, call-arg]  # the constrained layout engine
         grid = figure.add_gridspec(1, len(columns))
         for place, column in enumerate(columns):
@@ -51,12 +54,15 @@ def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
                 axes = figure.add_subplot(inner[row])
                 _panel(axes, name, panels[name], with_label=is_last)
                 axes.set_xlim(lowest, 1.03)
-        _legend(figure, table)
+        _legend(figure, table, hidden)
         if title:
             figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=12.5)
     return Drawing(figure)
 
 
+_MOST_ROWS = 9
+"""Number of rows in a panel: more cannot be read in a talk. All published metrics are shown."""
+_LEAST_OURS = 2
 _HEAD = 2.6
 """Height of the title and axis of a panel, in rows."""
 
@@ -69,6 +75,14 @@ def _kinds(rows: Sequence[Separation]) -> list[tuple[str, list[Separation]]]:
             found.setdefault(row.metric.key.partition(":")[0], []).append(row)
     kinds = [(_kind_name(group), group) for group in found.values()]
     return sorted(kinds, key=lambda kind: -max(row.auc.value for row in kind[1] if row.auc))
+
+
+def _foremost(kinds: list[tuple[str, list[Separation]]]) -> list[tuple[str, list[Separation]]]:
+    """Choose the rows of a panel: all published metrics and the best others, in the order given."""
+    published = [kind for kind in kinds if kind[1][0].metric.origin == "paper"]
+    others = [kind for kind in kinds if kind not in published]
+    chosen = [*published, *others[: max(_MOST_ROWS - len(published), _LEAST_OURS)]]
+    return [kind for kind in kinds if kind in chosen]
 
 
 def _kind_name(group: Sequence[Separation]) -> str:
@@ -142,7 +156,7 @@ def _mark(axes: Axes, y: int, row: Separation, *, is_best: bool) -> None:
     )
 
 
-def _legend(figure: object, table: SeparationTable) -> None:
+def _legend(figure: object, table: SeparationTable, hidden: int) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -152,4 +166,6 @@ def _legend(figure: object, table: SeparationTable) -> None:
         for o in shown
     ]
     handles.append(Patch(facecolor=FAINT, alpha=0.6, label=f"separates the twins (AUC ≥ {PASSES:g})"))
+    if hidden:
+        handles.append(Line2D([], [], linestyle="", label=f"{hidden} more rows in the table"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))  # type: ignore[attr-defined]  # matplotlib's figure

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from theodolite.core.errors import ContractError, TheodoliteError, UsageError
@@ -11,6 +13,9 @@ from theodolite.core.types import Choice, Item, Record, Response, canonical_json
 from theodolite.runs.event_loop import all_of, run_async
 from theodolite.runs.measurer import AsyncMeasurer, Measurer
 from theodolite.runs.records import storable
+
+_COMPUTED = ("choice", "measured")
+"""How a response finishes that no text was generated for."""
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -20,9 +25,21 @@ def measure_batch(measurer: Measurer, items: Sequence[Item]) -> list[Record]:
     """Measure a batch. An item that raises an error becomes a failed record; the others are still measured."""
     if isinstance(measurer, AsyncMeasurer):
         return run_async(lambda: _measure_together(measurer, items))
-    return bisect_failures(
-        lambda part: _checked(part, measurer.measure(part)), items, on_failure=failed_record
-    )
+    return bisect_failures(lambda part: _timed(measurer, part), items, on_failure=failed_record)
+
+
+def _timed(measurer: Measurer, items: Sequence[Item]) -> list[Record]:
+    """Measure, and divide the time among the records that were computed inside the model, which have none of their own."""
+    started = time.monotonic()
+    records = _checked(items, measurer.measure(items))
+    inside = {r.item_id for r in records if r.response.finish in _COMPUTED and not r.response.seconds}
+    left = time.monotonic() - started - sum(record.response.seconds for record in records)
+    return [
+        replace(r, response=replace(r.response, seconds=max(left, 0.0) / len(inside)))
+        if r.item_id in inside
+        else r
+        for r in records
+    ]
 
 
 async def measure_one(measurer: AsyncMeasurer, item: Item) -> Record:

@@ -45,12 +45,12 @@ def test_deletion_curves_show_means_intervals_and_areas():
     random = [CurvePoint(k, k / 8, estimate(-0.05 * k, 0.02)) for k in range(9)]
     axes = deletion_curves({"own": own, "random": random, "mine": random[::-1]}).figure.axes[0]
     drawn = lines(axes)
-    assert list(drawn) == ["own order (area -0.40)", "random order (area -0.20)", "mine order (area -0.20)"]
-    assert drawn["own order (area -0.40)"].get_ydata() == pytest.approx([-0.1 * k for k in range(9)])
+    assert list(drawn) == ["own order, area −0.40", "random order, area −0.20", "mine order, area −0.20"]
+    assert drawn["own order, area −0.40"].get_ydata() == pytest.approx([-0.1 * k for k in range(9)])
     assert len({line.get_color() for line in drawn.values()}) == 3
-    band = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert (band.min(), band.max()) == pytest.approx((-0.9, 0.0))
-    assert "24 pairs on 12 pictures; bands: 95 % intervals" in [text.get_text() for text in axes.texts]
+    spans = np.array([path.vertices[:, 1] for path in axes.collections[0].get_paths()])
+    assert (spans.min(), spans.max()) == pytest.approx((-0.9, 0.0))
+    assert "24 pairs on 12 pictures; 95 % intervals" in [text.get_text() for text in axes.texts]
     assert list(axes.get_xticks()) == list(range(9))
 
 

@@ -26,8 +26,9 @@ from theodolite.instruments.grid.experiments.depth import (
     synergy_values,
 )
 from theodolite.instruments.grid.experiments.explained import CrossMatrix, read_explained
-from theodolite.instruments.grid.experiments.interaction import interactions
+from theodolite.instruments.grid.experiments.interaction import interactions, share_intervals
 from theodolite.instruments.grid.experiments.map_quality import MEASURES, map_metric, map_scores
+from theodolite.instruments.grid.explainers.emap import project_pool
 from theodolite.instruments.grid.instrument import GRID
 from theodolite.instruments.grid.published import paper_tables
 from theodolite.instruments.grid.score import (
@@ -150,6 +151,25 @@ def test_gains_depth_and_interaction_are_there(tables, explained):
     for each in interactions(explained["p"]):
         assert each.n < 20
         assert "at least 20 scenes" in each.missing["pid-convex"]
+
+
+def test_shares_have_the_interval_of_the_jackknife_over_scenes(explained):
+    run = explained["p"]
+    cross = next(each for each in run.crosses if each.bucket.key == "M-F0-D2")
+    n = len(cross.rows)
+
+    def share(kept):
+        part = replace(cross, rows=cross.rows[kept], logits=cross.logits[np.ix_(kept, kept)])
+        return project_pool(run.pool(part)).local_shares(weight=1.0).mean()
+
+    left_out = [share(np.delete(np.arange(n), i)) for i in range(n)]
+    error = np.sqrt((n - 1) / n * np.sum((np.array(left_out) - np.mean(left_out)) ** 2))
+    low, high = share_intervals(run, cross)["intershap"]
+    middle = share(np.arange(n))
+    assert (low, high) == pytest.approx(
+        (max(middle - 2.5706 * error, 0), min(middle + 2.5706 * error, 1)), abs=1e-4
+    )
+    assert share_intervals(run, replace(cross, rows=cross.rows[:3], logits=cross.logits[:3, :3])) == {}
 
 
 def test_each_check_of_depth_is_adjusted_three_ways_and_counts_what_it_leaves_out(tables):

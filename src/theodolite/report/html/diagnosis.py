@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.tables import Table
 from theodolite.diagnose.items import ITEMS_FILE, read_items
 from theodolite.diagnose.pairs_table import looking_table, lookings, pairs_table
@@ -17,6 +18,7 @@ from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import (
     Counts,
     Diagnosis,
+    ExhibitForm,
     InstrumentForm,
     InstrumentOfModel,
     LookingForm,
@@ -31,19 +33,23 @@ from theodolite.report.html.helpers import Helpers, comparison_groups
 from theodolite.report.html.items import ItemTable, in_words, item_table
 from theodolite.report.html.numbers import show_number
 from theodolite.report.html.page import DataBlock, finished
-from theodolite.report.html.pictures import Pictures
+from theodolite.report.html.pictures import Pictures, into_page
 from theodolite.report.html.series import Series
 from theodolite.report.html.spread import Spread, spread
+from theodolite.report.summary import summaries, telling
 from theodolite.report.tables import as_html
 
 _SPREADS = 2
 """Number of histograms per instrument."""
+_EXHIBITS = 4
+"""Number of examples per instrument that are not folded; at least one of each model."""
 _SHOWN = 6
 """Number of metrics per split that are not folded."""
 SPLITS = {
     "aligned": "Aligned items: the shortcut gives the right answer, so right answers do not show that the picture is used",
     "crossed": "Crossed items: the shortcut contradicts the picture, so right answers need the picture",
     "free": "Free items: as drawn",
+    OWN_SPLIT: "Your data",
 }
 
 
@@ -66,27 +72,33 @@ def diagnosis_page(
     blocks: list[DataBlock] = []
     context["has_items"] = (home / ITEMS_FILE).exists()
     if context["has_items"]:
-
-        def take(name: str) -> tuple[str, int, int] | None:
-            path = (home / name).resolve()
-            return pictures.take(path) if path.is_relative_to(home) else None
-
         rows = list(read_items(home))
-        table = item_table(rows, names, take=take)
+        table = item_table(rows, names, take=partial(_take, home, pictures))
         by_name = {(row.instrument, row.model, row.id): row for row in rows}
 
-        def exhibits(instrument: str, view: InstrumentOfModel, looking: LookingForm) -> list[Exhibit]:
-            place = instrument, view.model
-            return [
-                exhibit(form, place, take, inside, lambda item: by_name.get((*place, item)))
-                for form in looking.exhibits
-            ]
+        embedded: dict[str, str] = {}
+        small = Pictures(
+            into_page(embedded), is_small=True
+        )  # so that a page from disk can save them as figures
 
-        context["exhibits"] = exhibits
+        def shown(form: ExhibitForm, instrument: str, model: str) -> Exhibit:
+            place = instrument, model
+            return exhibit(
+                form, place, partial(_take, home, small), embedded, lambda item: by_name.get((*place, item))
+            )
+
+        context["exhibit_rows"] = lambda group: exhibit_rows(group, shown)
+        context["has_exhibits"] = any(each.exhibits for _, _, each in lookings(diagnosis))
         blocks = table.blocks(glossary, inside)
         context["spreads"] = {i.name: spreads(i, table, glossary) for i in diagnosis.instruments}
         context["items_note"] = missing_words(pictures)
     return finished("diagnosis.html", context, glossary, blocks, is_served=is_served)
+
+
+def _take(home: Path, pictures: Pictures, name: str) -> tuple[str, int, int] | None:
+    """Add a picture to the page. None if it lies outside of the diagnosis, or cannot be shown."""
+    path = (home / name).resolve()
+    return pictures.take(path) if path.is_relative_to(home) else None
 
 
 def spreads(instrument: InstrumentForm, table: ItemTable, glossary: Glossary) -> list[Spread]:
@@ -118,9 +130,17 @@ def missing_words(pictures: Pictures) -> str:
     return f"{n} pictures could not be read and are not shown." if n else ""
 
 
-def _table_html(table: Table, glossary: Glossary) -> str:
-    """Render a table. Empty if it has no rows."""
-    return as_html(table, link=lambda key: f"#{glossary.anchor(key)}") if table.rows else ""
+def _table_html(table: Table, glossary: Glossary, series: Series) -> str:
+    """Render a table with short names of models. Empty if it has no rows."""
+    place = [column.name for column in table.columns].index("model")
+    rows = [[*row[:place], series.name(str(row[place])), *row[place + 1 :]] for row in table.rows]
+    named = Table.of(table.name, table.title, table.columns, rows, table.notes)
+    return as_html(named, link=lambda key: f"#{glossary.anchor(key)}") if rows else ""
+
+
+def _without_strategies(table: Table) -> Table:
+    """Leave out the last two columns, which the page lists above the table, and the title."""
+    return Table.of(table.name, "", table.columns[:-2], [row[:-2] for row in table.rows], table.notes)
 
 
 def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | None = None) -> dict[str, Any]:
@@ -137,12 +157,16 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
         "metric_groups": metric_groups,
         "references": lambda key: [one for one in d.references if one.metric == key],
         "signature_key": _signature_key,
-        "pairs": _table_html(pairs_table(d), glossary),
-        "relations": _table_html(pairs_table(d, "relations"), glossary),
-        "exhibits": lambda *_: [],
-        "looking": _table_html(looking_table(d), glossary),
-        "readability": as_html(replace(readability_table(diagnosis), title="")),
+        "pairs": _table_html(pairs_table(d), glossary, series),
+        "relations": _table_html(pairs_table(d, "relations"), glossary, series),
+        "summaries": summaries(d),
+        "exhibit_rows": lambda _: ExhibitRows([], []),
+        "has_exhibits": False,
+        "looking": _table_html(_without_strategies(looking_table(d)), glossary, series),
+        "readability": _table_html(replace(readability_table(diagnosis), title=""), glossary, series),
         "counts_words": counts_words,
+        "open_looking": [q for q in d.open_questions if q.question.startswith("Does it look")],
+        "open_metrics": [q for q in d.open_questions if not q.question.startswith("Does it look")],
         "comparison_groups": comparison_groups,
         "settings": json.dumps(d.settings, indent=2, ensure_ascii=False, default=str),
         "command": command_of(d, home),
@@ -171,6 +195,25 @@ def looking_groups(diagnosis: Diagnosis) -> list[LookingGroup]:
         group = found.setdefault(label, LookingGroup(label, name, questions[name], []))
         group.views.append((view, looking))
     return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ExhibitRows:
+    """The examples of all models in one group: those to show, and those to fold."""
+
+    shown: list[tuple[str, Exhibit]]
+    folded: list[tuple[str, Exhibit]]
+
+
+def exhibit_rows(group: LookingGroup, shown: Callable[[ExhibitForm, str, str], Exhibit]) -> ExhibitRows:
+    """Choose the examples that are not folded: of each model the first ones, with different outcomes."""
+    cut = max(1, _EXHIBITS // len(group.views))
+    rows = ExhibitRows([], [])
+    for view, looking in group.views:
+        for place, form in enumerate(telling(looking.exhibits)):
+            chosen = rows.shown if place < cut else rows.folded
+            chosen.append((view.model, shown(form, group.instrument, view.model)))
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +276,8 @@ def command_of(diagnosis: Diagnosis, folder: Path | None = None) -> str:
     data = settings.get("data")
     for instrument, path in data.items() if isinstance(data, dict) else ():
         words += ["--data", f"{instrument}={path}"]
+    if settings.get("images"):
+        words += ["--images", str(settings["images"])]
     if settings.get("engine", "local") != "local":
         words += ["--engine", str(settings["engine"])]
     words += ["--seed", str(diagnosis.seed)]

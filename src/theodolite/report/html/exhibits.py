@@ -65,6 +65,11 @@ class Exhibit:
     before: Shown
     after: Shown
 
+    @property
+    def why(self) -> str:
+        """The rule by which it was chosen, without the outcome, which is shown before it."""
+        return self.form.why.removeprefix(f"{self.form.outcome}, ")
+
 
 def exhibit(
     form: ExhibitForm, place: tuple[str, str], take: Take, inside: Mapping[str, str], row_of: FindRow

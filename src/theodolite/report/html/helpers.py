@@ -10,11 +10,20 @@ from typing import Any
 
 from theodolite.diagnose.record import Comparison, Figure, MetricForm, MetricResult
 from theodolite.report.html.definitions import Glossary
-from theodolite.report.html.numbers import about, p_value, prose, sentence, show_number
+from theodolite.report.html.numbers import (
+    about,
+    duration,
+    p_value,
+    prose,
+    sentence,
+    show_number,
+    upper_first,
+)
 from theodolite.report.html.series import Series
 from theodolite.report.html.shares import share_bar
 from theodolite.report.html.spread import HIGH
 from theodolite.report.html.strips import Strip, shape, strip
+from theodolite.report.summary import OUTCOMES, asked
 
 _COMPARED = 14
 """Number of comparisons of two models that are not folded."""
@@ -53,6 +62,10 @@ class Helpers:
             "shape": shape,
             "share_bar": share_bar,
             "HIGH": HIGH,
+            "duration": duration,
+            "upper_first": upper_first,
+            "outcomes": OUTCOMES,
+            "asked": asked,
         }
 
     def difference_unit(self, key: str) -> str:
@@ -61,7 +74,8 @@ class Helpers:
         return "points" if unit == "share" else unit
 
     def question_words(self, text: str) -> str:
-        """Format a question, with the name of the metric instead of its key, and differences of shares in points."""
+        """Format a question, with short names, the name of the metric instead of its key, and differences of shares in points."""
+        text = self.series.shortened(text)
         found = _ASKED.search(text)
         if found is None or found[1] not in self.metrics:
             return sentence(text)

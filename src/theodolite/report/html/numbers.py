@@ -55,7 +55,7 @@ def sentence(text: str) -> str:
         sign, digits = found.groups()
         return digits if float(digits) == 0 else ("+" if sign == "+" else "−") + digits
 
-    return _IN_SENTENCE.sub(written, text)
+    return _IN_SENTENCE.sub(written, text).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def about(figure: Shown) -> str:
@@ -77,6 +77,23 @@ def prose(text: str) -> Markup:
         return escape(text)
     code = Markup("<code>{}</code>")
     return Markup("").join(code.format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
+
+
+def duration(seconds: float) -> str:
+    """Format a time.
+
+    >>> duration(0.04), duration(7.25), duration(154), duration(7380)
+    ('0.04 s', '7.2 s', '2 min 34 s', '2 h 3 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.{0 if seconds >= 10 else 1 if seconds >= 1 else 2}f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def upper_first(text: str) -> str:
+    """Write the first letter of a sentence large, and leave the others."""
+    return text[:1].upper() + text[1:]
 
 
 def p_value(value: float) -> str:

@@ -15,8 +15,8 @@ from theodolite.core.types import Picture
 from theodolite.runs import write_atomically
 
 FOLDER = "pictures"
-_LARGEST_BYTES, _LONGEST_PX = 200_000, 960
-"""Larger pictures are scaled down for the page. The originals are not changed."""
+_LARGE, _SMALL = (200_000, 960), (40_000, 560)
+"""Maximum bytes and longer side. Larger pictures are scaled down for the page. The originals are not changed."""
 _KINDS = {"PNG": "png", "JPEG": "jpg", "GIF": "gif", "WEBP": "webp"}
 
 
@@ -27,8 +27,10 @@ Keep: TypeAlias = Callable[[str, bytes, "Path | None"], None]
 class Pictures:
     """The pictures of a report, with their names in it."""
 
-    def __init__(self, keep: Keep) -> None:
+    def __init__(self, keep: Keep, *, is_small: bool = False) -> None:
+        """Start empty. If `is_small`, pictures are scaled down to the size of an example."""
         self._keep = keep
+        self._most = _SMALL if is_small else _LARGE
         self._names: dict[str, tuple[str, int, int] | None] = {}
         self.missing: dict[str, str] = {}
         """Pictures that could not be shown, with the reason."""
@@ -45,7 +47,7 @@ class Pictures:
         if key not in self._names:
             try:
                 original = read()
-                content, kind, size = readable_picture(original)
+                content, kind, size = readable_picture(original, *self._most)
             except (OSError, UsageError) as error:
                 self.missing[key] = str(error) or type(error).__name__
                 self._names[key] = None
@@ -101,7 +103,9 @@ def media_type(name: str) -> str:
     return f"image/{'jpeg' if kind == 'jpg' else kind}"
 
 
-def readable_picture(data: bytes) -> tuple[bytes, str, tuple[int, int]]:
+def readable_picture(
+    data: bytes, most_bytes: int = _LARGE[0], longest_px: int = _LARGE[1]
+) -> tuple[bytes, str, tuple[int, int]]:
     """Return a picture in a format that browsers show, its file extension, and the size of the original.
 
     Small PNG, JPEG, GIF and WebP files are not changed. Others are converted.
@@ -117,11 +121,11 @@ def readable_picture(data: bytes) -> tuple[bytes, str, tuple[int, int]]:
         kind = opened.format
         ImageOps.exif_transpose(opened, in_place=True)
         size = opened.size
-        if kind in _KINDS and len(data) <= _LARGEST_BYTES and not is_turned:
+        if kind in _KINDS and len(data) <= most_bytes and not is_turned:
             return data, _KINDS[kind], size
         has_alpha = opened.mode in {"RGBA", "LA", "PA"} or "transparency" in opened.info
         small = opened.convert("RGBA" if has_alpha else "RGB")
-        small.thumbnail((_LONGEST_PX, _LONGEST_PX))
+        small.thumbnail((longest_px, longest_px))
         made = io.BytesIO()
         small.save(made, "PNG" if has_alpha else "JPEG", quality=88)
     return made.getvalue(), "png" if has_alpha else "jpg", size

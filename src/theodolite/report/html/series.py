@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
+
+from theodolite.diagnose.names import short_names
 
 GROUNDED, SHORTCUT = "pocket:grounded", "pocket:shortcut"
 _TWIN_COLOURS = {GROUNDED: "c-grounded", SHORTCUT: "c-shortcut"}
@@ -18,8 +19,7 @@ class Series:
         """Assign colours in the order of the models."""
         self._order = {model: i for i, model in enumerate(dict.fromkeys(models))}
         others = [model for model in self._order if model not in _TWIN_COLOURS]
-        shorter = Counter(short_name(model) for model in self._order)
-        self._names = {m: short_name(m) if shorter[short_name(m)] == 1 else m for m in self._order}
+        self._names = short_names(self._order)
         self._colours = {model: f"c-{i % N_COLOURS}" for i, model in enumerate(others)} | _TWIN_COLOURS
 
     def order(self, model: str) -> int:
@@ -27,20 +27,15 @@ class Series:
         return self._order.setdefault(model, len(self._order))
 
     def name(self, model: str) -> str:
-        """Return the name of a model without address and options, if that is unique."""
+        """Return the name of a model without folders, address and options, as far as that is unique."""
         return self._names.get(model, model)
+
+    def shortened(self, text: str) -> str:
+        """Replace the names of models in a text by short ones."""
+        for model, name in sorted(self._names.items(), key=lambda each: -len(each[0])):
+            text = text.replace(model, name)
+        return text
 
     def colour(self, model: str) -> str:
         """Return the CSS class of the colour of a model."""
         return self._colours.get(model, "c-0")
-
-
-def short_name(model: str) -> str:
-    """Shorten the name of a model.
-
-    >>> short_name("openai:some-vlm@http://127.0.0.1:8000/v1"), short_name("hf:/models/Qwen3-VL-2B?dtype=float16")
-    ('openai:some-vlm', 'hf:Qwen3-VL-2B')
-    """
-    kind, _, rest = model.partition(":")
-    rest = rest.partition("@")[0].partition("?")[0].rstrip("/")
-    return f"{kind}:{rest.rpartition('/')[2]}" if rest else model

@@ -83,42 +83,36 @@ def deletion_curves(curves: Mapping[str, Sequence[CurvePoint]], *, title: str = 
         figure = new_figure(6.2, 4.2)
         axes = figure.add_subplot()
         spare = iter(colour for colour in SERIES if colour not in _ORDERS.values())
-        for name, points in curves.items():
+        for place, (name, points) in enumerate(curves.items()):
             if not points:
                 raise UsageError(f"the curve {name!r} has no points")
             colour = _ORDERS.get(name) or next(spare)
-            steps = np.arange(len(points))
+            aside = 0.13 * (place - (len(curves) - 1) / 2)  # so that intervals stand beside each other
+            steps = np.arange(len(points)) + aside
             means = [_ends(p.effect)[0] for p in points]
             ends = [_ends(p.effect)[1:] for p in points]
             area = float(np.trapezoid(means, np.linspace(0, 1, len(points))))
-            axes.fill_between(
+            axes.vlines(
                 steps,
                 [low for low, _ in ends],
                 [high for _, high in ends],
                 color=colour,
-                alpha=0.11,
-                linewidth=0,
+                linewidth=1.4,
+                alpha=0.6,
             )
-            axes.plot(
-                steps,
-                means,
-                "o-",
-                color=colour,
-                markersize=4,
-                label=f"{name} order (area {area:+.2f})",
-                zorder=3,
-            )
+            label = f"{name} order, area {area:+.2f}".replace("-", "−")
+            axes.plot(steps, means, "o-", color=colour, markersize=4.5, linewidth=1.6, label=label, zorder=3)
         axes.axhline(0, color=QUIET, linewidth=0.8, zorder=0)
         axes.set_xlabel("sectors hidden")
-        axes.set_ylabel("Δ log p of the true answer")
+        axes.set_ylabel("change of log p of the true answer")
         axes.set_xticks(np.arange(max(len(points) for points in curves.values())))
         last = next((p.effect for p in points if isinstance(p.effect, Estimate)), None)
-        axes.legend(loc="best")
+        figure.legend(loc="outside lower center", ncols=3, fontsize=8.5, handlelength=1.4, columnspacing=1.4)
         axes.set_title(title, weight="bold")
         if last is None:
             return Drawing(figure)
         axes.annotate(
-            f"{last.n_items} pairs on {last.n} pictures; bands: {100 * last.level:.0f} % intervals",
+            f"{last.n_items} pairs on {last.n} pictures; {100 * last.level:.0f} % intervals",
             (1, 1),
             (0, 8),
             xycoords="axes fraction",

@@ -150,6 +150,8 @@ class DepthCheck:
     adjustment: Adjustment
     means: Mapping[int, float]
     n: Mapping[int, int]
+    intervals: Mapping[int, tuple[float, float]]
+    """The 95 % interval of each mean; none for a single value."""
     trend: stats.HypothesisTest
     """Increasing with depth."""
     change: stats.Estimate | None
@@ -248,11 +250,21 @@ def _check(
         adjustment,
         {depth: float(np.mean(values)) for depth, values in by_depth.items()},
         {depth: len(values) for depth, values in by_depth.items()},
+        _intervals(by_depth),
         trend,
         stats.independent_difference(last, first, level=0.9),
         band,
         missing + len(rows) - len(usable),
     )
+
+
+def _intervals(by_depth: Mapping[int, Sequence[float]]) -> dict[int, tuple[float, float]]:
+    estimates = {
+        depth: stats.clustered_mean(values, bounds=None)
+        for depth, values in by_depth.items()
+        if len(values) > 1
+    }
+    return {depth: (each.low, each.high) for depth, each in estimates.items() if each is not None}
 
 
 def depth_table(found: Sequence[DepthCheck]) -> Table:

@@ -6,17 +6,30 @@ The numbers are those of the global explainers, computed from the stored cross m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import stdtrit
 
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table, Unit
-from theodolite.instruments.grid.experiments.explained import ExplainedRun
+from theodolite.instruments.grid.experiments.explained import CrossMatrix, ExplainedRun
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.pid_explainers import SUMMARIES
 
 PID = ("convex", "gaussian", "batch")
 """The estimators of PID; ``batch`` trains small networks and is slow."""
+SHARES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
+    "emap": lambda numbers: (
+        numbers["interaction_mass"]
+        / (numbers["interaction_mass"] + numbers["picture_mass"] + numbers["question_mass"])
+    ),
+    "intershap": lambda numbers: numbers["local_share"],
+}
+"""The share that is drawn of an explainer, from its numbers."""
+LEAST_SCENES = 4
+"""The smallest number of scenes of a matrix whose share has an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +44,8 @@ class BucketInteraction:
     """By explainer and name; those that are defined."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """By explainer: why it gave none."""
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """By explainer: the 95 % interval of its share, from the jackknife over scenes. None below `LEAST_SCENES`."""
 
 
 def interactions(
@@ -59,9 +74,38 @@ def interactions(
                 missing[explainer.name] = str(error)
         found.append(
             BucketInteraction(
-                run.scenario, cross.bucket.key, cross.density, len(cross.rows), numbers, missing
+                run.scenario,
+                cross.bucket.key,
+                cross.density,
+                len(cross.rows),
+                numbers,
+                missing,
+                share_intervals(run, cross),
             )
         )
+    return found
+
+
+def share_intervals(run: ExplainedRun, cross: CrossMatrix) -> dict[str, tuple[float, float]]:
+    """The 95 % interval of each share, θ ± t·√((n−1)/n · Σ(θ₋ᵢ − mean θ₋ᵢ)²), where θ₋ᵢ leaves out scene i as picture and question."""
+    n = len(cross.rows)
+    if n < LEAST_SCENES:
+        return {}
+    keeps = [np.arange(n), *(np.delete(np.arange(n), i) for i in range(n))]
+    parts = [replace(cross, rows=cross.rows[k], logits=cross.logits[np.ix_(k, k)]) for k in keeps]
+    found = {}
+    for explainer in find_explainers(list(SHARES)):
+        assert explainer.summarise is not None  # noqa: S101 - global
+        try:
+            shares = [SHARES[explainer.name](explainer.summarise(run.pool(part))) for part in parts]
+        except (UsageError, KeyError, ZeroDivisionError):  # the same output everywhere
+            continue
+        whole, left_out = shares[0], np.array(shares[1:])
+        half = float(stdtrit(n - 1, 0.975)) * float(
+            np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
+        )
+        if np.isfinite(half):
+            found[explainer.name] = max(whole - half, 0.0), min(whole + half, 1.0)
     return found
 
 

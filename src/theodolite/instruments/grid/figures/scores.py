@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.core.drawing import FAINT, INK, PEAK, QUIET, SERIES, Drawing, new_figure, styled
+from theodolite.core.drawing import FAINT, INK, PEAK, QUIET, SERIES, Drawing, new_figure, outline, styled
 from theodolite.instruments.grid.data.world import BUCKETS
+from theodolite.instruments.grid.experiments.depth import DepthCheck
 from theodolite.instruments.grid.experiments.interaction import BucketInteraction
 from theodolite.instruments.grid.published import DEPTH, TABLES_SOURCE, paper_tables
 from theodolite.instruments.grid.score import ExplainScore
@@ -95,8 +97,17 @@ def depth_figure(score: ExplainScore) -> Drawing:
         for check in checks:
             axes = panels[kinds.index(check.kind), scalars.index(check.scalar)]
             depths = sorted(check.means)
+            aside = _aside(checks, check)
+            for depth, span in check.intervals.items():
+                axes.plot(
+                    [depth + aside] * 2,
+                    span,
+                    color=_SCENARIOS.get(check.scenario, SERIES[5]),
+                    linewidth=1,
+                    alpha=0.6,
+                )
             axes.plot(
-                depths,
+                [depth + aside for depth in depths],
                 [check.means[d] for d in depths],
                 color=_SCENARIOS.get(check.scenario, SERIES[5]),
                 linestyle=styles[densities.index(check.density) % len(styles)],
@@ -131,6 +142,12 @@ def depth_figure(score: ExplainScore) -> Drawing:
             panels[0, 0].plot([], [], color=QUIET, linestyle=style, label=density)
         figure.legend(loc="outside lower center", ncols=4)
     return Drawing(figure)
+
+
+def _aside(checks: Sequence[DepthCheck], check: DepthCheck) -> float:
+    """The place of a line beside its depth, so that intervals do not cover each other."""
+    lines = list(dict.fromkeys((each.scenario, each.density) for each in checks))
+    return 0.06 * (lines.index((check.scenario, check.density)) - (len(lines) - 1) / 2)
 
 
 def separation_figure(score: ExplainScore) -> Drawing:
@@ -205,7 +222,7 @@ def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
             label.set_fontweight("normal" if key else "bold")
         first.set_ylim(len(lines) - 0.4, -0.6)
         _legend(first, what)
-        figure.legend(loc="outside lower center", ncols=3)
+        figure.legend(loc="outside lower center", ncols=4)
         about = next((run for run in score.runs if run.scenario == scenario), None)
         told = f"{scenario}: {about.model} on {about.mode} scenes" if about else scenario
         figure.suptitle(f"{_TITLES[what]}\n{told}", x=0.01, ha="left", fontsize=11)
@@ -239,24 +256,22 @@ def _bar(axes: Axes, place: int, cross: BucketInteraction, what: str) -> None:
         for part, colour in _PARTS.items():
             axes.barh(place, masses[part] / total, 0.78, left=left, color=colour)
             left += masses[part] / total
+        _span(axes, place, cross.intervals.get("emap"))
         share = masses["interaction"] / total
-        inside = share > 0.12
-        axes.text(
-            share - 0.015 if inside else share + 0.015,
-            place,
-            f"{share:.2f}",
-            ha="right" if inside else "left",
-            va="center",
-            fontsize=7,
-            color="white" if inside else INK,
-        )
+        axes.text(1.012, place, f"{share:.2f}", va="center", fontsize=7, color=INK)
         return
     value = cross.numbers["intershap"].get("local_share")
     if value is None:
         _say(axes, place, 0.0, _UNDEFINED)
         return
     axes.barh(place, value, 0.78, color=_BY_DEPTH[depth - 1])
-    _say(axes, place, value, f"{value:.2f}")
+    _span(axes, place, cross.intervals.get("intershap"))
+    axes.text(1.012, place, f"{value:.2f}", va="center", fontsize=7, color=INK)
+
+
+def _span(axes: Axes, place: int, interval: tuple[float, float] | None) -> None:
+    if interval is not None:
+        axes.plot(interval, [place, place], color=INK, linewidth=1.0, path_effects=outline(2.2))
 
 
 def _say(axes: Axes, place: int, after: float, words: str) -> None:
@@ -264,6 +279,7 @@ def _say(axes: Axes, place: int, after: float, words: str) -> None:
 
 
 def _legend(axes: Axes, what: str) -> None:
+    axes.plot([], [], color=INK, linewidth=1.0, label="95 % interval, jackknife over scenes")
     if what == "emap":
         for part, colour in _PARTS.items():
             name = "together" if part == "interaction" else f"{part} alone"

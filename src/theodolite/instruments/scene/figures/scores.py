@@ -66,7 +66,9 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
 
 
 def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
-    """QA of each of the nine groups, one line per model; the grey area is the baseline without looking.
+    """QA of each of the nine groups, one line per model; the grey strokes are the baseline without looking.
+
+    Lines become thinner from model to model, so that equal ones are seen around each other.
 
     Args:
         scores: By the name to show.
@@ -87,18 +89,24 @@ def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
         axes.set_theta_offset(np.pi / 2)
         axes.set_theta_direction(-1)
         priors = [first.mean("qa_prior", group=group) for group in groups]
-        prior = [found.value if found is not None else 0.0 for found in priors]
-        axes.fill(angles, prior, color=LAYOUT, alpha=0.28, linewidth=0, label="without looking")
-        for (name, score), colour in zip(scores.items(), _colours(len(scores)), strict=True):
+        words = "without looking"
+        for angle, prior in zip(angles, priors, strict=True):
+            if prior is not None:
+                across = np.linspace(angle - 0.2, angle + 0.2, 9)
+                axes.plot(across, [prior.value] * 9, color=LAYOUT, linewidth=3, label=words, zorder=2)
+                words = ""
+        for place, (name, score) in enumerate(scores.items()):
+            colour, width = _colours(len(scores))[place], 1.8 + 2.6 * (len(scores) - 1 - place)
             points = [score.mean("qa", group=group) for group in groups]
             values = np.array([point.value if point is not None else np.nan for point in points])
-            axes.plot(np.append(angles, 0), np.append(values, values[0]), color=colour, label=name, zorder=3)
+            axes.plot(
+                np.append(angles, 0), np.append(values, values[0]), color=colour, linewidth=width, marker="o",
+                markersize=width + 2.4, label=name, zorder=3, clip_on=False,
+            )  # fmt: skip
             for angle, point in zip(angles, points, strict=True):
                 if point is not None:
-                    axes.plot(
-                        [angle, angle], [point.low, point.high], color=colour, linewidth=1.2, alpha=0.55
-                    )
-                    axes.plot([angle], [point.value], "o", color=colour, markersize=4, zorder=4)
+                    side = angle + 0.035 * (place - (len(scores) - 1) / 2)
+                    axes.plot([side, side], [point.low, point.high], color=colour, linewidth=1.2, alpha=0.55)
         axes.set_ylim(0, 1)
         axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["25", "50", "75", "100 %"], color=QUIET, fontsize=7.5)
         axes.set_rlabel_position(20)
@@ -219,6 +227,9 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
         raise UsageError(
             "no run has an intervention to draw; run with the settings 'predicted graph' and 'true graph'"
         )
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
     with styled():
         figure = new_figure(max(5.0, 1.2 + 3.1 * len(scores)), 4.3)
         axes = figure.add_subplot()
@@ -230,18 +241,22 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
                 ticks.append(x)
                 labels.append(_SETTING_NAMES[setting])
                 _bar(axes, x, width * 0.86, score, setting, share)
-            axes.annotate(name, (place, 1.0), ha="center", va="bottom", weight="bold", annotation_clip=False,
-                          xycoords=("data", "axes fraction"))  # fmt: skip
+            axes.annotate(name.replace(":", ":\n"), (place, 1.0), ha="center", va="bottom", weight="bold",
+                          annotation_clip=False, xycoords=("data", "axes fraction"))  # fmt: skip
         axes.set_xticks(ticks, labels, fontsize=7.5)
         axes.tick_params(axis="x", length=0)
-        axes.set_ylim(0, 1.1)
+        axes.set_ylim(0, 1.04)
+        axes.set_xlim(-0.55, len(scores) - 0.45)
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
         axes.set_ylabel("QA, mean over nine groups")
         axes.yaxis.grid(visible=True)
-        for colour, label in ((_ATOMIC, "atomic groups"), (_COMPOSITIONAL, "compositional groups")):
-            axes.bar(0, 0, color=colour, label=label)
-        axes.legend(loc="upper left", bbox_to_anchor=(0, 1.2), ncols=2)
-        axes.set_title(title, weight="bold", pad=42)
+        handles: list[Line2D | Patch] = [
+            Patch(color=_ATOMIC, label="atomic groups"),
+            Patch(color=_COMPOSITIONAL, label="compositional groups"),
+            Line2D([], [], color=INK, linewidth=1.3, label="95 % interval"),
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=3)
+        axes.set_title(title, weight="bold", pad=38)
     return Drawing(figure)
 
 
@@ -328,7 +343,7 @@ def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: st
             axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
         axes.set_xlabel("SGC of the graph in the prompt")
         axes.set_ylabel("QA")
-        axes.legend(loc="upper left")
+        figure.legend(loc="outside lower center", ncols=2)
         axes.set_title(title, weight="bold")
     return Drawing(figure)
 
@@ -346,14 +361,10 @@ def _bar(axes: Axes, x: float, width: float, score: SceneScore, setting: str, sh
     axes.bar(x, atomic, width, color=_ATOMIC)
     axes.bar(x, rest, width, bottom=atomic, color=_COMPOSITIONAL)
     axes.plot([x, x], [whole.low, whole.high], color=INK, linewidth=1.3)
-    axes.annotate(
-        f"{100 * whole.value:.0f}",
-        (x, whole.high),
-        (0, 3),
-        textcoords="offset points",
-        ha="center",
-        fontsize=8.5,
-    )
+    axes.text(
+        x, 0.025, f"{100 * whole.value:.0f} %", ha="center", va="bottom", fontsize=9, weight="bold", color=INK,
+        path_effects=outline(2.4),
+    )  # fmt: skip
 
 
 def _atomic_share(score: SceneScore) -> float:

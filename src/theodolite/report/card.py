@@ -1,0 +1,59 @@
+"""A part of a model card in Markdown: verdict, shares with their intervals, sizes, versions and the command."""
+
+from __future__ import annotations
+
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.diagnose.record import Diagnosis, Figure, LookingForm
+from theodolite.diagnose.result import CAPTION
+from theodolite.report.html.diagnosis import command_of
+from theodolite.report.summary import OUTCOMES, Summary, interval, percent, summaries
+from theodolite.report.tables import as_markdown
+
+__all__ = ["model_card"]
+
+
+def model_card(diagnosis: Diagnosis) -> str:
+    """Write the section of a model card for the models of a diagnosis."""
+    every = summaries(diagnosis)
+    parts = ["## Does it look at the picture?", ""]
+    for each in every:
+        parts += [f"**{_inline(each.name)}: {each.headline.lower()}.** {_answers(each)}", ""]
+    columns = [
+        Column("model", "model"),
+        Column("pictures", "pictures"),
+        Column("pairs", "pairs", "count"),
+        *(Column(name, words) for name, words in OUTCOMES.items()),
+        Column("bound", "most without looking"),
+        Column("verdict", "verdict"),
+    ]
+    rows: list[list[Cell]] = [
+        [each.name, label, looking.n_relevant, *_shares(looking), percent(looking.bound), looking.standing]
+        for each in every
+        for label, looking in each.lookings
+    ]
+    if rows:
+        parts += [as_markdown(Table.of("diagnose.card", "", columns, rows)), ""]
+    parts += [
+        f"{CAPTION} Intervals are 95 %.",
+        "",
+        f"Theodolite {diagnosis.theodolite}, {diagnosis.created:%Y-%m-%d}, size {diagnosis.size}, seed {diagnosis.seed}:",
+        "",
+        "```bash",
+        command_of(diagnosis),
+        "```",
+    ]
+    return "\n".join(parts)
+
+
+def _answers(summary: Summary) -> str:
+    return " ".join(filter(None, (summary.at_what, summary.how_surely)))
+
+
+def _shares(looking: LookingForm) -> list[str]:
+    figures: list[Figure | None] = [getattr(looking, name) for name in OUTCOMES]
+    return ["–" if figure is None else interval(figure) for figure in figures]
+
+
+def _inline(text: str) -> str:
+    """Write a name such that no mark-up in it is interpreted."""
+    return "`" + text.replace("`", "'") + "`"

@@ -1,0 +1,209 @@
+"""What a reader wants to know of each model first: does it look, at what, and how surely."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import shorten
+
+from theodolite.diagnose.names import short_names
+from theodolite.diagnose.pairs_table import lookings
+from theodolite.diagnose.record import Diagnosis, ExhibitForm, Figure, LookingForm, ModelForm, Standing
+
+__all__ = ["OUTCOMES", "Summary", "asked", "interval", "percent", "summaries", "telling"]
+
+OUTCOMES: Mapping[str, str] = {
+    "followed": "followed",
+    "moved": "moved elsewhere",
+    "unmoved": "did not move",
+    "lost": "lost",
+}
+"""The outcomes of relevant pairs, in the words of pages and figures. Neutral pairs are kept or changed."""
+
+_MOST_NAMED = 4
+"""Maximum number of shares that are named."""
+_LONG = 90
+"""Prompts longer than this are shortened to the question in them."""
+_LONGEST = 170
+"""Maximum length of a prompt without a question mark."""
+_SENTENCE = re.compile(r"(?:[^.?!:\n]|:(?!\s*[A-Z]))*\?")
+"""A sentence that ends with a question mark. A colon before a capital letter begins a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The answers for one model, in sentences."""
+
+    model: ModelForm
+    name: str
+    """Its short name."""
+    standing: Standing
+    looks: str
+    at_what: str
+    """Empty if nothing can be said."""
+    how_surely: str
+    lookings: tuple[tuple[str, LookingForm], ...]
+    """The verdicts that decide, by label: those on the user's own data, or else all."""
+    followed: tuple[tuple[str, float], ...]
+    """What is followed, from the most to the least: instruments, or the relations or edits of a single one."""
+
+    @property
+    def is_proven(self) -> bool:
+        """True if every verdict that decides excludes blind answers."""
+        return bool(self.lookings) and all(
+            each.proof is not None and each.proof.low > each.bound and "blind answers" in each.excluded
+            for _, each in self.lookings
+        )
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a few words."""
+        if self.standing == "not settled" and self.is_proven:
+            return "Looks, how often is not settled"
+        return self.standing[:1].upper() + self.standing[1:]
+
+    @property
+    def questions(self) -> tuple[tuple[str, str], ...]:
+        """Questions and answers, without those that have none."""
+        every = (
+            ("Does it look?", self.looks),
+            ("At what?", self.at_what),
+            ("How surely?", self.how_surely),
+        )
+        return tuple(each for each in every if each[1])
+
+
+def summaries(diagnosis: Diagnosis) -> list[Summary]:
+    """Summarise every model of a diagnosis."""
+    names = short_names(model.name for model in diagnosis.models)
+    found = []
+    for model in diagnosis.models:
+        every = [(label, each) for label, view, each in lookings(diagnosis) if view.model == model.name]
+        deciding = [each for each in every if each[1].source == "own"] or every
+        followed = _followed(deciding)
+        found.append(
+            Summary(
+                model,
+                names[model.name],
+                model.verdict.standing,
+                model.verdict.sentence,
+                _at_what(followed),
+                _how_surely(diagnosis, model.name, deciding),
+                tuple(deciding),
+                followed,
+            )
+        )
+    return found
+
+
+def percent(share: float) -> str:
+    """Format a share as a whole number of percent.
+
+    >>> percent(0.288)
+    '29 %'
+    """
+    return f"{100 * share:.0f} %"
+
+
+def interval(figure: Figure) -> str:
+    """Format a share with its interval, in percent.
+
+    >>> interval(Figure(value=0.29, low=0.22, high=0.37, n=9, n_items=9, level=0.95, method=""))
+    '29 % [22, 37]'
+    """
+    return f"{percent(figure.value)} [{100 * figure.low:.0f}, {100 * figure.high:.0f}]"
+
+
+def asked(prompt: str) -> str:
+    """Return the question in a long prompt. Short prompts are not changed, those without a question mark are cut off.
+
+    >>> asked("Step 1: Draw a graph. " * 9 + "Step 2: Where is the cup relative to the mug? Answer with one word.")
+    'Where is the cup relative to the mug?'
+    >>> asked("Objects have marks. " * 9 + "Which one is nearer: object 1 or object 2? Options: A: object 1 B: object 2")
+    'Which one is nearer: object 1 or object 2?'
+    >>> asked("Is it left? Yes or no")
+    'Is it left? Yes or no'
+    """
+    found = _SENTENCE.findall(prompt) if len(prompt) > _LONG else []
+    return found[-1].strip() if found else shorten(prompt, _LONGEST, placeholder=" …")
+
+
+def telling(exhibits: Sequence[ExhibitForm]) -> list[ExhibitForm]:
+    """Order examples such that the first ones show different outcomes. Otherwise their order is kept."""
+    first = {each.outcome: each for each in reversed(exhibits)}
+    return sorted(exhibits, key=lambda each: each is not first[each.outcome])
+
+
+def _followed(deciding: Sequence[tuple[str, LookingForm]]) -> tuple[tuple[str, float], ...]:
+    """Return the followed shares by name, the largest first. Empty if most pairs are lost."""
+    judged = [(label, each) for label, each in deciding if each.standing != "cannot be read"]
+    shares = [(label, each.followed) for label, each in judged]
+    if len(judged) == 1:
+        forms = judged[0][1].relations
+        if len(forms) < 2:
+            forms = [form for form in judged[0][1].edits if form.is_relevant]
+        shares = [(form.name, form.followed) for form in forms]
+    known = [(name, figure.value) for name, figure in shares if figure is not None]
+    return tuple(sorted(known, key=lambda each: -each[1]))
+
+
+def _at_what(followed: Sequence[tuple[str, float]]) -> str:
+    """Name what is followed most and least."""
+    if not followed:
+        return ""
+    named = [f"{name} ({percent(share)})" for name, share in followed if share > 0]
+    if not named:
+        return "At nothing that was edited: no pair was followed."
+    never = "" if len(named) == len(followed) else "; the others never"
+    if len(named) == 1:
+        return f"Followed: {named[0]}{never}."
+    half = _MOST_NAMED // 2
+    if len(named) > _MOST_NAMED:
+        return f"Followed most: {_listed(named[:half])}; least: {_listed(named[-half:])}."
+    return f"Followed most: {named[0]}; then {_listed(named[1:])}{never}."
+
+
+def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, LookingForm]]) -> str:
+    """Tell the number of pairs, what the 99 % intervals exclude, and what would settle the rest."""
+    judged = [(label, each.proof, each) for label, each in deciding if each.proof is not None]
+    if not judged:
+        return ""
+    parts = [f"{sum(each.n_relevant for *_, each in judged)} pairs"]
+    if len(judged) == 1:
+        _, proof, each = judged[0]
+        if each.standing == "cannot be read" and each.lost is not None:
+            return f"{parts[0]}: {interval(each.lost)} have an answer that cannot be read."
+        parts.append(
+            f"{interval(proof)} followed (99 % interval), where a model that does not look can follow at most {percent(each.bound)}"
+        )
+    else:
+        proven = [label for label, proof, each in judged if proof.low > each.bound]
+        blind = [(label, proof.high) for label, proof, each in judged if each.standing == "does not look"]
+        if proven:
+            parts.append(
+                f"more followed than a model can that does not look, in {_listed(proven)} (99 % intervals)"
+            )
+        if blind:
+            most = percent(max(high for _, high in blind))
+            parts.append(
+                f"at most {most} followed in {_listed([label for label, _ in blind])} (99 % intervals)"
+            )
+    text = f"{parts[0]}: {'; '.join(parts[1:])}." if len(parts) > 1 else f"{parts[0]}."
+    return text + _open(diagnosis, model)
+
+
+def _open(diagnosis: Diagnosis, model: str) -> str:
+    """Name the sample size that would settle what is not settled."""
+    own = [q for q in diagnosis.open_questions if q.model == model and q.question.startswith("Does it look")]
+    if not own:
+        return ""
+    sizes = [f"`--size {q.size}` ({q.instrument})" for q in own if q.size]
+    if sizes:
+        return f" To settle the rest: {_listed(sizes)}."
+    needed = [q.n_needed / q.n_now for q in own if q.n_needed]
+    return f" About {max(needed):.0f} times as many pairs would settle the rest." if needed else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

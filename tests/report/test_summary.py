@@ -1,0 +1,149 @@
+"""What a reader is told of a model first, on the page, on the slide and in a model card."""
+
+import pytest
+from diagnosis_sample import (
+    GROUNDED,
+    MODELS,
+    SERVER,
+    SHORTCUT,
+    figure,
+    looking,
+    sample_diagnosis,
+    write_sample,
+)
+from PIL import Image
+
+from theodolite.cli.diagnose import show_verdict
+from theodolite.cli.main import main
+from theodolite.diagnose.api import open_diagnosis
+from theodolite.diagnose.names import short_names
+from theodolite.diagnose.record import Verdict
+from theodolite.report.card import model_card
+from theodolite.report.figures import metrics_figure
+from theodolite.report.slide import slide_figure
+from theodolite.report.summary import summaries, telling
+
+
+def of(model, diagnosis=None):
+    return next(each for each in summaries(diagnosis or sample_diagnosis()) if each.model.name == model)
+
+
+def with_looking(model, *found):
+    """The sample with other verdicts of one model, all by one instrument."""
+    diagnosis = sample_diagnosis()
+    for instrument in diagnosis.instruments:
+        view = next(view for view in instrument.models if view.model == model)
+        view.looking[:] = found if instrument.name == "grid" else []
+    return diagnosis
+
+
+def test_what_is_followed_stands_from_most_to_least():
+    shares = [share for _, share in of(GROUNDED).followed]
+    assert shares == sorted(shares, reverse=True)
+    assert len(shares) == 4
+    assert of(GROUNDED).at_what.startswith("Followed most: ")
+
+
+def test_own_data_decide_alone():
+    diagnosis = with_looking(SERVER, looking(0.5, "own"), looking(0.95))
+    assert [label for label, _ in of(SERVER, diagnosis).lookings] == ["your data (grid)"]
+    assert "50 % [44, 56] followed (99 % interval)" in of(SERVER, diagnosis).how_surely
+    assert of(SERVER, diagnosis).how_surely.startswith("120 pairs: ")
+
+
+@pytest.mark.parametrize(
+    ("share", "headline"), [(0.5, "Looks, how often is not settled"), (0.2, "Not settled")]
+)
+def test_proven_but_unsettled_looking_is_told_in_the_headline(share, headline):
+    found = looking(share).model_copy(update={"standing": "not settled"})
+    diagnosis = with_looking(SERVER, found)
+    verdict = Verdict(standing="not settled", sentence="Not settled.")
+    diagnosis.models[:] = [model.model_copy(update={"verdict": verdict}) for model in diagnosis.models]
+    assert of(SERVER, diagnosis).headline == headline
+
+
+def test_a_model_that_follows_nothing_looks_at_nothing():
+    nothing = looking(0.0)
+    nothing.relations[:] = [
+        form.model_copy(update={"followed": figure(0.0, 0.02)}) for form in nothing.relations
+    ]
+    assert (
+        of(SERVER, with_looking(SERVER, nothing)).at_what
+        == "At nothing that was edited: no pair was followed."
+    )
+    unread = nothing.model_copy(update={"standing": "cannot be read"})
+    assert of(SERVER, with_looking(SERVER, unread)).at_what == ""
+
+
+def test_the_first_examples_have_different_outcomes():
+    one = looking(0.5).exhibits[0]
+    same = [one, one.model_copy(), one.model_copy(update={"outcome": "unmoved"})]
+    assert [each.outcome for each in telling(same)] == ["followed", "unmoved", "followed"]
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf"])
+def test_the_slide_is_sixteen_by_nine(tmp_path, kind, capsys):
+    folder = write_sample(tmp_path / "d", n=8)
+    path = tmp_path / f"slide.{kind}"
+    assert main(["report", str(folder), "--slide", str(path)]) == 0
+    capsys.readouterr()
+    if kind == "pdf":
+        assert path.read_bytes().startswith(b"%PDF")
+        return
+    with Image.open(path) as picture:
+        assert picture.width / picture.height == pytest.approx(16 / 9, abs=0.01)
+
+
+def test_the_slide_names_every_model_and_its_verdict_and_shows_a_pair(tmp_path):
+    found = open_diagnosis(write_sample(tmp_path, n=8))
+    slide = slide_figure(found).figure
+    told = [text.get_text() for text in slide.texts]
+    for each in summaries(found.diagnosis):
+        assert {each.name, each.headline} <= set(told)
+    assert sum(bool(axes.images) for axes in slide.axes) == 2
+
+
+def test_the_card_holds_verdict_shares_size_version_and_command(tmp_path, capsys):
+    folder = write_sample(tmp_path, n=8)
+    assert main(["report", str(folder), "--card"]) == 0
+    card = capsys.readouterr().out
+    diagnosis = open_diagnosis(folder).diagnosis
+    assert card.strip() == model_card(diagnosis)
+    assert not (folder / "index.html").exists()
+    rows = [line for line in card.splitlines() if line.startswith("| pocket:grounded")]
+    assert len(rows) == 4
+    assert "100 % [96, 104]" in rows[0]
+    assert "| 120 |" in rows[0]
+    assert "25 %" in rows[0]
+    assert f"Theodolite {diagnosis.theodolite}" in card
+    assert "```bash\ntheodolite diagnose" in card
+
+
+def test_a_card_is_of_a_diagnosis(tmp_path, capsys):
+    assert main(["report", str(tmp_path), "--card"]) == 2
+    assert "about a diagnosis" in capsys.readouterr().err
+
+
+def test_metrics_are_drawn_with_names_and_not_with_keys():
+    diagnosis = sample_diagnosis()
+    drawing = metrics_figure(diagnosis, diagnosis.instrument("grid"))
+    assert drawing is not None
+    names = {axes.get_ylabel() for axes in drawing.figure.axes}
+    assert names == {metric.name for metric in diagnosis.metrics if metric.instrument == "grid"}
+
+
+def test_names_that_would_be_equal_keep_what_tells_them_apart():
+    names = short_names([*MODELS, "replay:/a/r.json?prompt=one&n=3", "replay:/b/r.json?prompt=two&n=3"])
+    assert names[SHORTCUT] == SHORTCUT
+    assert names[SERVER] == "openai:some-vlm"
+    assert list(names.values())[-2:] == ["replay:r.json, one", "replay:r.json, two"]
+
+
+def test_tables_of_the_terminal_show_short_names(tmp_path, capsys):
+    found = open_diagnosis(write_sample(tmp_path, n=8))
+    assert SERVER in str(found.diagnosis)
+    show_verdict(found)
+    told = capsys.readouterr().out
+    for text in (told, repr(found), found._repr_html_()):
+        assert "openai:some-vlm" in text
+        assert "127.0.0.1" not in text
