@@ -49,7 +49,7 @@ def test_the_second_model_is_looked_for_before_the_first_is_measured(
     tmp_path, unmeasured, second, error, said
 ):
     with pytest.raises(error, match=said):
-        diagnose("scripted:refuser", second, out=tmp_path, instruments=["toy"], size="quick")
+        diagnose(["scripted:refuser", second], out=tmp_path, instruments=["toy"], size="quick")
 
 
 def test_a_diagnosis_that_says_more_is_not_written_over(tmp_path):
@@ -62,7 +62,7 @@ def test_a_diagnosis_that_says_more_is_not_written_over(tmp_path):
         (["scripted:refuser"], {"size": "standard"}, "size quick"),
     ):
         with pytest.raises(UsageError, match=f"holds a diagnosis with {lost}, which would be lost; .*--out"):
-            diagnose(*models, **{"out": tmp_path, "instruments": ["toy"], "size": "quick", **rest})
+            diagnose(models, **{"out": tmp_path, "instruments": ["toy"], "size": "quick", **rest})
     assert (tmp_path / "diagnosis.json").read_text() == before
     again = diagnose("scripted:refuser", out=tmp_path, instruments=["toy"], size="quick")
     assert again.diagnosis.instruments == made.diagnosis.instruments
@@ -70,7 +70,7 @@ def test_a_diagnosis_that_says_more_is_not_written_over(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["huge", "5", 5, "-6", "6.5", 0])
 def test_a_size_that_there_is_not_is_refused(tmp_path, unmeasured, wrong):
-    with pytest.raises(UsageError, match="quick, standard, large, or a whole number of items, at least 6"):
+    with pytest.raises(UsageError, match="quick, standard, large, or a whole number of pairs, at least 6"):
         diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=wrong)
 
 

@@ -47,7 +47,12 @@ class _Outcome:
 
 def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
     """Measure and score all models, and write ``diagnosis.json`` and ``items.jsonl``."""
-    check_models(request.models[1:])  # the first one is opened right away
+    check_models(
+        name for name in request.models[1:] if name not in request.given
+    )  # the first is opened right away
+    for name in request.models:
+        for instrument in request.instruments:
+            request.progress(name, instrument.name, "waiting")
     slow = [each for each in request.instruments if each.makes_data_slowly]
     study = replace(request.study(slow[0]), data=None) if slow else None
     with make_in_background(slow if study else (), study) as makers:  # type: ignore[arg-type]  # unused if None
@@ -78,7 +83,7 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
 
 def _diagnose_model(request: DiagnosisRequest, name: str, makers: Makers) -> _Outcome:
     """Measure and score one model with all instruments. It is opened once."""
-    with opened(name) as model:
+    with opened(name, request.given) as model:
         folders: dict[str, list[Path]] = {}
         why: dict[str, str] = {}
         for instrument in request.instruments:
