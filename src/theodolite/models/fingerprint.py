@@ -68,7 +68,7 @@ def loaded_fingerprint(model: Any, processor: Any) -> str:
         digest.update(f"{weights.dtype}{tuple(weights.shape)}".encode())
         digest.update(plain.view(torch.uint8).numpy().data)
     for part in (processor, getattr(processor, "image_processor", None)):
-        if hasattr(part, "to_json_string"):
+        if part is not None and hasattr(part, "to_json_string"):
             digest.update(part.to_json_string().encode())
     tokenizer = processor.tokenizer
     backend = getattr(tokenizer, "backend_tokenizer", None)
