@@ -34,7 +34,7 @@ def unmeasured(monkeypatch):
     def too_far(*_):
         raise AssertionError("something was measured")
 
-    monkeypatch.setattr(running, "_diagnose_model", too_far)
+    monkeypatch.setattr(running, "measure_model", too_far)
 
 
 @pytest.mark.parametrize(
