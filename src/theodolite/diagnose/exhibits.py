@@ -127,5 +127,5 @@ def _data_url(picture: Image) -> str:
     small = picture.convert("RGB")
     small.thumbnail((_THUMBNAIL, _THUMBNAIL))
     buffer = io.BytesIO()
-    small.save(buffer, "PNG", optimize=True)
-    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+    small.save(buffer, "JPEG", quality=85)
+    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
