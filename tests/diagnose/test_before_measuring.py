@@ -1,10 +1,12 @@
 """What is found out before anything is measured: a second model that is not there, and a report that would be lost."""
 
+import json
 from functools import partial
 
 import known_models
 import pytest
 
+from theodolite.cli.main import main
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.diagnose import running
 from theodolite.diagnose.api import diagnose
@@ -90,3 +92,29 @@ def test_data_and_instruments_must_fit(tmp_path, unmeasured):
         diagnose(LOOKS, out=tmp_path / "r", instruments=["toy"], data=[questions])
     with pytest.raises(UsageError, match=r"ask has no built-in data; pass your own with --data: a JSONL"):
         diagnose(LOOKS, out=tmp_path / "r", instruments=["ask", "toy"])
+
+
+def test_a_plan_writes_nothing_and_asks_few(tmp_path, capsys):
+    words = [
+        "diagnose",
+        "--instruments",
+        "toy",
+        "--size",
+        "40",
+        "--out",
+        str(tmp_path / "r"),
+        "--plan",
+        "--json",
+    ]
+    assert main([*words, "--model", "scripted:looker", "--model", "openai:x@http://127.0.0.1:9/v1"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    known, unknown = told["parts"]
+    assert (known["model"], known["instrument"]) == ("scripted:looker", "toy")
+    assert known["requests"] == unknown["requests"] > known["timed"] > 0
+    assert known["seconds"] > 0
+    assert unknown["seconds"] is None
+    assert "127.0.0.1:9" in unknown["why_not"]
+    assert told["plan"]["requests"] == 2 * known["requests"]
+    assert not (tmp_path / "r").exists()
+    assert main([*words[:-2], "--price", "3"]) == 2
+    assert "--price is for --plan" in capsys.readouterr().err

@@ -347,6 +347,8 @@ def _show_prompts(data: SceneData, chosen: Settings, seed: int, limit: int | Non
     """Print every prompt, but for questions that need graphs by the model."""
     from theodolite.instruments.scene.questions import plan_run
 
+    if "predicted graph" in chosen.qa:
+        note("not shown: questions with the predicted graph, which the model has not given yet")
     items = list(plan_run(data, _askable(data, chosen), seed=seed))[:limit]
     if json:
         print_json({"items": [_shown(item) for item in items]})
