@@ -7,9 +7,10 @@ DEV_READY := $(VENV)/.ready-dev
 INPUTS := pyproject.toml constraints.txt
 PIP_INSTALL := python -m pip install --quiet --disable-pip-version-check --constraint
 INSTALL := $(BIN)/$(PIP_INSTALL) constraints.txt
-ALL_EXTRAS := device-map,docs,fast,inspect,miniworld,nlp,offline,onnx,ray,video,dev
+BIN_INSTALL := bin/$(PIP_INSTALL) constraints.txt
+ALL_EXTRAS := device-map,docs,fast,inspect,miniworld,nlp,offline,onnx,pandas,ray,video,dev
 
-.PHONY: demo test test-slow test-lowest test-newest check bench fuzz conformance conformance-servers docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
+.PHONY: demo test test-slow test-lowest test-newest check bench fuzz conformance conformance-servers docs wheel release clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose --quick
@@ -83,6 +84,29 @@ train-twins train-zoo train-grid train-parser train-similarity: $(DEV_READY)
 docs: $(DEV_READY)
 	$(BIN)/python docs/site/build.py build/site
 	@echo "the documentation: build/site/index.html"
+
+# The sdist, and the wheel made of it: checked, then tried in an empty environment, away from this folder.
+TOOLS := build/release
+TRIED := build/empty
+wheel:
+	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
+	$(TOOLS)/$(BIN_INSTALL) build twine
+	rm -rf dist $(TRIED)
+	$(TOOLS)/bin/python -m build --outdir dist .
+	$(TOOLS)/bin/python -m twine check --strict dist/*
+	$(PYTHON) -m venv $(TRIED)
+	$(TRIED)/$(BIN_INSTALL) dist/*.whl
+	cd $(TRIED) && bin/theodolite diagnose --model pocket:grounded --instruments compass --quick --out report
+	grep -q '"standing": *"looks"' $(TRIED)/report/diagnosis.json
+	test -s $(TRIED)/report/index.html
+
+# Everything a release needs: a clean tree whose version is that of the changelog, all checks, and the files in dist/.
+release:
+	@test -z "$$(git status --porcelain)" || { echo "commit first: a release is made of what is committed"; exit 2; }
+	@grep -q "^## $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/theodolite/__init__.py)\b" CHANGELOG.md \
+		|| { echo "CHANGELOG.md has no section of this version"; exit 2; }
+	$(MAKE) check test docs wheel
+	@echo "tag it, push the tag, and upload: $(TOOLS)/bin/python -m twine upload dist/*"
 
 clean:
 	rm -rf $(VENV) demo report build dist

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -123,14 +124,15 @@ def test_a_run_prints_json_of_one_shape(squares, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_a_plan_is_shown_and_nothing_is_asked(squares, tmp_path, capsys, as_json):
+def test_a_plan_is_shown_although_no_server_answers(squares, tmp_path, capsys, as_json):
     words = ask(squares, tmp_path / "run", "openai:x@http://127.0.0.1:9/v1", "--plan", "--limit", "15")
     assert main([*words, *(["--json"] if as_json else [])]) == 0
     printed = capsys.readouterr()
     if as_json:
         assert json.loads(printed.out)["plan"]["requests"] == 15
     else:
-        assert "15 requests with 11 pictures" in printed.err
+        assert re.search(r"openai:x@\S+ +ask +15 +11 +– +at most 7,680 +–", printed.out)
+        assert "no server answers at http://127.0.0.1:9/v1" in printed.err
     assert not (tmp_path / "run").exists()
 
 

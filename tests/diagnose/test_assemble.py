@@ -15,12 +15,12 @@ from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
 from theodolite.diagnose.record import Counts, LeftOut
 from theodolite.diagnose.running import unscored_columns
-from theodolite.diagnose.sample_size import clusters_needed
 from theodolite.diagnose.separation import Twins
 from theodolite.diagnose.verdict import model_verdict
 from theodolite.instruments.instrument import Instrument, find_instruments
 from theodolite.pairs import AnsweredPair
 from theodolite.pairs.edits import LIGHT, MIRROR
+from theodolite.stats.power import clusters_needed
 
 TWINS = Twins("twin:g", "twin:s")
 METRICS = (
@@ -47,9 +47,6 @@ class Grid(Instrument):
 
     def score(self, run):
         return []
-
-    def scaled_size(self, size, factor):
-        return round(2 * 20 * factor)
 
     def signatures(self, folders, scores, *, seed):
         agreement = stats.score_mean(self.metrics[1], scores)
@@ -239,7 +236,11 @@ def test_what_is_not_settled_names_the_size_that_would_settle_it():
     question = next(q for q in found.open_questions if q.question.startswith("Does it look"))
     assert question.n_now == 20
     assert question.n_needed > 36
-    assert question.size == 2 * question.n_needed  # the instrument of this test doubles
+    assert question.size == question.n_needed
+    assert (
+        question.settled_by
+        == f"About {question.size} pairs would settle it, now there are 20: --size {question.size}."
+    )
     settled = diagnosis({"x": twin("s")}, pairs=pairs_of(0.0, question.n_needed))
     assert settled.instrument("grid").models[0].verdict.standing == "does not look"
     assert not [q for q in settled.open_questions if q.question.startswith("Does it look")]
@@ -313,8 +314,8 @@ def test_left_out_parts_are_in_the_document():
 
 
 @pytest.mark.parametrize("name", ["compass", "grid", "scene", "trace"])
-def test_the_size_of_every_instrument_grows_with_what_is_needed(name):
+def test_the_size_of_every_instrument_grows_with_the_pairs(name):
     (instrument,) = find_instruments([name])
-    small, large = (instrument.scaled_size("quick", factor) for factor in (2.0, 4.0))
-    assert 6 <= small < large <= 2 * small + 1
-    assert instrument.scaled_size(40, 2.0) == pytest.approx(80, abs=20)
+    sizes = [instrument.size_for(pairs) for pairs in (6, 120, 240, 480)]
+    assert 2 <= sizes[0] < sizes[1] < sizes[2] < sizes[3]
+    assert sizes[3] == pytest.approx(2 * sizes[2], rel=0.2)

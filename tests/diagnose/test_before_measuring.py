@@ -1,10 +1,12 @@
 """What is found out before anything is measured: a second model that is not there, and a report that would be lost."""
 
+import json
 from functools import partial
 
 import known_models
 import pytest
 
+from theodolite.cli.main import main
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.diagnose import running
 from theodolite.diagnose.api import diagnose
@@ -34,7 +36,7 @@ def unmeasured(monkeypatch):
     def too_far(*_):
         raise AssertionError("something was measured")
 
-    monkeypatch.setattr(running, "_diagnose_model", too_far)
+    monkeypatch.setattr(running, "measure_model", too_far)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_the_second_model_is_looked_for_before_the_first_is_measured(
     tmp_path, unmeasured, second, error, said
 ):
     with pytest.raises(error, match=said):
-        diagnose("scripted:refuser", second, out=tmp_path, instruments=["toy"], size="quick")
+        diagnose(["scripted:refuser", second], out=tmp_path, instruments=["toy"], size="quick")
 
 
 def test_a_diagnosis_that_says_more_is_not_written_over(tmp_path):
@@ -62,7 +64,7 @@ def test_a_diagnosis_that_says_more_is_not_written_over(tmp_path):
         (["scripted:refuser"], {"size": "standard"}, "size quick"),
     ):
         with pytest.raises(UsageError, match=f"holds a diagnosis with {lost}, which would be lost; .*--out"):
-            diagnose(*models, **{"out": tmp_path, "instruments": ["toy"], "size": "quick", **rest})
+            diagnose(models, **{"out": tmp_path, "instruments": ["toy"], "size": "quick", **rest})
     assert (tmp_path / "diagnosis.json").read_text() == before
     again = diagnose("scripted:refuser", out=tmp_path, instruments=["toy"], size="quick")
     assert again.diagnosis.instruments == made.diagnosis.instruments
@@ -70,7 +72,7 @@ def test_a_diagnosis_that_says_more_is_not_written_over(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["huge", "5", 5, "-6", "6.5", 0])
 def test_a_size_that_there_is_not_is_refused(tmp_path, unmeasured, wrong):
-    with pytest.raises(UsageError, match="quick, standard, large, or a whole number of items, at least 6"):
+    with pytest.raises(UsageError, match="quick, standard, large, or a whole number of pairs, at least 6"):
         diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=wrong)
 
 
@@ -90,3 +92,29 @@ def test_data_and_instruments_must_fit(tmp_path, unmeasured):
         diagnose(LOOKS, out=tmp_path / "r", instruments=["toy"], data=[questions])
     with pytest.raises(UsageError, match=r"ask has no built-in data; pass your own with --data: a JSONL"):
         diagnose(LOOKS, out=tmp_path / "r", instruments=["ask", "toy"])
+
+
+def test_a_plan_writes_nothing_and_asks_few(tmp_path, capsys):
+    words = [
+        "diagnose",
+        "--instruments",
+        "toy",
+        "--size",
+        "40",
+        "--out",
+        str(tmp_path / "r"),
+        "--plan",
+        "--json",
+    ]
+    assert main([*words, "--model", "scripted:looker", "--model", "openai:x@http://127.0.0.1:9/v1"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    known, unknown = told["parts"]
+    assert (known["model"], known["instrument"]) == ("scripted:looker", "toy")
+    assert known["requests"] == unknown["requests"] > known["timed"] > 0
+    assert known["seconds"] > 0
+    assert unknown["seconds"] is None
+    assert "127.0.0.1:9" in unknown["why_not"]
+    assert told["plan"]["requests"] == 2 * known["requests"]
+    assert not (tmp_path / "r").exists()
+    assert main([*words[:-2], "--price", "3"]) == 2
+    assert "--price is for --plan" in capsys.readouterr().err

@@ -94,3 +94,36 @@ def test_the_command_shows_a_table_and_writes_a_page(diagnosis, tmp_path, capsys
     assert value["first"] == LOOKS
     assert main(["compare", str(tmp_path / "nothing"), str(diagnosis)]) == 2
     assert "two diagnoses or two runs" in " ".join(capsys.readouterr().err.split())
+
+
+def test_followed_pairs_are_compared_one_by_one(diagnosis, capsys):
+    looks, reads = (f"{diagnosis}#{model}" for model in (LOOKS, READS))
+    (change,) = compare(looks, reads).followed
+    views = {model: diagnosed_view(diagnosis, model) for model in (LOOKS, READS)}
+    assert change.first == pytest.approx(views[LOOKS].followed.value)
+    assert change.second == pytest.approx(views[READS].followed.value)
+    assert change.difference.value == pytest.approx(change.second - change.first)
+    assert change.n == views[LOOKS].n_relevant
+    assert change.is_lower
+    assert not compare(reads, looks).followed[0].is_lower
+    assert main(["compare", looks, reads, "--fail-if-lower"]) == 1
+    told = capsys.readouterr()
+    assert "Followed pairs" in told.out
+    assert f"lower: {READS} follows" in told.err
+    assert main(["compare", reads, looks, "--fail-if-lower"]) == 0
+    assert "no instrument shows fewer followed pairs" in capsys.readouterr().err
+    assert main(["compare", looks, reads, "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["followed"]
+    assert (told["label"], told["is_lower"]) == ("toy", True)
+
+
+def test_without_pairs_there_is_nothing_to_pass(diagnosis, monkeypatch, capsys):
+    monkeypatch.setattr(type(TOY), "pairs", lambda *_: ())
+    looks, reads = (f"{diagnosis}#{model}" for model in (LOOKS, READS))
+    assert main(["compare", looks, reads, "--fail-if-lower"]) == 1
+    assert "no pairs to compare" in capsys.readouterr().err
+
+
+def diagnosed_view(folder, model):
+    (view,) = [v for v in read_diagnosis(folder).instrument("toy").models if v.model == model]
+    return view.looking[0]

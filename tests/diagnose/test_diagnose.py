@@ -366,7 +366,7 @@ def test_failures_end_with_status_one(tmp_path, short, capsys):
         (["--instruments", "sextant"], "ask, compass, grid, scene, trace"),
         (["--data", "/no/such/data"], "/no/such/data does not exist"),
         (["--size", "huge"], "quick"),
-        (["--size", "5"], "a whole number of items, at least 6"),
+        (["--size", "5"], "a whole number of pairs, at least 6"),
         (["--quick", "--size", "large"], "give one of them"),
         (["--engine", "cluster"], "local, ray"),
         (["--ray-address", "auto"], "--engine ray"),

@@ -1,10 +1,15 @@
 """A diagnosis shows itself, and hostile text stays text."""
 
+import inspect
+import sys
+from dataclasses import replace
+
 import pytest
 from diagnosis_sample import GROUNDED, HOSTILE, sample_diagnosis, write_sample
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.diagnose.api import open_diagnosis
+from theodolite.diagnose.pairs_table import lookings
 from theodolite.diagnose.result import Diagnosed, followed_words, verdict_rows
 
 
@@ -73,10 +78,65 @@ def test_the_package_can_be_called():
     from theodolite.diagnose import api as _api
 
     assert callable(theodolite.diagnose)
+    signature = inspect.signature(theodolite.diagnose)
+    assert signature == inspect.signature(_api.diagnose)
+    assert list(signature.parameters)[:5] == ["model", "processor", "data", "size", "instruments"]
+    assert "Args:" in theodolite.diagnose.__call__.__doc__
     with pytest.raises(UsageError, match="no size 'tiny'"):
         theodolite.diagnose("scripted:echo", size="tiny")
     with pytest.raises(UsageError, match="the instruments are"):
         theodolite.diagnose("scripted:echo", instruments=["sextant"])
     with pytest.raises(UsageError, match="given twice"):
-        theodolite.diagnose("scripted:echo", "scripted:echo")
+        theodolite.diagnose(["scripted:echo", "scripted:echo"])
     assert theodolite.diagnose.api.diagnose is _api.diagnose
+
+
+def test_frames_hold_the_numbers_of_the_record(shown):
+    frame = shown.to_pandas()
+    looking = shown.view(GROUNDED, "grid").looking[0]
+    row = frame[(frame.model == GROUNDED) & (frame.pictures == "grid")].iloc[0]
+    assert (row.verdict, row.pairs, row.followed) == (
+        looking.standing,
+        looking.n_relevant,
+        looking.followed.value,
+    )
+    assert row.followed_low == looking.followed.low
+    assert len(shown.to_pandas("edits")) == sum(len(each.edits) for _, _, each in lookings(shown.diagnosis))
+    metrics = shown.to_pandas("metrics")
+    assert len(metrics) == sum(len(m.models) for each in shown.diagnosis.instruments for m in each.metrics)
+    items = shown.to_pandas("items")
+    assert list(items["item"]) == [row.id for row in shown.items()]
+    with pytest.raises(UsageError, match="no frame 'pages'; there are verdicts"):
+        shown.to_pandas("pages")
+
+
+def test_without_pandas_a_sentence_says_so(shown, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(
+        MissingExtraError, match=r"to_pandas\(\) needs pandas: pip install 'theodolite\[pandas\]'"
+    ):
+        shown.to_pandas()
+
+
+def test_the_plot_is_that_of_the_report(shown):
+    drawing = shown.plot(title="All")
+    assert drawing._repr_png_().startswith(b"\x89PNG")
+
+
+def test_exhibits_show_both_pictures_and_escape_what_models_say(tmp_path):
+    found = open_diagnosis(write_sample(tmp_path, n=8))
+    shown = found.exhibits(GROUNDED, "grid")
+    assert len(shown) == len(found.view(GROUNDED, "grid").looking[0].exhibits) > 0
+    assert {each.model for each in shown} == {GROUNDED}
+    assert len(found.exhibits()) > len(shown)
+    assert isinstance(found.exhibits()[:1], type(shown))
+    first = shown[0]
+    assert first.form.outcome in repr(first)
+    html = shown._repr_html_()
+    assert html.count("<img") == 2 * len(shown) if all(all(each.pictures()) for each in shown) else True
+    side = first.form.before.model_copy(update={"read_as": HOSTILE, "pictures": ["../../etc/passwd"]})
+    hostile = replace(first, form=first.form.model_copy(update={"before": side, "question": HOSTILE}))
+    assert "<script" not in hostile._repr_html_()
+    assert hostile.pictures()[0] is None
+    with pytest.raises(UsageError, match="no model 'nobody'"):
+        found.exhibits("nobody")

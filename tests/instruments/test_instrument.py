@@ -201,7 +201,7 @@ def sixth(tmp_path_factory):
         known_models.put_in(patch)
         request = partial(DiagnosisRequest, twins=Twins(LOOKS, READS))
         patch.setattr("theodolite.diagnose.api.DiagnosisRequest", request)
-        found = theodolite.diagnose(LOOKS, READS, out=folder, instruments=["toy"], size="quick")
+        found = theodolite.diagnose([LOOKS, READS], out=folder, instruments=["toy"], size="quick")
         write_report(folder)
         yield found, folder
 

@@ -76,7 +76,7 @@ def evaluate_strangers(folders: Sequence[Path], *, out: Path, size: str | int, s
     from theodolite.diagnose.api import diagnose
 
     names = [stranger.name for stranger in strangers]
-    done = diagnose(*names, out=out, size=size, seed=seed, instruments=INSTRUMENTS)
+    done = diagnose(list(names), out=out, size=size, seed=seed, instruments=INSTRUMENTS)
     rows = list(rows_of(strangers, done.diagnosis))
     stored = {"size": str(size), "seed": seed, "rows": [asdict(row) for row in rows]}
     (out / "zoo.json").write_text(json.dumps(stored, indent=2) + "\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -14,7 +13,7 @@ import typer
 from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import show
-from theodolite.cli.running import run_and_show, show_plan
+from theodolite.cli.running import Preview, run_and_show
 from theodolite.core.types import Item
 from theodolite.instruments.ask.data.questions import draw_questions, load_questions
 from theodolite.instruments.ask.instrument import ASK
@@ -40,6 +39,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
+    price: o.Price = "",
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
@@ -66,9 +66,6 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         folder=edits,
         model=model,
     )
-    if plan:
-        show_plan(list(islice(items(), limit)), json=json)
-        return
     asked = {
         "data": str(data.absolute()),
         "settings": list(chosen),
@@ -77,7 +74,8 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         **({"images": str(images.absolute())} if images else {}),
         **({"questions": len(loaded.questions)} if is_log(model) else {}),
     }
-    _note_missing(model, items)
+    if not plan:
+        _note_missing(model, items)
     run_and_show(
         folder,
         RunSettings("ask", model, seed, asked),
@@ -87,6 +85,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         limit=limit,
         tables=ASK.tables,
         json=json,
+        preview=Preview.of(plan, price),
     )
 
 

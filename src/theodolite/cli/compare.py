@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,11 +13,14 @@ from theodolite.cli.console import note, out, print_json
 from theodolite.cli.output import print_table, show
 from theodolite.diagnose.compare import Compared, differences_table
 from theodolite.diagnose.compare import compare as compare_sides
+from theodolite.diagnose.compare_pairs import followed_table
 from theodolite.diagnose.record import InstrumentOfModel
 from theodolite.diagnose.result import followed_words
 from theodolite.report.html.write import write_comparison
 
 _MOST = 30
+LOWER = 1
+"""Exit status if followed pairs fell."""
 
 
 def compare(
@@ -33,6 +37,13 @@ def compare(
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Show every metric, also those that do not differ.")
+    ] = False,
+    fail_if_lower: Annotated[
+        bool,
+        typer.Option(
+            "--fail-if-lower",
+            help="Exit with status 1 if B surely follows fewer pairs than A, and if there are no pairs to compare.",
+        ),
     ] = False,
     seed: o.Seed = 0,
     json: o.AsJson = False,
@@ -63,13 +74,33 @@ def compare(
                     }
                     for row in found.verdicts
                 ],
+                "followed": [{**asdict(each), "is_lower": each.is_lower} for each in found.followed],
                 "comparisons": [each.model_dump(mode="json") for each in found.comparisons],
             }
         )
-        return
-    _show(found, every=every)
-    if page is not None:
-        out.print(f"Page: {page}", soft_wrap=True)
+    else:
+        _show(found, every=every)
+        if page is not None:
+            out.print(f"Page: {page}", soft_wrap=True)
+    if fail_if_lower:
+        _exit_if_lower(found)
+
+
+def _exit_if_lower(found: Compared) -> None:
+    """Exit with status 1 if the second follows fewer pairs, or if that cannot be told."""
+    lower = [each for each in found.followed if each.is_lower]
+    for each in lower:
+        note(
+            f"lower: {found.second} follows {100 * each.second:.0f} % of {each.n} pairs ({each.label}), "
+            f"{found.first} {100 * each.first:.0f} %"
+        )
+    if not found.followed:
+        note(
+            "there are no pairs to compare: measure both sides on the same data, with the same seed and size"
+        )
+    if lower or not found.followed:
+        raise typer.Exit(LOWER)
+    note("no instrument shows fewer followed pairs")
 
 
 def _verdict_json(view: InstrumentOfModel | None) -> dict[str, Any] | None:
@@ -103,6 +134,9 @@ def _show_verdicts(found: Compared) -> None:
 
 def _show(found: Compared, *, every: bool) -> None:
     _show_verdicts(found)
+    if found.followed:
+        show([followed_table(found.followed, found.first, found.second)], json=False)
+        out.print()
     measured = [each for each in found.comparisons if each.difference is not None]
     different = [each for each in measured if each.p_holm is not None and each.p_holm < 0.05]
     shown = found.comparisons if every else sorted(different, key=lambda each: each.p_holm or 0.0)[:_MOST]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
@@ -16,7 +15,7 @@ from theodolite.cli.compass_pictures import MinPlaces
 from theodolite.cli.console import note
 from theodolite.cli.data import asked_pairs
 from theodolite.cli.output import show
-from theodolite.cli.running import named_runs, run_and_show, show_plan
+from theodolite.cli.running import Preview, named_runs, run_and_show
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Table
 from theodolite.instruments.compass.experiments.controls.plan import MEASURED
@@ -197,6 +196,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
+    price: o.Price = "",
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
@@ -222,9 +222,6 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         placing=PlacingOptions(min_places=min_places),
         has_pairs=pairs,
     )
-    if plan:
-        show_plan(islice(planned.items(), limit), json=json)
-        return
     settings: dict[str, Any] = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
     settings |= prompt_settings(prompt or prompts[0].name, prompts)
     settings |= {name: value for name, value in (("pairs", pairs), ("mask_sinks", mask_sinks)) if value}
@@ -241,6 +238,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         limit=limit,
         tables=lambda run: score_run(run, scoring).tables,
         json=json,
+        preview=Preview.of(plan, price),
     )
 
 
@@ -332,6 +330,7 @@ def faithfulness(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
+    price: o.Price = "",
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
@@ -363,9 +362,6 @@ def faithfulness(  # noqa: PLR0913, PLR0917 - one parameter per option
             seed=seed,
         )
         planned = hiding.plan_faithfulness(source, options)
-        if plan:
-            show_plan(planned.items[:limit], json=json)
-            return
         name = model or source.info.model
         run_and_show(
             folder,
@@ -376,6 +372,7 @@ def faithfulness(  # noqa: PLR0913, PLR0917 - one parameter per option
             limit=limit,
             tables=lambda hidden: _faithfulness(source, hidden, figures, seed=seed, with_curves=with_curves),
             json=json,
+            preview=Preview.of(plan, price),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress
@@ -13,18 +13,21 @@ from rich.text import Text
 
 from theodolite.cli import options as o
 from theodolite.cli.console import err, note, notes, out, print_json
-from theodolite.cli.output import Bar, print_table, progress_bars, show, time_left
-from theodolite.cli.running import SOME_FAILED, unmatched_table
+from theodolite.cli.output import Bar, print_table, progress_bars, show
+from theodolite.cli.running import SOME_FAILED, Preview, show_costs, unmatched_table
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.api import DEFAULT_MODELS, diagnose
+from theodolite.diagnose.api import DEFAULT_MODELS, diagnose, make_request
+from theodolite.diagnose.models import given_models
 from theodolite.diagnose.names import with_short_names
 from theodolite.diagnose.pairs_table import lookings
+from theodolite.diagnose.planning import plan_diagnosis
+from theodolite.diagnose.progress import Overall
 from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import Diagnosis, OpenQuestion, schema
 from theodolite.diagnose.result import CAPTION, Diagnosed, raised, verdict_rows
 from theodolite.models.replay import recording_notes
 from theodolite.report.html.write import write_report
-from theodolite.runs import EngineOptions, Run, Tally
+from theodolite.runs import EngineOptions, Run, Tally, duration
 
 _COLOURS = {"looks": "green", "looks at times": "yellow", "does not look": "red"}
 _MOST_LINES = 4
@@ -51,6 +54,16 @@ Images = Annotated[
 ]
 
 
+SampleSize = Annotated[
+    str,
+    typer.Option(
+        "--size",
+        metavar="quick|standard|large|N",
+        help="Sample size; N is a number of pairs for each instrument (of questions, for your own).",
+    ),
+]
+
+
 def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     model: Annotated[
         list[str] | None,
@@ -64,13 +77,13 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     quick: Annotated[
         bool, typer.Option("--quick", help="Use fewer items: faster, with wider intervals.")
     ] = False,
-    size: Annotated[
-        str, typer.Option("--size", metavar="quick|standard|large|N", help="Sample size.")
-    ] = "standard",
+    size: SampleSize = "standard",
     data: OwnData = None,
     images: Images = None,
     folder: o.KeptFolder = Path("report"),
     seed: o.Seed = 0,
+    plan: o.PlanOnly = False,
+    price: o.Price = "",
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
@@ -88,18 +101,21 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         return
     if quick and size != "standard":
         raise UsageError("--quick is --size quick; give one of them")
+    given: dict[str, Any] = {
+        "out": folder,
+        "size": "quick" if quick else size,
+        "instruments": o.listed(instruments),
+        "data": data or (),
+        "images": images,
+        "seed": seed,
+        "options": EngineOptions(engine, workers, ray_address),
+    }
+    models = model or list(DEFAULT_MODELS)
+    if (preview := Preview.of(plan, price)) is not None:
+        _show_plan(models, given, preview, json=json)
+        return
     with progress_bars() as progress:
-        found = diagnose(
-            *(model or DEFAULT_MODELS),
-            out=folder,
-            size="quick" if quick else size,
-            instruments=o.listed(instruments),
-            data=data or (),
-            images=images,
-            seed=seed,
-            options=EngineOptions(engine, workers, ray_address),
-            progress=_Bars(progress),
-        )
+        found = diagnose(models, **given, progress=_Bars(progress))
         page = write_report(folder, out=folder)
     if json:
         print_json(found.diagnosis.model_dump(mode="json"))
@@ -107,6 +123,18 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         show_verdict(found, page)
         _show_recordings(found.diagnosis, folder)
     _exit_if_failed(found.diagnosis, folder)
+
+
+def _show_plan(models: list[str], given: dict[str, Any], preview: Preview, *, json: bool) -> None:
+    """Print what a diagnosis would take."""
+    with given_models(models) as known, err.status("planning") as status:
+        request = make_request(
+            tuple(known),
+            **given,
+            progress=lambda model, instrument, _: status.update(f"planning: {model} {instrument}"),
+        )
+        costs = plan_diagnosis(request)
+    show_costs(costs, preview.price, json=json)
 
 
 def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
@@ -173,11 +201,7 @@ def _unused(diagnosis: Diagnosis) -> list[str]:
 
 
 def _open(question: OpenQuestion) -> str:
-    needed = "more data would not help"
-    if question.n_needed is not None:
-        how = f": --size {question.size}" if question.size else ""
-        needed = f"about {question.n_needed / question.n_now:.0f} times as many pairs would settle it{how}"
-    return f"{question.model}, {question.instrument}: {question.question} {needed[:1].upper()}{needed[1:]}."
+    return f"{question.model}, {question.instrument}: {question.question} {question.settled_by}"
 
 
 def _list(word: str, lines: list[str]) -> None:
@@ -218,46 +242,49 @@ def _exit_if_failed(diagnosis: Diagnosis, folder: Path) -> None:
 
 
 class _Bars:
-    """One progress bar per model and instrument, or lines if there is no terminal."""
+    """One bar for the whole diagnosis and a line for each finished step; lines alone if there is no terminal."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._bars: dict[tuple[str, str], Bar] = {}
-        self._began: dict[tuple[str, str], float] = {}
-        self._tallies: dict[tuple[str, str], Tally] = {}
-        self._asked: dict[tuple[str, str], tuple[float, int]] = {}
-        """The time of the first tally, and the number of items done by then."""
+        self._overall = Overall(lambda: time.monotonic())  # noqa: PLW0108 - looked up at each call
+        self._bar = Bar(progress, "")
         self._last: dict[tuple[str, str], float] = {}
+        """The time of the last line of a step."""
 
     def __call__(self, model: str, instrument: str, progress: Tally | str) -> None:
-        key = model, instrument
-        if key not in self._bars:
-            self._bars[key] = Bar(self._progress, f"{model} {instrument}")
-            self._began[key] = time.monotonic()
-        if isinstance(progress, str):
-            self._say(key, progress)
-        else:
-            self._tallies[key] = progress
-            self._bars[key](progress)
-            if not err.is_terminal:
-                self._count(key, progress)
-
-    def _count(self, key: tuple[str, str], tally: Tally) -> None:
-        """Print a line when asking begins, and one every half minute."""
-        now, done = time.monotonic(), tally.finished + tally.failed
-        began, first = self._asked.setdefault(key, (now, done))
-        if key in self._last and now - self._last[key] < _LINE_EVERY_S:
+        self._overall(model, instrument, progress)
+        if progress == "waiting":
             return
-        is_first = key not in self._last
-        self._last[key] = now
-        left = time_left(done - first, tally.planned - done, now - began)
-        items = f"{tally.planned} items" if is_first else f"{done} of {tally.planned} items"
-        note(f"{key[0]} {key[1]}: asking, {items}" + (f", {left}" if left else ""))
-
-    def _say(self, key: tuple[str, str], word: str) -> None:
-        self._bars[key].say("" if word == "done" else word)
         if err.is_terminal:
-            return
-        spent = time.monotonic() - self._began[key]
-        asked = f", {self._tallies[key].planned} items" if key in self._tallies else ""
-        note(f"{key[0]} {key[1]}: {word}{asked} ({spent:.0f} s)")
+            self._show(model, instrument, progress)
+        elif isinstance(progress, str):
+            self._say(model, instrument, progress)
+        elif self._is_time((model, instrument)):
+            note(self._overall.line())
+
+    def _show(self, model: str, instrument: str, progress: Tally | str) -> None:
+        """Update the bar; print a line above it when a step ends."""
+        if progress in {"done", "left out"}:
+            self._progress.console.print(Text(self._ended(model, instrument, str(progress)), style="dim"))
+        self._bar.rename(f"{self._overall.place}  {model} {instrument}")
+        if isinstance(progress, str):
+            self._bar.say("" if progress == "done" else progress)
+        else:
+            self._bar(progress, left=self._overall.left)
+
+    def _say(self, model: str, instrument: str, word: str) -> None:
+        ended = word in {"done", "left out"}
+        note(self._ended(model, instrument, word) if ended else self._overall.line())
+
+    def _ended(self, model: str, instrument: str, word: str) -> str:
+        tally = self._overall.tally_of(model, instrument)
+        asked = f", {tally.planned} items" if tally else ""
+        return f"{model} {instrument}: {word}{asked} ({duration(self._overall.spent(model, instrument))})"
+
+    def _is_time(self, step: tuple[str, str]) -> bool:
+        """True when asking begins, and then every half minute."""
+        now = time.monotonic()
+        if now - self._last.get(step, -_LINE_EVERY_S) < _LINE_EVERY_S:
+            return False
+        self._last[step] = now
+        return True

@@ -11,12 +11,12 @@ import typer
 from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import progress_bar, show
-from theodolite.cli.running import exit_if_failed
-from theodolite.core.errors import UsageError
+from theodolite.cli.running import Preview, exit_if_failed, show_costs
 from theodolite.core.tables import Table
-from theodolite.diagnose.request import find_size
-from theodolite.diagnose.user_data import find_user_data
-from theodolite.instruments.instrument import Study, find_instruments
+from theodolite.diagnose.api import make_request
+from theodolite.diagnose.planning import plan_diagnosis
+from theodolite.diagnose.request import DiagnosisRequest
+from theodolite.instruments.instrument import Instrument, find_instruments
 from theodolite.runs import Run, RunSettings, Tally, measure_run
 
 
@@ -26,7 +26,7 @@ def instrument_app(name: str) -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, help=instrument.question)
 
     @app.command("run")
-    def run_command(
+    def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         model: o.ModelName,
         folder: o.Out,
         data: Annotated[
@@ -34,34 +34,23 @@ def instrument_app(name: str) -> typer.Typer:
             typer.Option("--data", metavar="PATH", help="Your own data, if the instrument takes any."),
         ] = None,
         size: Annotated[
-            str, typer.Option("--size", metavar="quick|standard|large|N", help="Sample size.")
+            str,
+            typer.Option(
+                "--size", metavar="quick|standard|large|N", help="Sample size; N is a number of pairs."
+            ),
         ] = "standard",
         seed: o.Seed = 0,
+        plan: o.PlanOnly = False,
+        price: o.Price = "",
         json: o.AsJson = False,
     ) -> None:
         """Measure a model as in a diagnosis, and score it."""
-        from theodolite.twins.workspace import model_capability
-
-        own = find_user_data([f"{name}={data}"])[0] if data is not None else None
-        if own is None and instrument.needs_data:
-            raise UsageError(f"{name} has no built-in data; pass your own with --data: {instrument.takes}")
-        study = Study(folder / "data", find_size(size), seed, data=own)
-        tally, tables, trouble = Tally(), list[Table](), folder
-        for plan in instrument.plan(study, model_capability(model)):
-            with progress_bar(f"{name} {model}") as bar:
-                done = measure_run(
-                    folder / plan.name,
-                    RunSettings(plan.kind, model, seed, plan.settings),
-                    plan.items,
-                    plan.factory(model),
-                    progress=bar,
-                )
-            tally += done
-            trouble = folder / plan.name if done.failed else trouble
-            with Run.open(folder / plan.name, writable=True) as opened:
-                found = instrument.tables(opened) if done.finished else []
-                opened.write_tables(found)
-            tables += found
+        sets = [f"{name}={data}"] if data is not None else ()
+        request = make_request((model,), data=sets, size=size, instruments=name, out=folder, seed=seed)
+        if (preview := Preview.of(plan, price)) is not None:
+            show_costs(plan_diagnosis(request), preview.price, json=json)
+            return
+        tally, tables, trouble = _measure(request, instrument)
         show(tables, json=json, run=str(folder), instrument=name, model=model, tally=asdict(tally))
         exit_if_failed(tally, trouble)
 
@@ -76,3 +65,28 @@ def instrument_app(name: str) -> typer.Typer:
             note(f"scored {run}")
 
     return app
+
+
+def _measure(request: DiagnosisRequest, instrument: Instrument) -> tuple[Tally, list[Table], Path]:
+    """Measure and score all runs. Return the tally, the tables, and a run with failed items if there is one."""
+    from theodolite.twins.workspace import model_capability
+
+    (model,) = request.models
+    tally, tables, trouble = Tally(), list[Table](), request.folder
+    for plan in instrument.plan(request.study(instrument), model_capability(model)):
+        folder = request.folder / plan.name
+        with progress_bar(f"{instrument.name} {model}") as bar:
+            done = measure_run(
+                folder,
+                RunSettings(plan.kind, model, request.seed, plan.settings),
+                plan.items,
+                plan.factory(model),
+                progress=bar,
+            )
+        tally += done
+        trouble = folder if done.failed else trouble
+        with Run.open(folder, writable=True) as opened:
+            found = instrument.tables(opened) if done.finished else []
+            opened.write_tables(found)
+        tables += found
+    return tally, tables, trouble

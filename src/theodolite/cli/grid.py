@@ -12,7 +12,15 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note, print_json
 from theodolite.cli.making import whole_folder
 from theodolite.cli.output import show
-from theodolite.cli.running import exit_if_failed, measure_with_bar, run_and_show, run_folders, show_plan
+from theodolite.cli.running import (
+    Preview,
+    exit_if_failed,
+    measure_with_bar,
+    preview_cost,
+    run_and_show,
+    run_folders,
+    show_costs,
+)
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.instrument import GRID
 from theodolite.runs import EngineOptions, Run, RunSettings
@@ -238,16 +246,19 @@ def figures_command(
         note(f"wrote {len(paths)} figures to {folder}")
 
 
+Models = Annotated[
+    list[str],
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="The model. Give it several times to compare models on the same scenes.",
+    ),
+]
+
+
 @app.command("accuracy")
 def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    models: Annotated[
-        list[str],
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="The model. Give it several times to compare models on the same scenes.",
-        ),
-    ],
+    models: Models,
     data: o.Data,
     folder: o.Out,
     answer: o.Answer = "write",
@@ -255,6 +266,7 @@ def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
+    price: o.Price = "",
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
@@ -272,16 +284,23 @@ def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     answering = cast("Answering", o.one_of(answer, ("write", "choose"), "--answer"))
     items = list(plan_accuracy(read_dataset(data), max_tokens=max_tokens))
-    if plan:
-        show_plan(items[:limit], json=json)
-        return
     settings = {"data": str(data.absolute()), "answer": answering, "max_tokens": max_tokens}
-    folders = run_folders(folder, models)
     options = EngineOptions(engine, workers, ray_address, cache)
+    folders = run_folders(folder, models)
     runs = [
         (place, RunSettings(PLAIN_RUN, model, seed, settings), ask_factory(model, answering))
         for model, place in folders.items()
     ]
+    preview = Preview.of(plan, price)
+    if preview is not None:
+        costs = {
+            chosen.model: {
+                PLAIN_RUN: preview_cost(chosen, items, source, options=options, limit=limit, preview=preview)
+            }
+            for _, chosen, source in runs
+        }
+        show_costs(costs, preview.price, json=json)
+        return
     if len(runs) == 1:
         place, chosen, source = runs[0]
         run_and_show(
@@ -348,6 +367,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
+    price: o.Price = "",
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
@@ -370,9 +390,6 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         densities=tuple(o.listed(density)),
     )
     items = list(plan_explanations(wanted))
-    if plan:
-        show_plan(items[:limit], json=json)
-        return
     run_and_show(
         folder,
         RunSettings(EXPLAIN_RUN, model, seed, wanted.as_json()),
@@ -382,6 +399,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         limit=limit,
         tables=GRID.tables,
         json=json,
+        preview=Preview.of(plan, price, calls=budget),
     )
 
 

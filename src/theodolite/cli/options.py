@@ -51,7 +51,21 @@ Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random dra
 Size = Annotated[int, typer.Option("--size", min=1, help="Number to make.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Use only the first N items.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-PlanOnly = Annotated[bool, typer.Option("--plan", help="Show what would be asked, and exit.")]
+PlanOnly = Annotated[
+    bool,
+    typer.Option(
+        "--plan",
+        help="Show what a run would take (requests, pictures, tokens, time), and exit. A few items are asked to find out.",
+    ),
+]
+Price = Annotated[
+    str,
+    typer.Option(
+        "--price",
+        metavar="USD[,USD]",
+        help="With --plan: US dollars per million tokens, for all or for prompts and answers, to show the cost.",
+    ),
+]
 Figures = Annotated[
     Path | None, typer.Option("--figures", metavar="DIR", help="Also draw the figures into this folder.")
 ]

@@ -22,7 +22,7 @@ from rich.text import Text
 from theodolite.cli.console import err, out, print_json
 from theodolite.core.tables import Table
 from theodolite.report.tables import as_rich, tables_json
-from theodolite.runs import Tally
+from theodolite.runs import Tally, duration
 
 _FILE_WIDTH = 160
 """Width of tables if there is no terminal."""
@@ -70,10 +70,7 @@ def time_left(done: int, remaining: int, elapsed: float) -> str:
     """
     if done <= 0 or remaining <= 0:
         return ""
-    minutes, seconds = divmod(round(elapsed / done * remaining), 60)
-    if minutes >= 60:
-        return f"{minutes // 60} h {minutes % 60:02} min left"
-    return f"{minutes} min {seconds:02} s left" if minutes else f"{seconds} s left"
+    return f"{duration(elapsed / done * remaining)} left"
 
 
 class Bar:
@@ -86,15 +83,28 @@ class Bar:
         self._first: int | None = None
         self._began = 0.0
 
-    def __call__(self, tally: Tally) -> None:
-        """Update the bar."""
+    def rename(self, description: str) -> None:
+        """Change the description, and begin anew if it is another one."""
+        if description != self._progress.tasks[self._task].description:
+            self._first = None
+            self._progress.update(
+                self._task, description=description, total=None, completed=0, rate="", left=""
+            )
+
+    def __call__(self, tally: Tally, left: str | None = None) -> None:
+        """Update the bar.
+
+        Args:
+            tally: The progress of the run.
+            left: The remaining time in words. Default: that of this run.
+        """
         done = tally.finished + tally.failed
         if self._first is None:
             self._first, self._began = done, time.monotonic()
         total = min(tally.planned, self._limit or tally.planned)
         new, elapsed = done - self._first, time.monotonic() - self._began
         rate = f"{new / elapsed:.1f}/s" if elapsed > 0.5 else ""
-        left = time_left(new, max(total - done, 0), elapsed)
+        left = time_left(new, max(total - done, 0), elapsed) if left is None else left
         counts = (("refused", tally.refused), ("failed", tally.failed), ("reused", tally.reused))
         trouble = ", ".join(f"{count} {word}" for word, count in counts if count)
         self._progress.update(

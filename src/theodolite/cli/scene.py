@@ -17,7 +17,7 @@ from theodolite.cli import options as o
 from theodolite.cli.console import err, note, notes, out, print_json
 from theodolite.cli.making import whole_folder
 from theodolite.cli.output import show
-from theodolite.cli.running import named_runs, run_and_show, show_plan
+from theodolite.cli.running import Preview, named_runs, run_and_show
 from theodolite.core.errors import UsageError
 from theodolite.core.files import told_problems
 from theodolite.core.registry import registry
@@ -240,6 +240,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
+    price: o.Price = "",
     prompts: Annotated[bool, typer.Option("--prompts", help="With --plan: print every prompt.")] = False,
     figures: Annotated[
         Path | None,
@@ -261,26 +262,29 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     chosen = Settings.parse(settings, Mode(cast("Any", mode.replace("-", " ")), budget))
     scenes = _only(_read(data), scene)
+    notes(unlearnt(model, scenes.scenes))
     if plan:
-        notes(unlearnt(model, scenes.scenes))
         _draw_questions(scenes, figures)
-        _show_plan(scenes, chosen, seed, limit, prompts=prompts, json=json)
+    if prompts and plan:
+        _show_prompts(scenes, chosen, seed, limit, json=json)
         return
-    if folder is None or not model:
+    if not plan and (folder is None or not model):
         raise UsageError("--model and --out are needed, except with --plan")
-    if prompts or figures is not None:
+    if not plan and (prompts or figures is not None):
         raise UsageError("--prompts and --figures need --plan; `theodolite scene score` draws the scores")
     asked = _asked(data, chosen, scene)
-    notes(unlearnt(model, scenes.scenes))
+    if plan:
+        chosen = _askable(scenes, chosen)
     run_and_show(
-        folder,
-        RunSettings("scene", model, seed, asked),
+        folder or Path(),
+        RunSettings("scene", model or "any model", seed, asked),
         partial(next_items, scenes, chosen, seed=seed),
-        ask_factory(model),
+        ask_factory(model) if model else None,
         options=EngineOptions(engine, workers, ray_address, cache),
         limit=limit,
         tables=SCENE.tables,
         json=json,
+        preview=_preview(scenes, chosen, seed, price) if plan else None,
     )
 
 
@@ -316,26 +320,36 @@ def _only(data: SceneData, scene: str) -> SceneData:
     return replace(data, scenes={scene: data.scenes[scene]}, questions=questions)
 
 
-def _show_plan(
-    data: SceneData, chosen: Settings, seed: int, limit: int | None, *, prompts: bool, json: bool
-) -> None:
-    """Show the plan, without questions that need graphs by the model."""
-    from theodolite.instruments.scene.questions import WITHOUT_PICTURE, Settings, plan_run
+def _preview(data: SceneData, chosen: Settings, seed: int, price: str) -> Preview | None:
+    """What ``--plan`` shows: also, how many scenes each signature needs."""
+    from theodolite.instruments.scene.experiments.needs import needs_table
 
-    wanted = chosen
+    asked = {*chosen.qa, *(("graphs",) if chosen.graph else ())}
+    more = len(data.questions) if "predicted graph" in chosen.qa else 0
+    if more:
+        note(f"{more} questions with the predicted graph are counted: at most so many are asked")
+    needed = needs_table(data.questions, asked, seed=seed)
+    return Preview.of(plan=True, price=price, more=more, tables=[needed])
+
+
+def _askable(data: SceneData, chosen: Settings) -> Settings:
+    """The settings that need no picture, if there are none."""
+    from theodolite.instruments.scene.questions import WITHOUT_PICTURE, Settings
+
+    if all(scene.marked for scene in data.scenes.values()):
+        return chosen
+    note("this data set has no pictures: only settings without a picture are planned")
+    blind = cast("Any", tuple(s for s in chosen.qa if s in WITHOUT_PICTURE))
+    return Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
+
+
+def _show_prompts(data: SceneData, chosen: Settings, seed: int, limit: int | None, *, json: bool) -> None:
+    """Print every prompt, but for questions that need graphs by the model."""
+    from theodolite.instruments.scene.questions import plan_run
+
     if "predicted graph" in chosen.qa:
-        note("not counted: questions with the predicted graph, which the model has not given yet")
-    if not all(scene.marked for scene in data.scenes.values()):
-        note("this data set has no pictures: only settings without a picture are planned")
-        blind = cast("Any", tuple(s for s in chosen.qa if s in WITHOUT_PICTURE))
-        wanted = chosen = Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
-    items = list(plan_run(data, chosen, seed=seed))[:limit]
-    if not prompts:
-        from theodolite.instruments.scene.experiments.needs import needs_table
-
-        asked = {*wanted.qa, *(("graphs",) if wanted.graph else ())}
-        show_plan(items, json=json, tables=[needs_table(data.questions, asked, seed=seed)])
-        return
+        note("not shown: questions with the predicted graph, which the model has not given yet")
+    items = list(plan_run(data, _askable(data, chosen), seed=seed))[:limit]
     if json:
         print_json({"items": [_shown(item) for item in items]})
         return

@@ -10,7 +10,7 @@ import typer
 from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import show
-from theodolite.cli.running import named_runs, run_and_show, show_plan
+from theodolite.cli.running import Preview, named_runs, run_and_show
 from theodolite.cli.trace_checks import Episodes, SentenceModel, Verifier, note_drawn, note_unlearnt
 from theodolite.cli.trace_checks import app as checks_app
 from theodolite.cli.trace_data import app as data_app
@@ -107,6 +107,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
+    price: o.Price = "",
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
@@ -132,9 +133,6 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     items = list(
         plan_traces(episodes, styles=chosen, wordings=wordings, max_frames=max_frames, max_tokens=max_tokens)
     )
-    if plan:
-        show_plan(items[:limit], json=json)
-        return
     settings = {
         "data": str(data.absolute()),
         "styles": chosen,
@@ -153,6 +151,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             run, options=ScoreOptions(verifier, sentence_model=sentence_model, seed=seed)
         ),
         json=json,
+        preview=Preview.of(plan, price),
     )
 
 

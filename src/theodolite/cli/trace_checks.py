@@ -10,7 +10,7 @@ import typer
 from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import show
-from theodolite.cli.running import run_and_show, show_plan
+from theodolite.cli.running import Preview, run_and_show
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL
 from theodolite.runs import EngineOptions, RunSettings
@@ -242,6 +242,7 @@ def relevance(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
+    price: o.Price = "",
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
@@ -255,9 +256,6 @@ def relevance(  # noqa: PLR0913, PLR0917 - one parameter per option
     episodes = read_episodes(data).episodes
     note_unlearnt(model, episodes)
     items = list(plan_relevance(episodes))
-    if plan:
-        show_plan(items[:limit], json=json)
-        return
     left_out = sum(episode.edit is None for episode in episodes) - len(items)
     if left_out:
         note(f"{left_out} episodes without pictures or options are left out")
@@ -270,6 +268,7 @@ def relevance(  # noqa: PLR0913, PLR0917 - one parameter per option
         limit=limit,
         tables=lambda run: [relevance_table(run)],
         json=json,
+        preview=Preview.of(plan, price),
     )
 
 

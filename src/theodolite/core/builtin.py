@@ -29,6 +29,7 @@ def register(add: Registrar) -> None:
         add("source", source, f"theodolite.{function}", summary=summary)
     for behaviour, function, summary in BEHAVIOURS:
         add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
+    add("figure", "looking", "theodolite.report.pair_figures:looking_figure", summary="outcomes of all pairs")
 
 
 INSTRUMENTS = (

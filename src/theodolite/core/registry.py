@@ -26,11 +26,21 @@ from theodolite.core.errors import ContractError, MissingExtraError, UsageError
 ENTRY_POINT_GROUP = "theodolite.plugins"
 
 Kind: TypeAlias = Literal[
-    "instrument", "model", "family", "method", "explainer", "verifier", "source", "behaviour", "command"
+    "instrument",
+    "model",
+    "family",
+    "method",
+    "explainer",
+    "verifier",
+    "source",
+    "behaviour",
+    "command",
+    "figure",
 ]
 """The kinds of plug-ins. A model entry is the scheme of a model name, such as ``hf`` in ``hf:path``. A family entry is
 a transformers model type, such as ``qwen2_vl``. A behaviour is a function from a request to an answer, used as
-``scripted:<name>``. A command is a Typer app or a function for the command line."""
+``scripted:<name>``. A command is a Typer app or a function for the command line. A figure is
+a function that draws a diagnosis."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

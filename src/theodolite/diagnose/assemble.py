@@ -167,7 +167,7 @@ def _instrument(
     comparisons = compare_all(table, list(own), columns=sorted(chosen), seed=seed)
     views, open_questions = [], []
     for each in measured:
-        view, questions = _view(instrument, each, question)
+        view, questions = _view(instrument, each)
         views.append(view)
         open_questions += questions
     form = InstrumentForm(
@@ -200,20 +200,15 @@ def _signature(found: Signature, each: Measured) -> SignatureForm:
     )
 
 
-def _view(
-    instrument: Instrument, measured: Measured, question: Question
-) -> tuple[InstrumentOfModel, list[OpenQuestion]]:
+def _view(instrument: Instrument, measured: Measured) -> tuple[InstrumentOfModel, list[OpenQuestion]]:
     """Return the results of one instrument on one model, and the verdicts that are not settled."""
     rows = {row.id: row for row in measured.rows}
-    size = int(question.size) if question.size.isdecimal() else question.size
     lookings: list[LookingForm] = []
     open_questions = []
     for source, pairs in by_source(measured.pairs).items():
         looking = looking_form(source, pairs, chance=measured.chance, rows=rows)
         lookings.append(looking)
-        unsettled = open_looking(
-            instrument, measured.model, looking, pairs, chance=measured.chance, size=size
-        )
+        unsettled = open_looking(instrument, measured.model, looking, pairs, chance=measured.chance)
         open_questions += [unsettled] if unsettled else []
     why_not = measured.because or "no answer was given before and after an edit that changes the right answer"
     view = InstrumentOfModel(

@@ -9,6 +9,7 @@ from pathlib import Path
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Column, Table
+from theodolite.diagnose.compare_pairs import FollowedChange, compare_followed
 from theodolite.diagnose.comparing import compare_models
 from theodolite.diagnose.record import (
     DIAGNOSIS_FILE,
@@ -34,6 +35,8 @@ class Side:
     scores: dict[str, list[ItemScore]]
     views: dict[str, InstrumentOfModel] = field(default_factory=dict)
     """By instrument, the result of a diagnosis. Empty for runs."""
+    runs: dict[str, list[Path]] = field(default_factory=dict)
+    """By instrument, the run folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ class Compared:
     """What could not be compared, and why."""
     verdicts: tuple[Verdicts, ...] = ()
     """The verdicts on both sides. Empty if neither side is a diagnosis."""
+    followed: tuple[FollowedChange, ...] = ()
+    """The followed pairs on both sides, by instrument and kind of pictures."""
 
 
 def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
@@ -129,7 +134,10 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
     verdicts = tuple(
         Verdicts(name, one.views.get(name), other.views.get(name)) for name in {**one.views, **other.views}
     )
-    return Compared(one.label, other.label, tuple(comparisons), tuple(metrics), tuple(notes), verdicts)
+    followed = compare_followed(one.runs, other.runs, seed=seed)
+    return Compared(
+        one.label, other.label, tuple(comparisons), tuple(metrics), tuple(notes), verdicts, followed
+    )
 
 
 def open_side(given: str | Path) -> Side:
@@ -183,7 +191,7 @@ def _of_runs(folder: Path, model: str, runs: Sequence[Path]) -> Side:
         name: [score for score in find_instruments([name])[0].score_all(folders) if score.value is not None]
         for name, folders in by_instrument.items()
     }
-    return Side(model, model, str(folder), scores)
+    return Side(model, model, str(folder), scores, runs=by_instrument)
 
 
 def _labelled(sides: list[Side]) -> tuple[Side, Side]:

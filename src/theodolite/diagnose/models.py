@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeAlias
 
 from theodolite.attribution import capability_of
+from theodolite.core.errors import UsageError
 from theodolite.core.scores import CAPABILITIES, Capability, covers
 from theodolite.diagnose.record import LeftOut
 from theodolite.instruments.instrument import Instrument
@@ -16,11 +18,15 @@ from theodolite.models import (
     ServedModel,
     VisionLanguageModel,
     check_source,
+    loaded_model,
     open_model,
 )
 from theodolite.runs import run_async
 
-__all__ = ["Opened", "check_models", "left_out", "opened"]
+__all__ = ["ModelLike", "Opened", "check_models", "given_models", "left_out", "opened"]
+
+ModelLike: TypeAlias = str | VisionLanguageModel | Any
+"""A name, an object that fulfils the model contract, or a transformers model in memory."""
 
 _SMALL, _LARGE_BATCH = 50_000_000, 32
 
@@ -62,16 +68,65 @@ def check_models(names: Iterable[str]) -> None:
 
 
 @contextmanager
-def opened(name: str) -> Iterator[Opened]:
-    """Context manager: a model, opened for all instruments."""
-    model = open_model(name)
+def given_models(
+    model: ModelLike | Sequence[ModelLike], processor: Any = None
+) -> Iterator[dict[str, VisionLanguageModel | None]]:
+    """Context manager: models by name, each in memory or None if it is to be opened by its name.
+
+    Raises:
+        UsageError: If something is not a model, or a name is given twice.
+    """
+    listed = list(model) if isinstance(model, list | tuple) else [model]
+    if processor is not None and (len(listed) != 1 or isinstance(listed[0], str | VisionLanguageModel)):
+        raise UsageError(
+            "processor belongs to one transformers model in memory; for several, wrap each with "
+            "theodolite.models.loaded_model(model, processor)"
+        )
+    found: dict[str, VisionLanguageModel | None] = {}
+    with ExitStack() as stack:
+        for each in listed:
+            own = None if isinstance(each, str) else _in_memory(each, processor, stack)
+            name = each if isinstance(each, str) else str(own and own.name)
+            if name in found:
+                raise UsageError(
+                    f"the model {name} is given twice; to compare two seeds of one model use two folders, and give models in "
+                    "memory different names with theodolite.models.loaded_model(model, processor, name=…)"
+                )
+            found[name] = own
+        if not found:
+            raise UsageError("no model is given; name one, such as hf:PATH or pocket:grounded")
+        yield found
+
+
+def _in_memory(model: Any, processor: Any, stack: ExitStack) -> VisionLanguageModel:
+    """Return an object that fulfils the model contract; a transformers model is wrapped, and restored in the end."""
+    if isinstance(model, VisionLanguageModel):
+        return model
+    if not (hasattr(model, "generate") and hasattr(model, "config")):
+        raise UsageError(
+            f"a {type(model).__name__} is not a model: give a name such as hf:PATH, a transformers model with its processor, "
+            "or an object that fulfils the model contract (theodolite.testing.check_model lists what is missing)"
+        )
+    if processor is None:
+        raise UsageError("a transformers model in memory needs its processor: diagnose(model=…, processor=…)")
+    wrapped = loaded_model(model, processor)
+    stack.callback(wrapped.close)
+    return wrapped
+
+
+@contextmanager
+def opened(name: str, given: Mapping[str, VisionLanguageModel] | None = None) -> Iterator[Opened]:
+    """Context manager: a model, opened for all instruments. One that is given stays open."""
+    own = (given or {}).get(name)
+    model = own if own is not None else open_model(name)
     try:
         if isinstance(model, ServedModel):
             run_async(partial(_check_server, model))
         with _fast_if_small(model):
             yield Opened(name, model, capability_of(model))
     finally:
-        model.close()
+        if own is None:
+            model.close()
 
 
 @contextmanager
@@ -88,6 +143,7 @@ def _fast_if_small(model: VisionLanguageModel) -> Iterator[None]:
         return
     import torch
 
+    before = model.batch_size
     if "batch_size=" not in model.name and model.batch_size < _LARGE_BATCH:
         object.__setattr__(model, "batch_size", _LARGE_BATCH)
     threads = torch.get_num_threads()
@@ -96,6 +152,7 @@ def _fast_if_small(model: VisionLanguageModel) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+        object.__setattr__(model, "batch_size", before)
 
 
 async def _check_server(model: ServedModel) -> None:

@@ -324,13 +324,23 @@ class OpenQuestion(Form):
     question: str
     n_now: int
     n_needed: int | None
-    """Number of clusters. None if no feasible number would decide it, for the reason in `basis`."""
+    """None if no feasible number would decide it, for the reason in `basis`."""
+    unit: Literal["pairs", "clusters"] = "clusters"
+    """What `n_now` and `n_needed` count."""
     size: int | None = None
-    """The ``--size`` with that number. None if it is not known."""
+    """The ``--size`` with that number. None for the user's own data, and for comparisons."""
     power: float
     """The probability to decide it with `n_needed`."""
     basis: str
     """What the calculation assumes."""
+
+    @property
+    def settled_by(self) -> str:
+        """What would settle it, as a sentence."""
+        if self.n_needed is None:
+            return f"{self.basis[:1].upper()}{self.basis[1:]}."
+        how = f": --size {self.size}" if self.size else ""
+        return f"About {self.n_needed} {self.unit} would settle it, now there are {self.n_now}{how}."
 
 
 class Comparison(Form):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import Instrument, Study, UserData
+from theodolite.models import VisionLanguageModel
 from theodolite.runs import EngineOptions, Tally, slug
 
 __all__ = ["SIZES", "DiagnosisRequest", "Progress", "check_folder", "find_size"]
 
 Progress = Callable[[str, str, "Tally | str"], None]
-"""Called with the model, the instrument, and its progress: a tally, or a word for another step, such as ``scoring``."""
+"""Called with the model, the instrument, and its progress: a tally, or a word for another step, such as ``scoring``.
+
+Every model and instrument is announced as ``waiting`` before the first is measured."""
 
 RUNS, DATA, CACHE = "runs", "data", "cache"
 SIZES = ("quick", "standard", "large")
@@ -29,14 +32,20 @@ class DiagnosisRequest:
     folder: Path
     instruments: tuple[Instrument, ...]
     size: str | int = "standard"
-    """A size from `find_size`."""
+    """A size from `find_size`; a number is one of pairs."""
     seed: int = 0
     data: tuple[UserData, ...] = ()
     options: EngineOptions = field(default_factory=EngineOptions)
     twins: Twins = field(default_factory=Twins)
     progress: Progress = lambda *_: None
+    given: Mapping[str, VisionLanguageModel] = field(default_factory=dict)
+    """Models in memory, by name. The others are opened by name."""
 
     def __post_init__(self) -> None:
+        if self.given and self.options.engine != "local":
+            raise UsageError(
+                f"{next(iter(self.given))} is in memory and cannot be sent to workers; name a checkpoint, as hf:PATH"
+            )
         asked = {each.name for each in self.instruments}
         unused = next((own for own in self.data if own.instrument not in asked), None)
         if unused is not None:
@@ -47,7 +56,8 @@ class DiagnosisRequest:
     def study(self, instrument: Instrument) -> Study:
         """Return the part of the request for one instrument."""
         own = next((each for each in self.data if each.instrument == instrument.name), None)
-        return Study(self.folder / DATA, self.size, self.seed, data=own)
+        size = self.size if isinstance(self.size, str) else instrument.size_for(self.size)
+        return Study(self.folder / DATA, size, self.seed, data=own)
 
     def run_folder(self, model: str, name: str) -> Path:
         """Return the folder of a run."""
@@ -72,7 +82,7 @@ class DiagnosisRequest:
 
 
 def find_size(given: str | int) -> str | int:
-    """Parse a size: a name, or a number of items.
+    """Parse a size: a name, or a number of pairs.
 
     Raises:
         UsageError: If there is no such size.
@@ -85,7 +95,7 @@ def find_size(given: str | int) -> str | int:
     number = int(given) if str(given).isdecimal() else 0
     if number < _FEWEST:
         raise UsageError(
-            f"there is no size {given!r}; choose {', '.join(SIZES)}, or a whole number of items, at least {_FEWEST}"
+            f"there is no size {given!r}; choose {', '.join(SIZES)}, or a whole number of pairs, at least {_FEWEST}"
         )
     return number
 

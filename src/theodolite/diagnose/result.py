@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+from theodolite.core.registry import registry
 from theodolite.core.views import ItemRow
+from theodolite.diagnose.exhibits import Exhibits, exhibits
+from theodolite.diagnose.frames import FrameName, frame_rows, to_frame
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.names import with_short_names
 from theodolite.diagnose.pairs_table import lookings
 from theodolite.diagnose.record import Diagnosis, InstrumentOfModel, LookingForm, SignatureForm, Standing
 from theodolite.diagnose.verdict import label_of
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from theodolite.core.drawing import Drawing
 
 CAPTION = "Followed: the answer is right before and after an edit that changes it. Without looking: 0 %, at most 25 % by chance."
 
@@ -48,6 +57,36 @@ class Diagnosed:
     def items(self) -> Iterator[ItemRow]:
         """Yield the rows of all measured items."""
         return read_items(self.folder)
+
+    def to_pandas(self, what: FrameName = "verdicts") -> DataFrame:
+        """Return numbers as a pandas DataFrame.
+
+        Args:
+            what: ``verdicts`` (a row for each model and kind of pictures), ``edits`` (for each edit), ``metrics`` (for each
+                metric and split) or ``items`` (for each question that was asked).
+
+        Raises:
+            MissingExtraError: If pandas is not installed.
+            UsageError: If there is no such table.
+        """
+        return to_frame(frame_rows(self.diagnosis, self.items() if what == "items" else (), what))
+
+    def plot(self, *, title: str = "") -> Drawing:
+        """Draw the outcomes of all pairs as bars. The drawing shows itself in a notebook, and has ``save(path)``.
+
+        Raises:
+            UsageError: If there are no relevant pairs.
+        """
+        draw = cast("Callable[..., Drawing]", registry().entry("figure", "looking").load())
+        return draw(self.diagnosis, title=title)
+
+    def exhibits(self, model: str | None = None, instrument: str | None = None) -> Exhibits:
+        """Return the pairs that are shown as examples, of one model or instrument if given.
+
+        Raises:
+            UsageError: If there is no such model or instrument.
+        """
+        return exhibits(self.diagnosis, self.folder, model, instrument)
 
     def __repr__(self) -> str:
         return "\n".join(text_lines(self.diagnosis))
@@ -127,10 +166,14 @@ def html_table(diagnosis: Diagnosis) -> str:
         for s in raised(diagnosis)
     )
     listed = f"<p>Signatures raised (behaviour, not cause):</p><ul>{signs}</ul>" if signs else ""
-    return f"<table>{''.join(rows)}</table><p>{CAPTION}</p>{listed}"
+    told = "".join(
+        f"<li><b>{escape(model.name)}</b>: {escape(model.verdict.sentence)}</li>"
+        for model in diagnosis.models
+    )
+    return f"<table>{''.join(rows)}</table><ul>{told}</ul><p>{CAPTION}</p>{listed}"
 
 
 def _cell(words: str, standing: Standing, title: str) -> str:
-    shown = f" {escape(words)}" if words else ""
+    shown = f"<br>{escape(words)}" if words else ""
     tip = escape(title, quote=True)
     return f'<td style="text-align:left" title="{tip}"><b style="color:{_COLOURS[standing]}">{standing}</b>{shown}</td>'

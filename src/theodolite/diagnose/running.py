@@ -16,6 +16,7 @@ from theodolite.core.types import Picture
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
 from theodolite.diagnose.background_data import Makers, make_in_background
+from theodolite.diagnose.background_model import measured_in_background
 from theodolite.diagnose.calibration import items_hash, read_calibration, shipped_path
 from theodolite.diagnose.dedupe_images import dedupe_images
 from theodolite.diagnose.items import write_items
@@ -35,6 +36,17 @@ _BATCHES_IN_FLIGHT = 8
 
 
 @dataclass(frozen=True, slots=True)
+class _MeasuredModel:
+    """The runs of one model, before they are scored."""
+
+    subject: Subject
+    folders: Mapping[str, list[Path]]
+    """The run folders, by instrument."""
+    left_out: Mapping[str, str]
+    """Why an instrument was left out."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Outcome:
     """The results of one model."""
 
@@ -47,11 +59,24 @@ class _Outcome:
 
 def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
     """Measure and score all models, and write ``diagnosis.json`` and ``items.jsonl``."""
-    check_models(request.models[1:])  # the first one is opened right away
+    check_models(
+        name for name in request.models[1:] if name not in request.given
+    )  # the first is opened right away
+    for name in request.models:
+        for instrument in request.instruments:
+            request.progress(name, instrument.name, "waiting")
     slow = [each for each in request.instruments if each.makes_data_slowly]
     study = replace(request.study(slow[0]), data=None) if slow else None
-    with make_in_background(slow if study else (), study) as makers:  # type: ignore[arg-type]  # unused if None
-        outcomes = [_diagnose_model(request, name, makers) for name in request.models]
+    with (
+        make_in_background(slow if study else (), study) as makers,  # type: ignore[arg-type]  # unused if None
+        measured_in_background(request) as background,
+    ):
+        outcomes = []
+        for name in request.models:
+            background.wait(name)
+            found = measure_model(request, name, makers)
+            background.start()  # the data are made now
+            outcomes.append(_score_model(request, found))
         outcomes += _diagnose_recorded(request)
         calibration = _calibration(request, outcomes, makers)
     question = Question(
@@ -76,9 +101,9 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
     return diagnosis
 
 
-def _diagnose_model(request: DiagnosisRequest, name: str, makers: Makers) -> _Outcome:
-    """Measure and score one model with all instruments. It is opened once."""
-    with opened(name) as model:
+def measure_model(request: DiagnosisRequest, name: str, makers: Makers | None = None) -> _MeasuredModel:
+    """Measure one model with all instruments. It is opened once."""
+    with opened(name, request.given) as model:
         folders: dict[str, list[Path]] = {}
         why: dict[str, str] = {}
         for instrument in request.instruments:
@@ -94,15 +119,21 @@ def _diagnose_model(request: DiagnosisRequest, name: str, makers: Makers) -> _Ou
             left_out((each for each in request.instruments if each.name not in why), model.gives, name),
             is_twin=name in tuple(request.twins),
         )
+    return _MeasuredModel(subject, folders, why)
+
+
+def _score_model(request: DiagnosisRequest, model: _MeasuredModel) -> _Outcome:
+    """Score one model with all instruments."""
+    name = model.subject.name
     measured, rows = [], []
     for instrument in request.instruments:
-        if instrument.name in why:
-            measured.append(Measured(name, instrument.name, "left out", why[instrument.name]))
+        if instrument.name in model.left_out:
+            measured.append(Measured(name, instrument.name, "left out", model.left_out[instrument.name]))
             continue
-        found, shown = _score(request, subject, instrument, folders[instrument.name])
+        found, shown = _score(request, model.subject, instrument, model.folders[instrument.name])
         measured.append(found)
         rows += shown
-    return _Outcome(subject, measured, folders, rows)
+    return _Outcome(model.subject, measured, model.folders, rows)
 
 
 def _diagnose_recorded(request: DiagnosisRequest) -> list[_Outcome]:
@@ -307,6 +338,9 @@ def _calibration(
         else:
             found[instrument.name] = dict(shipped)
     bare = replace(request, data=())  # the twins are not trained for user data
+    for twin in request.twins if missing else ():
+        for instrument in missing:
+            request.progress(twin, instrument.name, "waiting")
     for twin in request.twins if missing else ():
         with opened(twin) as model:
             for instrument in missing:

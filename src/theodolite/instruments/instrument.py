@@ -101,6 +101,10 @@ class RunPlan:
     """Function that returns the measurer for an open model."""
     factory: Callable[[str], MeasurerFactory]
     """Function that returns the measurer factory for a model name, for workers in other processes."""
+    calls: int = 1
+    """Model calls for each item, at most."""
+    more: int = 0
+    """Items that are added once the first answers are known, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,9 +261,9 @@ class Instrument(ABC):
         """Count the items of user data that a study does not use, by reason. Default: none."""
         return {}
 
-    def scaled_size(self, size: str | int, factor: float) -> int | None:
-        """Return the size, as a number, with about `factor` times as many pairs as a size. Default: not known."""
-        return None
+    def size_for(self, pairs: int) -> int:
+        """Return the size of a study, as a number of items, that gives about so many relevant pairs. Default: the same."""
+        return pairs
 
     def recorded_models(self, data: UserData) -> list[RecordedModel]:
         """Return the models whose answers are part of user data."""

@@ -19,6 +19,7 @@ from theodolite.models.contract import (
     require,
 )
 from theodolite.models.family import Decoder, Family, PlacedPicture, find_family, place_pictures
+from theodolite.models.huggingface import LoadedModel, loaded_model
 from theodolite.models.opening import ModelName, ModelOptions, open_model, read_options
 from theodolite.models.scripted import PAINTS
 
@@ -31,6 +32,7 @@ __all__ = [
     "Decoder",
     "Family",
     "HintedModel",
+    "LoadedModel",
     "ModelName",
     "ModelOptions",
     "PlacedPicture",
@@ -42,6 +44,7 @@ __all__ = [
     "check_source",
     "find_family",
     "is_choosing",
+    "loaded_model",
     "open_model",
     "place_pictures",
     "quiet_transformers",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from urllib.request import getproxies
 from theodolite.core.errors import MissingExtraError, ModelError, UnsupportedError, UsageError
 from theodolite.core.registry import registry
 from theodolite.core.types import Request
-from theodolite.models.fingerprint import fingerprint
+from theodolite.models.fingerprint import fingerprint, loaded_fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
         ModelError: If there is no such checkpoint, or transformers cannot load it.
     """
     import torch
-    from transformers import AutoConfig, GenerationConfig
+    from transformers import AutoConfig
 
     if options.device_map:
         _need_accelerate()
@@ -149,6 +150,47 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
     model = model if adapt is None else adapt(model)
     if not options.device_map:
         model.to(device)
+    files = fingerprint(source, getattr(config, "_commit_hash", None))
+    precision = str(model.dtype).removeprefix("torch.")
+    return ready_checkpoint(
+        model, processor, source=source, identity=f"hf:{files}/{precision}/{options.attention}"
+    )
+
+
+def wrap_checkpoint(model: Any, processor: Any) -> Checkpoint:
+    """Return a checkpoint of a loaded model and its processor. The processor is copied, the model is not.
+
+    Raises:
+        ModelError: If the processor has no tokenizer or no chat template, or if weights are not in memory.
+    """
+    if getattr(processor, "tokenizer", None) is None:
+        raise ModelError(
+            f"a {type(processor).__name__} has no tokenizer; pass the processor of the model, as from "
+            "AutoProcessor.from_pretrained"
+        )
+    own = _adapted(deepcopy(processor), model.config)
+    source = getattr(model, "name_or_path", "") or type(model).__name__
+    adapt = getattr(_family_of(model.config), "adapt_model", None)
+    precision = str(model.dtype).removeprefix("torch.")
+    attention = getattr(model.config, "_attn_implementation", None)
+    known = f"memory:{loaded_fingerprint(model, own)}/{precision}/{attention}"
+    return ready_checkpoint(model if adapt is None else adapt(model), own, source=source, identity=known)
+
+
+def ready_checkpoint(model: Any, processor: Any, *, source: str, identity: str) -> Checkpoint:
+    """Prepare a loaded model and its processor for answering.
+
+    Args:
+        model: The model. Its generation config is replaced.
+        processor: Its processor. Its padding token is set if there is none.
+        source: Where it comes from, for messages.
+        identity: What identifies weights, processor, precision and attention.
+
+    Raises:
+        ModelError: If there is no chat template.
+    """
+    from transformers import GenerationConfig
+
     model.eval()
     if (
         getattr(processor, "chat_template", None) is None
@@ -161,10 +203,6 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
         processor.chat_template = processor.tokenizer.chat_template
     if processor.tokenizer.pad_token_id is None:
         processor.tokenizer.pad_token = processor.tokenizer.eos_token
-    precision = str(model.dtype).removeprefix("torch.")
-    identity = (
-        f"hf:{fingerprint(source, getattr(config, '_commit_hash', None))}/{precision}/{options.attention}"
-    )
     end_ids = _end_ids(model, processor.tokenizer)
     # Settings that a call leaves open are taken from here, so sampling settings and penalties must not remain.
     model.generation_config = GenerationConfig(

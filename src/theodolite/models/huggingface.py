@@ -11,11 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice, Request, Response
-from theodolite.models.checkpoint import Checkpoint, LoadOptions, load_checkpoint
+from theodolite.models.checkpoint import Checkpoint, LoadOptions, load_checkpoint, wrap_checkpoint
 from theodolite.models.contract import Capability
 from theodolite.models.opening import ModelName, ModelOptions, read_options
 from theodolite.runs import bisect_failures
@@ -174,6 +175,36 @@ class HuggingFaceModel:
             else:
                 found.append([sum(float(log_p[i, at + t, token]) for t, token in enumerate(row.tails[0]))])
         return found
+
+
+class LoadedModel(HuggingFaceModel):
+    """A transformers model that the caller has loaded. Closing it leaves the model as it was given."""
+
+    def __init__(self, name: str, model: Any, processor: Any, *, batch_size: int = 8) -> None:
+        self._found = model, model.generation_config, model.training
+        super().__init__(name, wrap_checkpoint(model, processor), batch_size=batch_size)
+
+    def close(self) -> None:
+        """Restore the model's generation config and mode. The weights stay with the caller."""
+        model, generation, is_training = self._found
+        model.generation_config = generation
+        model.train(is_training)
+
+
+def loaded_model(model: Any, processor: Any, *, name: str = "", batch_size: int = 8) -> LoadedModel:
+    """Use a transformers model that is already in memory.
+
+    Args:
+        model: The model, as from ``AutoModelForImageTextToText.from_pretrained``.
+        processor: Its processor, as from ``AutoProcessor.from_pretrained``.
+        name: A short name for reports. Default: the name of its folder or hub id.
+        batch_size: Number of requests per batch.
+
+    Raises:
+        ModelError: If the processor cannot be used.
+    """
+    given = name or Path(getattr(model, "name_or_path", "") or "").name or type(model).__name__
+    return LoadedModel(f"memory:{given}", model, processor, batch_size=batch_size)
 
 
 class _LogitsWatch:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from theodolite.runs.batch import bisect_failures, describe
 from theodolite.runs.cache import AnswerCache
+from theodolite.runs.durations import duration
 from theodolite.runs.engine import Engine, EngineName, MeasureOptions, measure
 from theodolite.runs.event_loop import all_of, run_async
 from theodolite.runs.local import LocalEngine
 from theodolite.runs.measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
 from theodolite.runs.measuring import EngineOptions, Plan, RunSettings, measure_run
+from theodolite.runs.planning import Cost, Price, plan_cost
 from theodolite.runs.ray import RayEngine
 from theodolite.runs.results import Parsed, Result, Tally
 from theodolite.runs.run import Run, find_runs, read_info, slug, write_atomically
@@ -22,6 +24,7 @@ from theodolite.runs.verify import Damage, verify_run
 __all__ = [
     "AnswerCache",
     "AsyncMeasurer",
+    "Cost",
     "Damage",
     "Engine",
     "EngineName",
@@ -32,6 +35,7 @@ __all__ = [
     "MeasurerFactory",
     "Parsed",
     "Plan",
+    "Price",
     "RayEngine",
     "Result",
     "Reuse",
@@ -42,9 +46,11 @@ __all__ = [
     "all_of",
     "bisect_failures",
     "describe",
+    "duration",
     "find_runs",
     "measure",
     "measure_run",
+    "plan_cost",
     "read_info",
     "run_async",
     "slug",

@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 from scipy.stats import nct
 from scipy.stats import t as student_t
 
 from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
 from theodolite.stats.samples import check_alpha, check_choice, check_count
 
 MAX_N = 2**40
@@ -67,3 +68,25 @@ class MeanDesign:
             else:
                 low = middle + 1
         return high
+
+
+def clusters_needed(
+    estimate: Estimate, threshold: float, *, power: float = 0.8, most: int = 1_000_000
+) -> int | None:
+    """Return the number of clusters for which a t-test finds that an estimate differs from a threshold.
+
+    The true value is assumed to equal the estimate, and the standard deviation per cluster is that implied by the interval:
+    its half-width over z, times √n. None if the estimate is too close to the threshold, so that more than `most` are needed.
+
+    >>> clusters_needed(Estimate(0.6, 0.4, 0.8, n=40, level=0.95, method="percentile"), 0.75)
+    148
+    """
+    z = float(ndtri((1 + estimate.level) / 2))
+    spread = (estimate.high - estimate.low) / (2 * z) * math.sqrt(estimate.n)
+    distance = abs(estimate.value - threshold)
+    if spread == 0:
+        return 2
+    if distance / spread < 1e-3:
+        return None
+    needed = MeanDesign(distance / spread).sample_size(power)
+    return needed if needed <= most else None

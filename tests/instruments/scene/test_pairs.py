@@ -234,10 +234,5 @@ def test_own_scenes_without_a_plain_picture_have_no_pairs(tmp_path, own):
     assert "scene-pairs-own" not in own_plans(tmp_path / "again", data)
 
 
-def test_the_size_that_gives_more_pairs():
-    assert SCENE.scaled_size(20, 1.0) == 20
-    assert SCENE.scaled_size("quick", 2.0) == 50
-
-
 def test_every_edit_of_scenes_is_in_the_library():
     assert list(EDITS.values()) == [EXCHANGE_MARKS, EXCHANGE, MOVE_OBJECT, OTHER_CAMERA, WALLS, LIGHT]

@@ -83,8 +83,3 @@ def test_a_study_has_further_pairs_that_change_no_score(tmp_path):
     for before, after in (pair.shown for pair in found):
         assert items[before].request.text == items[after].request.text
         assert items[before].request.digest != items[after].request.digest
-
-
-def test_the_size_that_gives_more_pairs():
-    assert TRACE.scaled_size(50, 1.0) == 50
-    assert TRACE.scaled_size("quick", 2.0) == 67

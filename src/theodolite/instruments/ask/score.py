@@ -20,6 +20,7 @@ not settled         anything else, or fewer than 20 pictures, or the answers wit
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ from theodolite.pairs import AnsweredPair, GroupShares, group_shares, judge_look
 from theodolite.pairs.repeats import repeated_pairs
 from theodolite.pairs.verdict import FEW_CHANGES, MOST_LOST, NEAR_CHANCE, Standing
 from theodolite.runs import Run
+from theodolite.stats.power import clusters_needed
 
 __all__ = [
     "METRICS",
@@ -307,7 +309,20 @@ def _by_drop(
         )
     if compared.is_equivalent:
         return "does not look", f"{words} costs nothing: {_points(compared.likeness)}"
-    return "not settled", f"{words} costs {_points(drop)}; more questions are needed"
+    return "not settled", f"{words} costs {_points(drop)}; {_would_settle(drop)}"
+
+
+def _would_settle(drop: stats.Estimate) -> str:
+    """Say how many pictures would show that the drop is above zero, or that it is within the margin."""
+    found = [clusters_needed(drop, 0.0)] if drop.value > 0 else []
+    if abs(drop.value) < EQUIVALENT:
+        found.append(clusters_needed(drop, math.copysign(EQUIVALENT, drop.value)))
+    known = [each for each in found if each is not None]
+    if not known:
+        return (
+            "no feasible number of questions would settle it: it is below zero, or too close to a threshold"
+        )
+    return f"questions about {min(known)} pictures would settle it, now there are {drop.n}"
 
 
 _WORDS = {"blind": "removing the picture", "swapped": "showing another picture"}

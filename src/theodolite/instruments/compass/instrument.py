@@ -143,9 +143,9 @@ class Compass(Instrument):
             f"{2 * _size(study)} drawn pictures of two to five things, half of them against the shortcut{own}"
         )
 
-    def scaled_size(self, size: str | int, factor: float) -> int | None:
-        """The size with that many times as many pictures."""
-        return math.ceil(factor * (_PAIRS[size] if isinstance(size, str) else size))
+    def size_for(self, pairs: int) -> int:
+        """Pictures of each of two splits; each has two relevant pairs: a reflection and a move."""
+        return max(2, math.ceil(pairs / 4))
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """A pair file, or COCO instances with their pictures."""

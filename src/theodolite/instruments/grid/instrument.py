@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _SCENES_OF_SIZE = 0.07
 """Scenes of each bucket, density and split for each item of a size in numbers."""
+_PAIRS_OF_SCENE = 57
+"""Relevant pairs for each scene of a bucket, density and split: 24 scenes with up to three each."""
 _POOL = 8
 """Scenes of the cross matrix that DIME compares with."""
 
@@ -151,9 +153,9 @@ class Grid(Instrument):
         n = 24 * _StudySize.of(study.size).scenes
         return f"{n} grids with a relation, half of them against the shortcut{own}"
 
-    def scaled_size(self, size: str | int, factor: float) -> int | None:
-        """The size with that many times as many scenes."""
-        return math.ceil(factor * _StudySize.of(size).scenes / _SCENES_OF_SIZE)
+    def size_for(self, pairs: int) -> int:
+        """The smallest size with that many pairs."""
+        return math.ceil(math.ceil(pairs / _PAIRS_OF_SCENE) / _SCENES_OF_SIZE)
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """A data set folder."""
@@ -251,4 +253,5 @@ def _explained(name: str, folder: Path, *, gives: Capability, budget: int, seed:
         lambda _: plan_explanations(plan),
         lambda model: ExplainMeasurer(CoreReader(cast("Any", model)), plan),
         partial(explain_factory, plan=plan),
+        calls=budget,
     )

@@ -157,9 +157,9 @@ class Scene(Instrument):
                 found += pairs_chance(run) if _has_pairs(run) else []
         return sum(found) / len(found) if found else None
 
-    def scaled_size(self, size: str | int, factor: float) -> int | None:
-        """The size with that many times as many rooms with pairs."""
-        return math.ceil(factor * _room_pairs(size) / _PAIRS_OF_SIZE)
+    def size_for(self, pairs: int) -> int:
+        """One room for each pair."""
+        return math.ceil(pairs / _PAIRS_OF_SIZE)
 
     def rubric(self, item: Item) -> dict[str, Json]:
         """The options or the unit of a question, or the true graph; ``group`` is that of the macro mean."""

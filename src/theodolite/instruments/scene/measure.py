@@ -44,6 +44,7 @@ def run_plans(folder: Path, *, split: str, settings: Sequence[str], seed: int) -
         partial(next_items, data, asked),
         ask_measurer,
         ask_factory,
+        more=len(data.questions) if "predicted graph" in settings else 0,
     )
     yield RunPlan(
         f"scene-pictures-{name}",

@@ -40,6 +40,8 @@ _EPISODES_OF_SIZE = 0.12
 """The same for each item of a size in numbers."""
 _MORE_PAIRS = 2
 """Further episodes that are drawn for pairs, as a multiple."""
+_PAIRS_OF_EPISODE = 9.75
+"""Relevant pairs for each episode of a world and split: of 12 that are drawn for pairs, those with a fitting edit."""
 _PAIR_SEEDS = 100_000
 """The episodes of pairs have seeds above it, the others below."""
 _REPEATS = 12
@@ -184,9 +186,9 @@ class Trace(Instrument):
 
         return counted_problems(read_episodes(study.data.path).problems) if study.data is not None else {}
 
-    def scaled_size(self, size: str | int, factor: float) -> int | None:
-        """The size with that many times as many episodes."""
-        return math.ceil(factor * _episodes(size) / _EPISODES_OF_SIZE)
+    def size_for(self, pairs: int) -> int:
+        """The smallest size with that many pairs."""
+        return math.ceil(math.ceil(pairs / _PAIRS_OF_EPISODE) / _EPISODES_OF_SIZE)
 
     def recorded_models(self, data: UserData) -> list[RecordedModel]:
         """The models of the logs."""
