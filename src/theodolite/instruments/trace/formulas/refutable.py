@@ -37,7 +37,7 @@ PER_SWAP = 6
 _CLEAR = 0.05
 """Two objects are left and right of each other if they are farther apart than this share of the picture."""
 _CLEAR_DEG = 20.0
-_REVERSED = {**words.OPPOSITES, "on": "below"}
+_REVERSED = {**{a: (b,) for a, b in words.OPPOSITES.items()}, "on": ("below",), "below": ("above", "on")}
 _WORDS_OF_STATES = {state: word for word, state in reversed(words.STATES.items())}
 
 
@@ -162,13 +162,13 @@ def _relations(
         what = _mention(things.get(target))
         if who is None or what is None:
             continue
-        reverse = _REVERSED.get(predicate)
+        reversed_ = [each for each in _REVERSED.get(predicate, ()) if (subject, each, target) not in held]
         if things[target].category == "room":
             rooms = {v for t in frame.objects if t.category == "room" for v in t.attributes.values()}
             others = [hue for hue in words.HUES if hue not in rooms]
             yield "room", Claim("spatial", who, predicate, Mention("room", (others[0],)), frames=at)
-        elif reverse is not None and (subject, reverse, target) not in held:
-            yield "relation", Claim("spatial", who, reverse, what, frames=at)
+        elif reversed_:
+            yield from (("relation", Claim("spatial", who, each, what, frames=at)) for each in reversed_)
         elif predicate.partition(" ")[0].endswith("ing"):
             verb, ends = _lemma(predicate), {subject, target}
             free = [t for t in alone if (subject, predicate, t.id) not in held and t.id not in ends]
