@@ -160,7 +160,7 @@ def verify_tables(
     groups, problems = [], list(loaded.problems)
     for verifier in verifiers:
         judged = judge(loaded.traces, loaded.episodes, verifier, hedges=options.hedges)
-        group, failed = _group(loaded, judged, verifier, options)
+        group, failed = trace_group(loaded, judged, verifier, options)
         groups.append(group)
         problems += failed
     tables = main_tables(groups, BY_VERIFIER, title="Grounding of traces", tau=options.tau)
@@ -187,9 +187,10 @@ def verify_tables(
     return tables, list(dict.fromkeys(problems))
 
 
-def _group(
+def trace_group(
     loaded: LoadedTraces, judged: Sequence[JudgedTrace], verifier: Verifier, options: ScoreOptions
 ) -> tuple[TraceGroup, list[Problem]]:
+    """The item scores of judged traces, and what failed."""
     scores: list[ItemScore] = []
     moves: list[tuple[list[Transition], str]] = []
     problems = [Problem(j.trace.episode, f"{verifier.name}: {j.failure}") for j in judged if j.failure]
