@@ -93,6 +93,25 @@ def test_places_that_exclude_each_other(annotated, said, wanted):
     assert open_verifier("annotation").verify([claim], episode)[0].label == wanted
 
 
+def test_an_adjective_of_which_nothing_is_annotated_is_not_credited():
+    chair, stool = SceneObject("c", "chair"), SceneObject("s", "stool", attributes={"colour": "red"})
+    frame = Frame(0.0, objects=(chair, stool), relations=(Relation("c", "near", "s"),))
+    episode = Episode("e", "?", (frame,), known={"objects": "complete", "relations": "partial"})
+    blue, plain = Mention("chair", ("blue",)), Mention("chair")
+    claims = {
+        Claim("entity", plain): "supported",
+        Claim("entity", blue): "unverifiable",
+        Claim("entity", blue, is_negated=True): "unverifiable",
+        Claim("identity", plain, "is", blue): "unverifiable",
+        Claim("spatial", blue, "near", Mention("stool")): "unverifiable",
+        Claim("spatial", plain, "near", Mention("stool", ("red",))): "supported",
+        Claim("entity", Mention("stool", ("blue",))): "unsupported",
+        Claim("entity", Mention("stool", ("red",))): "supported",
+    }
+    verdicts = open_verifier("annotation").verify(list(claims), episode)
+    assert [verdict.label for verdict in verdicts] == list(claims.values())
+
+
 def test_beliefs_use_the_same_table():
     same = [
         beliefs_of(Claim("attribute", Mention(noun), size))[0]
