@@ -222,8 +222,17 @@ def grounding_against_retention(
                 x, y, "o", color=colour, markersize=11.5, markeredgecolor="white", label=benchmark, zorder=3
             )
             for row, across, up in zip(mine, x, y, strict=True):
-                at = {"ha": "center", "va": "center_baseline", "fontsize": 7.5, "zorder": 4}
-                axes.text(across, up, str(numbers[row.model]), color="white", fontweight="bold", **at)
+                axes.text(
+                    across,
+                    up,
+                    str(numbers[row.model]),
+                    color="white",
+                    fontweight="bold",
+                    ha="center",
+                    va="center_baseline",
+                    fontsize=7.5,
+                    zorder=4,
+                )
             if len(mine) > 2 and np.ptp(x) > 0:
                 slope, height = np.polyfit(x, y, 1)
                 ends = np.array([min(x), max(x)])
