@@ -49,9 +49,8 @@ def test_several_runs_are_one_table_with_paired_differences(runs, capsys):
     alone = [_own(found_by(capsys, "trace", "score", run)) for run in runs]
     found = found_by(capsys, "trace", "score", *runs)
     for row, own in zip(found["trace.models"], alone, strict=True):
-        assert {key: row[key] for key in ("sgr", "sgr_low", "sgr_high", "hr", "right", "refutable")} == {
-            key: own[key] for key in ("sgr", "sgr_low", "sgr_high", "hr", "right", "refutable")
-        }
+        keys = ("sgr", "sgr_low", "sgr_high", "hr", "right", "refutable", "unverifiable", "not_understood")
+        assert {key: row[key] for key in keys} == {key: own[key] for key in keys}
     (difference,) = found["trace.model_differences"]
     assert (difference["model"], difference["minus"]) == ("scripted:trace-fixed", "scripted:oracle")
     assert difference["episodes"] == 6
@@ -61,6 +60,15 @@ def test_several_runs_are_one_table_with_paired_differences(runs, capsys):
     capsys.readouterr()
     assert main(["trace", "score", str(runs[0]), str(runs[0])]) == 2
     assert "given twice" in capsys.readouterr().err
+
+
+def test_table_1_says_first_that_most_claims_cannot_be_judged(runs, capsys):
+    capsys.readouterr()
+    assert main(["trace", "score", *map(str, runs), "--verifier", "tracks:annotation"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Most claims cannot be judged")
+    assert shown.index("Models (Table 1)") > 0
+    assert "scripted:oracle, in-distribution: unverifiable because" in shown
 
 
 def test_a_run_is_written_as_a_file_of_traces(runs, data, tmp_path, capsys):

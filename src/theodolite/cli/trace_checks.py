@@ -152,12 +152,13 @@ def ablate(
     judge_by = open_verifier(verifier)
     parts = [load_traces(source, data) for source in sources]
     whole = joined(parts)
-    pooled = ablate_traces(whole.traces, whole.episodes, judge_by, pairs=pairs, seed=seed)
+    pooled, failed = ablate_traces(whole.traces, whole.episodes, judge_by, pairs=pairs, seed=seed)
     models = []
     if len(parts) > 1:
-        each = (ablate_traces(p.traces, p.episodes, judge_by, pairs=pairs, seed=seed) for p in parts)
+        each = (ablate_traces(p.traces, p.episodes, judge_by, pairs=pairs, seed=seed)[0] for p in parts)
         models = across_models(list(each))
-    show([ablation_table(pooled, models), *problem_tables(whole.problems)], json=json, verifier=verifier)
+    problems = list(dict.fromkeys([*whole.problems, *failed]))
+    show([ablation_table(pooled, models), *problem_tables(problems)], json=json, verifier=verifier)
 
 
 @app.command("predict")

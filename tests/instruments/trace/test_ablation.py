@@ -36,7 +36,8 @@ def scene(name="e"):
 def run(text, verifier=ANNOTATION, episode=None):
     episode = episode or scene()
     claimed = with_claims([read_trace(text, episode)])
-    rows = ablate(claimed, {episode.id: episode}, verifier)
+    rows, problems = ablate(claimed, {episode.id: episode}, verifier)
+    assert not problems
     return {row.without: row for row in rows}
 
 
@@ -86,7 +87,23 @@ def test_all_singles_and_pairs_are_there_once():
     assert all(len(without) <= 2 for without in rows)
     episode = scene()
     claimed = with_claims([read_trace("Step 1: There is a red ball.", episode)])
-    assert len(ablate(claimed, {"e": episode}, ANNOTATION, pairs=False)) == 1 + n
+    assert len(ablate(claimed, {"e": episode}, ANNOTATION, pairs=False)[0]) == 1 + n
+
+
+def test_traces_that_cannot_be_judged_are_listed():
+    class Fragile:
+        name = "fragile"
+
+        def verify(self, claims, episode):
+            if episode.id == "f":
+                raise UsageError("the picture is broken")
+            return ANNOTATION.verify(claims, episode)
+
+    episodes = {name: scene(name) for name in ("e", "f")}
+    traces = with_claims([read_trace("Step 1: There is a red ball.", e) for e in episodes.values()])
+    rows, problems = ablate(traces, episodes, Fragile(), pairs=False)
+    assert [(each.where, each.reason) for each in problems] == [("f", "fragile: the picture is broken")]
+    assert rows[0].n_traces == 1
 
 
 def test_a_pair_is_both_parts_at_once():
@@ -101,7 +118,7 @@ def test_correlations_are_those_of_the_traces():
     episodes = {f"e{i}": scene(f"e{i}") for i in range(12)}
     text = "Step 1 (frame 1): There is a red ball. There is no man.\nStep 2 (frame 2): There is a blue cube. It might be a cube."
     claimed = with_claims([read_trace(text, e) for e in episodes.values()])
-    rows = {r.without: r for r in ablate(claimed, episodes, NoisyVerifier(ANNOTATION, 0.4, 1))}
+    rows = {r.without: r for r in ablate(claimed, episodes, NoisyVerifier(ANNOTATION, 0.4, 1))[0]}
     row = rows["third verdict",]
     full = [_plain_rates(t, NoisyVerifier(ANNOTATION, 0.4, 1), episodes, third=True) for t in claimed]
     part = [_plain_rates(t, NoisyVerifier(ANNOTATION, 0.4, 1), episodes, third=False) for t in claimed]
@@ -132,7 +149,7 @@ def test_over_models_the_means_are_compared():
         f"Step 1 (frame 1): There is a red ball. There is a blue cube.{last}",
         f"Step 1 (frame 1): There is a blue cube.{last}",
     )
-    runs = [ablate(with_claims([read_trace(t, episode)]), {"e": episode}, ANNOTATION) for t in texts]
+    runs = [ablate(with_claims([read_trace(t, episode)]), {"e": episode}, ANNOTATION)[0] for t in texts]
     over = dict(zip((row.without for row in runs[0]), across_models(runs), strict=True))
     assert over["negation",][0].value == pytest.approx(1.0)
     assert over["alignment",] == (None, None)  # all are supported at some frame, so nothing varies

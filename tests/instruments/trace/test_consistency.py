@@ -8,6 +8,7 @@ from trace_world import claimed, navigation
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.beliefs import belief_log
+from theodolite.instruments.trace.claims.types import Verdict
 from theodolite.instruments.trace.data.episode import SceneObject
 from theodolite.instruments.trace.experiments.tau import LabelledPair, calibrate_tau
 from theodolite.instruments.trace.experiments.verify import LoadedTraces, verify_tables
@@ -53,6 +54,45 @@ def test_an_episode_that_cannot_be_judged_fails_alone():
     alone, _ = verify_tables(LoadedTraces(traces[:1], {"nav": one}), [fragile], ScoreOptions())
     both = [next(t for t in some if t.name == "trace.consistency") for some in (tables, alone)]
     assert both[0].rows == both[1].rows
+
+
+class Plain:
+    """Judges single facts only, and credits whatever it is asked."""
+
+    name = "plain"
+
+    def __init__(self):
+        self.asked = []
+
+    def verify(self, claims, episode):
+        self.asked += claims
+        return [Verdict("supported") for _ in claims]
+
+
+def test_what_a_verifier_cannot_judge_is_not_credited_in_transitions():
+    episode, plain = navigation(), Plain()
+    text = (
+        "Step 1 (frame 1): There are at least two chairs.\nStep 2 (frame 2): There are at least two chairs."
+    )
+    (move,) = transitions(claimed(text, episode), episode, plain)
+    assert not any(claim.kind == "count" for claim in plain.asked)
+    assert (move.n_kept, move.n_unverifiable, move.n_justified) == (1, 1, 0)
+
+
+def test_guesses_are_beliefs_if_they_are_judged_as_stated():
+    episode = navigation()
+    said = [
+        f"Step {i} (frame {i}): The red chair {verb} on my left." for i, verb in ((1, "is"), (2, "may be"))
+    ]
+    trace = claimed("\n".join(said), episode)
+    assert any(claim.hedge for claim in trace.steps[1].claims)
+    (abstract,), (stated,) = (
+        transitions(trace, episode, VERIFIER, hedges=h) for h in ("abstract", "as stated")
+    )
+    assert (abstract.n_kept, stated.n_kept) == (0, 1)
+    plain = claimed("\n".join(said).replace("may be", "is"), episode)
+    (move,) = transitions(plain, episode, VERIFIER)
+    assert (stated.n_justified, stated.is_justified) == (move.n_justified, move.is_justified)
 
 
 def test_the_papers_navigation_example():

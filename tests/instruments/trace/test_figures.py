@@ -91,6 +91,10 @@ def test_the_law():
         rows, Association("sgr", "ratio", "pooled", estimate(0.9), None, None, 4, 8)
     )
     assert "r = 0.90 [0.80, 1.00], 8 models" in texts(drawing)
+    shown = texts(drawing)
+    key = [text.get_text() for text in drawing.figure.axes[0].get_legend().get_texts()]
+    assert key == ["x", "y", " 1  m3", " 2  m2", " 3  m1", " 4  m0"]
+    assert all(shown.count(f"| {number} |") >= 1 for number in range(1, 5))
     dots = [line for line in drawing.figure.axes[0].lines if line.get_marker() == "o"]
     assert np.allclose(dots[0].get_ydata(), [row.retention("ratio") for row in rows if row.benchmark == "x"])
 

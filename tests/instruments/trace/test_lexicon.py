@@ -25,6 +25,12 @@ from theodolite.instruments.trace.verifiers.judging import open_verifier
         ("carry", "hold", True, False),
         ("crimson", "red", True, False),
         ("broom", "mop", False, False),
+        ("ball of yarn", "ball", True, False),
+        ("bottle of orange juice", "bottle", True, False),
+        ("bottle of orange juice", "juice", False, False),
+        ("piece of paper", "paper", True, False),
+        ("headphones", "headphone", True, False),
+        ("glasses", "glass", False, False),
     ],
 )
 def test_a_kind_supports_what_it_is_a_kind_of_and_nothing_else(label, said, supports, supported_by):
@@ -61,6 +67,49 @@ def test_verdicts_on_wider_narrower_and_sister_words():
     assert judged("man", "woman", known="partial") == ["unverifiable"] * 3
     assert judged("person", "woman", negated=True) == ["unverifiable"] * 3
     assert judged("woman", "person", negated=True) == ["unsupported", "unsupported", "supported"]
+
+
+@pytest.mark.parametrize(
+    ("annotated", "said", "wanted"),
+    [
+        ("cup under table", "cup on table", "unsupported"),
+        ("cup on table", "table on cup", "unsupported"),
+        ("cup on table", "cup below table", "unsupported"),
+        ("cup on table", "table below cup", "unverifiable"),  # as of a picture on a wall
+        ("cup under table", "cup left of table", "unverifiable"),
+        ("cup left of table", "cup on table", "unverifiable"),
+        ("cup under person", "cup on person", "unverifiable"),  # as on the knees
+    ],
+)
+def test_places_that_exclude_each_other(annotated, said, wanted):
+    (a, held, b), (one, relation, other) = (
+        (line.split()[0], " ".join(line.split()[1:-1]), line.split()[-1]) for line in (annotated, said)
+    )
+    frame = Frame(
+        0.0, objects=(SceneObject("a", a), SceneObject("b", b)), relations=(Relation("a", held, "b"),)
+    )
+    episode = Episode("e", "?", (frame,), known={"objects": "partial", "relations": "partial"})
+    claim = Claim("spatial", Mention(one), relation, Mention(other))
+    assert open_verifier("annotation").verify([claim], episode)[0].label == wanted
+
+
+def test_an_adjective_of_which_nothing_is_annotated_is_not_credited():
+    chair, stool = SceneObject("c", "chair"), SceneObject("s", "stool", attributes={"colour": "red"})
+    frame = Frame(0.0, objects=(chair, stool), relations=(Relation("c", "near", "s"),))
+    episode = Episode("e", "?", (frame,), known={"objects": "complete", "relations": "partial"})
+    blue, plain = Mention("chair", ("blue",)), Mention("chair")
+    claims = {
+        Claim("entity", plain): "supported",
+        Claim("entity", blue): "unverifiable",
+        Claim("entity", blue, is_negated=True): "unverifiable",
+        Claim("identity", plain, "is", blue): "unverifiable",
+        Claim("spatial", blue, "near", Mention("stool")): "unverifiable",
+        Claim("spatial", plain, "near", Mention("stool", ("red",))): "supported",
+        Claim("entity", Mention("stool", ("blue",))): "unsupported",
+        Claim("entity", Mention("stool", ("red",))): "supported",
+    }
+    verdicts = open_verifier("annotation").verify(list(claims), episode)
+    assert [verdict.label for verdict in verdicts] == list(claims.values())
 
 
 def test_beliefs_use_the_same_table():

@@ -6,6 +6,7 @@ from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trac
 from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.data.sources.star import read_star
 from theodolite.instruments.trace.data.sources.teach import read_teach
+from theodolite.instruments.trace.data.stories import story
 from theodolite.instruments.trace.data.worlds.make import make_world
 from theodolite.instruments.trace.experiments.grounding import BY_STYLE, TraceGroup, main_tables
 from theodolite.instruments.trace.experiments.refutation import refutation_table
@@ -30,6 +31,15 @@ def test_where_everything_is_annotated_every_false_claim_is_refuted(world):
     assert len(labels) > 60
     assert labels.count("supported") == 0
     assert trace_refutable(labels) > 0.97
+
+
+def test_a_movement_made_on_the_way_is_not_taken_for_false():
+    """Between two frames of a story several actions are done, and the poses show their sum."""
+    stories = [story("instruction", number, seed=5) for number in range(20)]
+    judged = [each for e in stories for each in refuted(e, ANNOTATION)]
+    labels = [label for swap, label in judged if swap == "motion"]
+    assert len(labels) > 20
+    assert set(labels) == {"unsupported"}
 
 
 def test_all_kinds_of_swaps_are_made():

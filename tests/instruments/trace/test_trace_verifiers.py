@@ -24,7 +24,7 @@ from theodolite.instruments.trace.verifiers.hues import colour_histogram
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.instruments.trace.verifiers.recall import calibrate_recall, read_recall, write_recall
 from theodolite.instruments.trace.verifiers.similarity import Bounds, SimilarityVerifier
-from theodolite.instruments.trace.verifiers.tracks import track_all
+from theodolite.instruments.trace.verifiers.tracks import TrackVerifier, track_all
 from theodolite.instruments.trace.verifiers.video_classifier import VideoClassifierVerifier
 
 
@@ -192,6 +192,75 @@ def test_what_lies_in_a_picture_that_cannot_be_read_is_unclear(tmp_path):
         "supported", "unclear", "supported", "unsupported", "unclear", "unclear", "unclear",
     ]  # fmt: skip
     assert "picture of frame 2 cannot be read" in verifier.verify(claims[1:2], episode)[0].evidence
+
+
+def with_one_cut(tmp_path, frames, broken):
+    """An episode of these frames, one of which cannot be decoded."""
+    Image.fromarray(frames[broken]).save(tmp_path / "cut.png")
+    cut_short(tmp_path / "cut.png")
+    whole = episode_of(*frames)
+    cut = replace(whole.frames[broken], picture=Picture.from_path(tmp_path / "cut.png"))
+    return replace(whole, frames=(*whole.frames[:broken], cut, *whole.frames[broken + 1 :]))
+
+
+def test_tracks_do_not_end_at_a_picture_that_cannot_be_read(tmp_path):
+    """The cup is there throughout: a broken picture must not make it leave, and what is far from it is judged."""
+    frames = [picture(((5 + 9 * i, 10, 10), RED), size=(48, 96)) for i in range(7)]
+    verifier = TrackVerifier("t", Finder())
+    claims = [
+        Claim("action", CUP, "move", frames=(0,)),
+        Claim("action", CUP, "move", frames=(4,)),
+        Claim("action", CUP, "leave", frames=(4,)),
+        Claim("action", CUP, "leave", frames=(1,)),
+    ]
+    assert labels(verifier, claims, episode_of(*frames)) == [
+        "supported",
+        "supported",
+        "unsupported",
+        "unsupported",
+    ]
+    broken = with_one_cut(tmp_path, frames, 5)
+    assert labels(verifier, claims, broken) == ["supported", "unclear", "unclear", "unsupported"]
+    assert "frame 6 cannot be read" in verifier.verify(claims[1:2], broken)[0].evidence
+    gone = [*frames[:5], *[picture(size=(48, 96))] * 2]
+    assert labels(verifier, claims[2:3], episode_of(*gone)) == ["supported"]
+
+
+def test_looks_are_optional_frame_by_frame(tmp_path):
+    frames = [picture(((5 + 9 * i, 10, 10), RED)) for i in range(4)]
+    things = [SceneObject("c", "cup", Box(5 + 9 * i, 10, 15 + 9 * i, 20)) for i in range(4)]
+    broken = with_one_cut(tmp_path, frames, 2)
+    shown = tuple(replace(f, objects=(t,)) for f, t in zip(broken.frames, things, strict=True))
+    verifier = open_verifier("tracks:annotation?looks=colours")
+    claim = Claim("action", CUP, "move", frames=(1,))
+    assert labels(verifier, [claim], replace(broken, frames=shown)) == ["supported"]
+
+
+def test_ego_motion_refutes_nothing_at_a_picture_that_cannot_be_read(tmp_path):
+    image = textured()
+    frames = [cropped(image, left, 30) for left in (20, 40, 60, 80)]
+    claims = [Claim("ego-motion", Mention("i"), f"turn {side}") for side in ("right", "left")]
+    flow = open_verifier("ego-motion:flow")
+    assert labels(flow, claims, episode_of(*frames)) == ["supported", "unsupported"]
+    broken = with_one_cut(tmp_path, frames, 3)
+    assert labels(flow, claims, broken) == ["supported", "unclear"]
+    only = [replace(claim, frames=(3,)) for claim in claims]
+    assert labels(flow, only, broken) == ["unclear", "unclear"]
+
+
+def test_a_video_classifier_takes_the_pictures_that_can_be_read(tmp_path):
+    seen = []
+
+    def classify(clip):
+        seen.append([int(pixels[0, 0, 0]) for pixels in clip])
+        return {"eating": 1.0}
+
+    verifier = VideoClassifierVerifier("c", classify, ("eating",), 3)
+    frames = [np.full((24, 24, 3), 10 * i, np.uint8) for i in range(4)]
+    claims = [Claim("action", Mention("person"), "eat", frames=f) for f in ((), (3,))]
+    broken = with_one_cut(tmp_path, frames, 3)
+    assert labels(verifier, claims, broken) == ["supported", "unclear"]
+    assert seen == [[0, 10, 20]]
 
 
 def test_a_picture_that_cannot_be_read_stops_no_command(tmp_path, monkeypatch, capsys):

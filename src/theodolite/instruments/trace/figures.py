@@ -20,6 +20,7 @@ from theodolite.instruments.trace.experiments.grounding import sgr_by_stage
 from theodolite.instruments.trace.experiments.predict import Association, ModelRow, Prediction, Retention
 from theodolite.instruments.trace.experiments.run_tables import ScoredTraces
 from theodolite.instruments.trace.formulas.sgr import STAGES, Stage, step_grounding
+from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace
 from theodolite.stats import Estimate
 
@@ -66,11 +67,13 @@ def trace_row(
 def _frame(axes: Axes, step: JudgedStep, episode: Episode, number: int) -> None:
     index = step.step.frames[0] if step.step.frames else 0
     frame = episode.frames[index]
-    if frame.picture is not None:
-        show_picture(axes, frame.picture.pixels())
-    else:
+    pixels = read_pixels(episode, index)
+    if isinstance(pixels, str):
         axes.set_axis_off()
-        axes.text(0.5, 0.5, "no picture", ha="center", color=QUIET, transform=axes.transAxes)
+        why = textwrap.fill("no picture" if frame.picture is None else "a picture that cannot be read", 20)
+        axes.text(0.5, 0.5, why, ha="center", color=QUIET, transform=axes.transAxes)
+    else:
+        show_picture(axes, pixels)
     for thing in frame.objects:
         colour = _box_colour(thing, step)
         if thing.box is not None and thing.is_visible and colour is not None:
@@ -198,7 +201,7 @@ def grounding_against_retention(
     retention: Retention = "ratio",
     title: str = "Does grounding predict robustness?",
 ) -> Drawing:
-    """One point per model and benchmark, with the correlation in the title.
+    """One point per model and benchmark, numbered by model in the order of SGR, with the correlation in the title.
 
     Args:
         rows: What is plotted.
@@ -207,16 +210,29 @@ def grounding_against_retention(
         title: The first line of the title.
     """
     names = list(dict.fromkeys(row.benchmark for row in rows))
+    numbers = _numbers(rows)
     with styled():
-        figure = new_figure(6.4, 4.4)
+        figure = new_figure(7.6, max(4.4, 1.8 + 0.21 * (len(numbers) + len(names))))
         axes = figure.add_subplot()
         for place, benchmark in enumerate(names):
             mine = [row for row in rows if row.benchmark == benchmark and "sgr" in row.predictors]
             x, y = [row.predictors["sgr"] for row in mine], [row.retention(retention) for row in mine]
             colour = SERIES[place % len(SERIES)]
             axes.plot(
-                x, y, "o", color=colour, markersize=7, markeredgecolor="white", label=benchmark, zorder=3
+                x, y, "o", color=colour, markersize=11.5, markeredgecolor="white", label=benchmark, zorder=3
             )
+            for row, across, up in zip(mine, x, y, strict=True):
+                axes.text(
+                    across,
+                    up,
+                    str(numbers[row.model]),
+                    color="white",
+                    fontweight="bold",
+                    ha="center",
+                    va="center_baseline",
+                    fontsize=7.5,
+                    zorder=4,
+                )
             if len(mine) > 2 and np.ptp(x) > 0:
                 slope, height = np.polyfit(x, y, 1)
                 ends = np.array([min(x), max(x)])
@@ -235,8 +251,20 @@ def grounding_against_retention(
             "no correlation" if r is None else f"r = {r.value:.2f} [{r.low:.2f}, {r.high:.2f}], {r.n} models"
         )
         axes.set_title(f"{title}\n{below}")
-        axes.legend(loc="lower right")
+        for model, number in numbers.items():
+            axes.plot([], [], " ", label=f"{number:>2}  {model}")
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return Drawing(figure)
+
+
+def _numbers(rows: Sequence[ModelRow]) -> dict[str, int]:
+    """A number for each model, from 1 for the one with the highest mean SGR."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if "sgr" in row.predictors:
+            found.setdefault(row.model, []).append(row.predictors["sgr"])
+    ranked = sorted(found, key=lambda model: -float(np.mean(found[model])))
+    return {model: number for number, model in enumerate(ranked, 1)}
 
 
 def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual reliance") -> Drawing:

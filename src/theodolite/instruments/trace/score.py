@@ -4,6 +4,8 @@ right               the answer is right; answers that are refused or cannot be r
 sgr, hr             share of supported claims, mean over steps; share of steps with an unsupported claim
 sgr_low, sgr_high   SGR if all unverifiable claims are wrong, and if all are right
 refutable           of false claims made from the annotation, the share that the verifier refutes
+unverifiable        share of claims that cannot be judged
+not_understood      share of claims that are clauses which were not understood
 tcs, tcs_aware      temporal consistency by equation 2, and by slots
 vrs_paper           equation 4 over the episode's own edits
 vrs_sound           visual reliance by facts, over the episode's own edits
@@ -42,8 +44,10 @@ from theodolite.instruments.trace.formulas.sgr import (
     Counting,
     mean_of,
     trace_hr,
+    trace_not_understood,
     trace_sgr,
     trace_sgr_bounds,
+    trace_unverifiable,
 )
 from theodolite.instruments.trace.formulas.tcs import (
     TAU,
@@ -68,6 +72,8 @@ _NAMES: tuple[tuple[str, str, Origin], ...] = (
     ("sgr_high", "SGR, unverifiable claims right", "ours"),
     ("hr", "hallucinating steps (HR)", "paper"),
     ("refutable", "false claims refuted", "ours"),
+    ("unverifiable", "unverifiable claims", "ours"),
+    ("not_understood", "clauses not understood", "ours"),
     ("tcs", "TCS, equation 2", "paper"),
     ("tcs_aware", "TCS, contradiction-aware", "sound"),
     ("vrs_paper", "VRS, equation 4", "paper"),
@@ -99,7 +105,7 @@ METRICS: tuple[Metric, ...] = tuple(
     Metric(
         f"trace.{key}",
         name,
-        higher_is_grounded=key not in {"hr", "edited_fall"},
+        higher_is_grounded=key not in {"hr", "edited_fall", "unverifiable", "not_understood"},
         origin=origin,
         needs="text",
         bounds=_BOUNDS.get(key, (0.0, 1.0)),
@@ -108,7 +114,7 @@ METRICS: tuple[Metric, ...] = tuple(
     for key, name, origin in _NAMES
 )
 BY_KEY = {metric.key: metric for metric in METRICS}
-OF_TRACE = ("sgr", "sgr_low", "sgr_high", "hr", "tcs", "tcs_aware")
+OF_TRACE = ("sgr", "sgr_low", "sgr_high", "hr", "unverifiable", "not_understood", "tcs", "tcs_aware")
 OF_EDITS = ("vrs_paper", "vrs_sound", "updated", "edited_sgr", "edited_fall")
 OF_CHANGES = ("retold", "retold_beyond", "answer_changes", "answer_follows")
 OF_BLIND = ("blind_changes", "blind_retold")
@@ -199,7 +205,8 @@ def _of_episode(read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how
         absent += OF_BLIND if traces.blind is not None else ()
         yield from ((key, None, own.reason) for key in absent)
         return
-    yield from of_trace(judged, read.transitions(own, verifier, how.tau, how.sentence_model), how.counting)
+    moves = read.transitions(own, verifier, how.tau, how.sentence_model, how.hedges)
+    yield from of_trace(judged, moves, how.counting)
     if traces.edits:
         pairs = [read.pair(own, after, verifier, how.hedges) for after in traces.edits]
         known = [pair for pair in pairs if pair is not None]
@@ -224,6 +231,8 @@ def of_trace(judged: JudgedTrace, moves: Sequence[Transition] | str, how: Counti
     yield "sgr_low", low, "it makes no claim"
     yield "sgr_high", high, "it makes no claim"
     yield "hr", trace_hr(judged, how), "no claim can be judged"
+    yield "unverifiable", trace_unverifiable(judged, how), "it makes no claim"
+    yield "not_understood", trace_not_understood(judged, how), "it makes no claim"
     steps = [] if isinstance(moves, str) else moves
     why = moves if isinstance(moves, str) else "no transition between steps can be judged"
     yield "tcs", trace_tcs(steps), why_not_computed(steps) or why

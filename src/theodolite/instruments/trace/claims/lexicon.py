@@ -371,7 +371,8 @@ def excludes(one: str, other: str) -> bool:
 def is_a(label: str, said: str) -> bool:
     """True if what carries a label is what the word says: the label means the same or is narrower.
 
-    A label that lists alternatives names each of them. A compound is a kind of its head noun: a *dining table* is a *table*.
+    A label that lists alternatives names each of them. A compound is a kind of its head noun: a *dining table* is a *table*, a
+    *ball of yarn* a *ball*. A label in the plural names what the singular does.
 
     >>> is_a("woman", "person"), is_a("person", "woman"), is_a("woman", "man"), is_a("cup", "bottle")
     (True, False, False, False)
@@ -384,10 +385,17 @@ def is_a(label: str, said: str) -> bool:
     return any(_is_kind(one, other) for one in label.split("/") for other in said.split("/"))
 
 
+_AMOUNTS = frozenset({"pair", "piece", "slice", "bunch", "group", "set", "stack", "pile", "sheet"})
+"""A *piece of paper* is paper; a *ball of yarn* is a ball."""
+
+
 def _is_kind(narrow: str, wide: str) -> bool:
     if narrow == wide or narrow in KINDS.get(wide, ()):
         return True
-    head = narrow.rpartition(" ")[2]
+    front, of, back = narrow.partition(" of ")
+    head = (front if of and front not in _AMOUNTS else back or narrow).rpartition(" ")[2]
+    if head == narrow and narrow not in KINDS and narrow.endswith("s"):
+        return _is_kind(narrow[:-1], wide)
     return head != narrow and narrow not in SYNONYMS and (head == wide or head in KINDS.get(wide, ()))
 
 

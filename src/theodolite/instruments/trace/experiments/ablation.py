@@ -14,6 +14,7 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict, Verifier
@@ -70,8 +71,10 @@ def ablate(
     *,
     pairs: bool = True,
     seed: int = 0,
-) -> list[Ablation]:
+) -> tuple[list[Ablation], list[Problem]]:
     """Measures traces with the whole pipeline, without each part, and without each pair of parts.
+
+    Traces that could not be judged are problems.
 
     Args:
         traces: With their claims.
@@ -96,7 +99,7 @@ def ablate(
         raise UsageError(
             "none of these traces has a claim that can be judged, so there is nothing to compare"
         )
-    return found
+    return found, [Problem(t.trace.episode, f"{verifier.name}: {t.failure}") for t in base if t.failure]
 
 
 def across_models(
@@ -105,7 +108,7 @@ def across_models(
     """For each ablation, r and ρ over models of its SGR with that of the whole pipeline; None for fewer than three models.
 
     Args:
-        runs: The result of `ablate` for each model.
+        runs: The rows of `ablate` for each model.
     """
     found: list[tuple[stats.Estimate | None, stats.Estimate | None]] = []
     for place in range(len(runs[0])):

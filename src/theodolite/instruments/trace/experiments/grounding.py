@@ -16,7 +16,6 @@ from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims.gates import NO_TRACE
 from theodolite.instruments.trace.claims.types import (
     LABELS,
-    NOT_UNDERSTOOD,
     REASONS,
     Claim,
     Verdict,
@@ -31,6 +30,7 @@ from theodolite.instruments.trace.formulas.sgr import (
     step_grounding,
     step_hallucinates,
     trace_hr,
+    trace_unverifiable,
 )
 from theodolite.instruments.trace.formulas.tcs import Transition, trace_contradictions, why_not_computed
 from theodolite.instruments.trace.score import (
@@ -82,13 +82,8 @@ class TraceGroup:
 
 
 def unverifiable_share(group: TraceGroup) -> stats.Estimate | None:
-    """The share of claims that cannot be judged."""
-    return mean_over([(float(v.label == "unverifiable"), unit) for _, v, unit in group.verdicts])
-
-
-def not_understood_share(group: TraceGroup) -> stats.Estimate | None:
-    """The share of claims that are clauses which were not understood."""
-    return mean_over([(float(v.reason == NOT_UNDERSTOOD), unit) for _, v, unit in group.verdicts])
+    """The share of claims that cannot be judged, mean over traces."""
+    return mean_over([(trace_unverifiable(trace, group.counting), trace.unit) for trace in group.whole])
 
 
 def accuracy_gap(group: TraceGroup) -> stats.Estimate | None:
@@ -117,7 +112,8 @@ def run_groups(read: JudgedRun, verifier: Verifier, how: ScoreOptions) -> list[T
             own = [t for t in read.own(style) if read.split_of(t.episode) == split]
             judged = [j for t in own if (j := read.judged(t, verifier, how.hedges)) is not None]
             moves = [
-                (read.transitions(t, verifier, how.tau, how.sentence_model), t.episode.unit) for t in own
+                (read.transitions(t, verifier, how.tau, how.sentence_model, how.hedges), t.episode.unit)
+                for t in own
             ]
             times = [t.result.record.response.seconds for t in own if t.trace and t.result.record]
             found.append(
@@ -145,7 +141,7 @@ def main_tables(
     Where most claims of a group cannot be judged, a table before all others says so.
     """
     tables = [
-        _caution_table(groups, heads),
+        caution_table(groups, heads),
         _grounding_table(groups, heads, title),
         _bounds_table(groups, heads),
         _progress_table(groups, heads),
@@ -157,7 +153,7 @@ def main_tables(
     return [table for table in tables if table.rows]
 
 
-def _caution_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
+def caution_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
     """The groups most of whose claims cannot be judged."""
     columns = [
         *heads,
@@ -167,9 +163,10 @@ def _caution_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Tab
     ]
     rows: list[list[Cell]] = []
     for group in groups:
-        n, judged = len(group.verdicts), sum(v.label != "unverifiable" for _, v, _ in group.verdicts)
-        if n and 2 * judged < n:
-            rows.append([*group.labels, unverifiable_share(group), judged, n])
+        share, labels = unverifiable_share(group), [v.label for _, v, _ in group.verdicts]
+        if share is not None and share.value > 0.5:
+            judged = len(labels) - labels.count("unverifiable")
+            rows.append([*group.labels, share, judged, len(labels)])
     title = (
         "Most claims cannot be judged: SGR and HR below describe only the others, so read the bounds of SGR"
     )
@@ -194,7 +191,7 @@ def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], titl
         means = [group.mean("sgr"), group.mean("hr"), unverifiable_share(group), group.mean("right")]
         counts = [len(group.judged), len(group.verdicts), group.seconds]
         rows.append([*group.labels, *means, accuracy_gap(group), *counts])
-        notes += _notes(group)
+        notes += notes_of(group)
     return Table.of("trace.grounding", title, columns, rows, notes)
 
 
@@ -210,15 +207,14 @@ def _bounds_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Tabl
     rows: list[list[Cell]] = [
         [
             *group.labels,
-            *(group.mean(key) for key in ("sgr_low", "sgr_high", "refutable")),
-            not_understood_share(group),
+            *(group.mean(key) for key in ("sgr_low", "sgr_high", "refutable", "not_understood")),
         ]
         for group in groups
     ]
     return Table.of("trace.bounds", "How sure the SGR is", columns, rows)
 
 
-def _notes(group: TraceGroup) -> Iterator[str]:
+def notes_of(group: TraceGroup) -> Iterator[str]:
     """What the numbers of a group leave out, and why."""
     name, n = ", ".join(group.labels), len(group.judged)
     reasons = Counter(v.reason for _, v, _ in group.verdicts if v.reason is not None)

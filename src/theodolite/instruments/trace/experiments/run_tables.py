@@ -103,7 +103,9 @@ class ScoredTraces:
         failed += [
             Problem(t.episode.id, moves)
             for t in self.own
-            if isinstance(moves := self.read.transitions(t, self.verifier, o.tau, o.sentence_model), str)
+            if isinstance(
+                moves := self.read.transitions(t, self.verifier, o.tau, o.sentence_model, o.hedges), str
+            )
         ]
         return list(dict.fromkeys([*self.read.problems, *self.lonely, *failed]))
 

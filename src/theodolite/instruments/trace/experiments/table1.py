@@ -6,15 +6,26 @@ Runs are compared on the episodes that they share, with the interval over cluste
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from theodolite import stats
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.trace.experiments.grounding import TraceGroup, unverifiable_share
+from theodolite.instruments.trace.experiments.grounding import TraceGroup, caution_table, notes_of
 from theodolite.instruments.trace.score import BY_KEY
 
-_SHOWN = ("sgr", "sgr_low", "sgr_high", "hr", "tcs", "tcs_aware", "right")
+_SHOWN = (
+    "sgr",
+    "sgr_low",
+    "sgr_high",
+    "hr",
+    "refutable",
+    "unverifiable",
+    "not_understood",
+    "tcs",
+    "tcs_aware",
+    "right",
+)
 _COMPARED = ("sgr", "hr", "right")
 
 
@@ -35,11 +46,12 @@ def model_tables(runs: Sequence[ModelRun]) -> list[Table]:
     splits = list(dict.fromkeys(group.labels[1] for run in runs for group in run.groups))
     rows: list[list[Cell]] = []
     paired: list[list[Cell]] = []
+    shown: list[TraceGroup] = []
     for split in splits:
         known = [(run.model, group) for run in runs if (group := run.of_split(split)) is not None]
         for model, group in known:
-            rows.append([model, split, unverifiable_share(group), group.mean("refutable")])
-            rows[-1] += [*(group.mean(key) for key in _SHOWN), len(group.judged)]
+            shown.append(replace(group, labels=(model, split)))
+            rows.append([model, split, *(group.mean(key) for key in _SHOWN), len(group.judged)])
         for model, group in known[1:]:
             differences, n = _difference(group.scores, known[0][1].scores)
             paired.append([model, known[0][0], split, *differences, n])
@@ -47,8 +59,6 @@ def model_tables(runs: Sequence[ModelRun]) -> list[Table]:
     named = [Column(key, BY_KEY[f"trace.{key}"].name, "share", f"trace.{key}") for key in _SHOWN]
     columns = [
         *heads,
-        Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
-        Column("refutable", "false claims refuted", "share", "trace.refutable"),
         *named,
         Column("traces", "traces", "count"),
     ]
@@ -60,7 +70,8 @@ def model_tables(runs: Sequence[ModelRun]) -> list[Table]:
         Column("episodes", "shared episodes", "count"),
     ]
     tables = [
-        Table.of("trace.models", "Models (Table 1)", columns, rows),
+        caution_table(shown, heads),
+        Table.of("trace.models", "Models (Table 1)", columns, rows, [n for g in shown for n in notes_of(g)]),
         Table.of("trace.model_differences", "Paired differences, over shared episodes", compared, paired),
     ]
     return [table for table in tables if table.rows]

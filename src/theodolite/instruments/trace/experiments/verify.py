@@ -7,8 +7,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from theodolite.answers import guarded
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.core.scores import ItemScore
@@ -158,7 +160,7 @@ def verify_tables(
     groups, problems = [], list(loaded.problems)
     for verifier in verifiers:
         judged = judge(loaded.traces, loaded.episodes, verifier, hedges=options.hedges)
-        group, failed = _group(loaded, judged, verifier, options)
+        group, failed = trace_group(loaded, judged, verifier, options)
         groups.append(group)
         problems += failed
     tables = main_tables(groups, BY_VERIFIER, title="Grounding of traces", tau=options.tau)
@@ -185,9 +187,10 @@ def verify_tables(
     return tables, list(dict.fromkeys(problems))
 
 
-def _group(
+def trace_group(
     loaded: LoadedTraces, judged: Sequence[JudgedTrace], verifier: Verifier, options: ScoreOptions
 ) -> tuple[TraceGroup, list[Problem]]:
+    """The item scores of judged traces, and what failed."""
     scores: list[ItemScore] = []
     moves: list[tuple[list[Transition], str]] = []
     problems = [Problem(j.trace.episode, f"{verifier.name}: {j.failure}") for j in judged if j.failure]
@@ -199,21 +202,21 @@ def _group(
             value, reason = refutable_of(refuted_or_why(about, verifier))
             scores.append(ItemScore(name, "trace.refutable", value, about.unit, reason=reason))
         steps: list[Transition] | str = trace.failure
-        if not trace.failure:
-            try:
-                episode = loaded.episodes[trace.trace.episode]
-                steps = transitions(
-                    trace.trace, episode, verifier, tau=options.tau, embedder=options.sentence_model
-                )
+        if not trace.failure and about is not None:
+            steps = guarded(partial(_moves, trace.trace, about, verifier, options), unread=str)
+            if isinstance(steps, str):
+                problems.append(Problem(name, f"{verifier.name}: {steps}"))
+            else:
                 moves.append((steps, trace.unit))
-            except UsageError as error:  # a broken picture, for example
-                steps = str(error)
-                problems.append(Problem(trace.trace.episode, f"{verifier.name}: {error}"))
         scores += [
             ItemScore(f"{trace.trace.episode}#{number}", f"trace.{key}", value, trace.unit, reason=reason)
             for key, value, reason in of_trace(trace, steps, options.counting)
         ]
     return TraceGroup((verifier.name,), scores, judged, moves, options.counting), problems
+
+
+def _moves(trace: Trace, episode: Episode, verifier: Verifier, how: ScoreOptions) -> list[Transition] | str:
+    return transitions(trace, episode, verifier, tau=how.tau, embedder=how.sentence_model, hedges=how.hedges)
 
 
 def step_list(judged: Sequence[JudgedTrace]) -> Table:

@@ -5,7 +5,8 @@ True claims are taken from the annotation and made false, each in one respect:
     refutable = refuted / falsified
 
 A verifier that cannot refute gives a high SGR to any trace. What is not annotated at all (colours in STAR) cannot be
-falsified here, and no false claim about it can be refuted either: `swaps_of` names the respects that an episode has.
+falsified here, and no false claim about it can be refuted either: the table of
+`theodolite trace audit` names such respects.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Label, Mention, Verifier
 from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Frame, SceneObject
 from theodolite.instruments.trace.verifiers.events import motion_between, stems
+from theodolite.instruments.trace.verifiers.judging import verdicts_on
 from theodolite.instruments.trace.verifiers.places import plain_relation
 
 Swap: TypeAlias = Literal[
@@ -35,7 +37,7 @@ PER_SWAP = 6
 _CLEAR = 0.05
 """Two objects are left and right of each other if they are farther apart than this share of the picture."""
 _CLEAR_DEG = 20.0
-_REVERSED = {**words.OPPOSITES, "on": "below"}
+_REVERSED = {**{a: (b,) for a, b in words.OPPOSITES.items()}, "on": ("below",), "below": ("above", "on")}
 _WORDS_OF_STATES = {state: word for word, state in reversed(words.STATES.items())}
 
 
@@ -64,7 +66,7 @@ def refuted_or_why(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Lab
 def refuted(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]]:
     """The verdict on each false claim about an episode."""
     false = false_claims(episode)
-    verdicts = verifier.verify([each.claim for each in false], episode)
+    (verdicts,) = verdicts_on([[each.claim for each in false]], episode, verifier)
     return [(each.swap, verdict.label) for each, verdict in zip(false, verdicts, strict=True)]
 
 
@@ -104,7 +106,7 @@ def _about_frame(episode: Episode, place: int) -> Iterator[tuple[Swap, Claim]]:
     yield from (("side", claim) for claim in _sides(frame, alone, at))
     yield from _relations(frame, alone, at)
     if place + 1 < len(episode.frames):
-        yield from (("motion", claim) for claim in _movements(frame, episode.frames[place + 1], at))
+        yield from (("motion", claim) for claim in _movements(episode, place))
 
 
 def _absent(episode: Episode, shown: Sequence[SceneObject], place: int) -> Iterator[str]:
@@ -141,6 +143,8 @@ def _sides(frame: Frame, alone: Sequence[SceneObject], at: tuple[int, ...]) -> I
     for thing in alone if frame.pose is not None else ():
         if frame.pose is None or thing.position_m is None:
             continue
+        if thing.position_m[:2] == (frame.pose.x_m, frame.pose.y_m):
+            continue
         bearing = frame.pose.bearing_deg(thing.position_m)
         if _CLEAR_DEG < abs(bearing) < 180 - _CLEAR_DEG:
             said = "left of" if bearing > 0 else "right of"
@@ -158,13 +162,13 @@ def _relations(
         what = _mention(things.get(target))
         if who is None or what is None:
             continue
-        reverse = _REVERSED.get(predicate)
+        reversed_ = [each for each in _REVERSED.get(predicate, ()) if (subject, each, target) not in held]
         if things[target].category == "room":
             rooms = {v for t in frame.objects if t.category == "room" for v in t.attributes.values()}
             others = [hue for hue in words.HUES if hue not in rooms]
             yield "room", Claim("spatial", who, predicate, Mention("room", (others[0],)), frames=at)
-        elif reverse is not None and (subject, reverse, target) not in held:
-            yield "relation", Claim("spatial", who, reverse, what, frames=at)
+        elif reversed_:
+            yield from (("relation", Claim("spatial", who, each, what, frames=at)) for each in reversed_)
         elif predicate.partition(" ")[0].endswith("ing"):
             verb, ends = _lemma(predicate), {subject, target}
             free = [t for t in alone if (subject, predicate, t.id) not in held and t.id not in ends]
@@ -183,15 +187,17 @@ def _lemma(verb: str) -> str:
     return f"{stem} {rest}".strip()
 
 
-def _movements(before: Frame, after: Frame, at: tuple[int, ...]) -> Iterator[Claim]:
-    """The opposite of each movement from a frame to the next."""
-    if before.pose is None or after.pose is None:
+def _movements(episode: Episode, place: int) -> Iterator[Claim]:
+    """The opposite of each movement from a frame to the next, unless it was done on the way."""
+    before, after = episode.frames[place].pose, episode.frames[place + 1].pose
+    if before is None or after is None:
         return
-    names = motion_between(before.pose, after.pose)
+    names = motion_between(before, after)
+    done = {*names, *(a.verb for a in episode.actions_at((place,)) if a.subject == EGO)}
     for name in names:
         reverse = words.OPPOSITES.get(name)
-        if reverse is not None and reverse not in names:
-            yield Claim("ego-motion", Mention("i"), reverse, frames=at)
+        if reverse is not None and not words.MOTIONS.get(reverse, frozenset({reverse})) & done:
+            yield Claim("ego-motion", Mention("i"), reverse, frames=(place,))
 
 
 def _about_actions(episode: Episode) -> Iterator[tuple[Swap, Claim]]:

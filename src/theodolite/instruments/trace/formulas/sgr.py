@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from theodolite.instruments.trace.claims.types import LABELS
+from theodolite.instruments.trace.claims.types import LABELS, NOT_UNDERSTOOD, Reason
 from theodolite.instruments.trace.verifiers.judging import Granularity, JudgedStep, JudgedTrace
 
 Handling: TypeAlias = Literal["exclude", "penalise", "neutral", "credit"]
@@ -64,6 +64,19 @@ def step_hallucinates(step: JudgedStep, how: Counting = AS_PAPER) -> bool | None
 def trace_sgr(trace: JudgedTrace, how: Counting = AS_PAPER) -> float | None:
     """SGR of one trace; None if no step counts."""
     return mean_of([step_grounding(step, how) for step in trace.steps])
+
+
+def trace_unverifiable(
+    trace: JudgedTrace, how: Counting = AS_PAPER, reason: Reason | None = None
+) -> float | None:
+    """The share of a trace's claims that cannot be judged, for any reason or for one; None without a claim."""
+    verdicts = [verdict for step in trace.steps for _, verdict in step.counted(how.granularity)]
+    return mean_of([v.label == "unverifiable" and reason in {None, v.reason} for v in verdicts])
+
+
+def trace_not_understood(trace: JudgedTrace, how: Counting = AS_PAPER) -> float | None:
+    """The share of a trace's claims that are clauses which were not understood; None without a claim."""
+    return trace_unverifiable(trace, how, NOT_UNDERSTOOD)
 
 
 def trace_sgr_bounds(trace: JudgedTrace, how: Counting = AS_PAPER) -> tuple[float | None, float | None]:

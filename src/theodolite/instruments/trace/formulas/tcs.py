@@ -19,9 +19,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from theodolite.instruments.trace.claims.beliefs import Belief, BeliefState, belief_log
-from theodolite.instruments.trace.claims.types import Claim, Trace, Verdict, Verifier
+from theodolite.instruments.trace.claims.types import NOT_UNDERSTOOD, Claim, Trace, Verdict, Verifier
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL, SentenceEmbedder, open_embedder
+from theodolite.instruments.trace.verifiers.judging import Hedges, verdicts_on
 
 TAU = 0.8
 """The paper's threshold between a stable and a changed belief."""
@@ -85,6 +86,7 @@ def transitions(
     *,
     tau: float = TAU,
     embedder: SentenceEmbedder | str = SENTENCE_MODEL,
+    hedges: Hedges = "abstract",
 ) -> list[Transition]:
     """Judges every transition of a trace with claims.
 
@@ -94,7 +96,10 @@ def transitions(
         verifier: Judges the claims.
         tau: Above this similarity, two beliefs are the same.
         embedder: A sentence model, or its folder or hub id. If it cannot be loaded, all but equation 2 is judged.
+        hedges: Hedged claims are no beliefs, or are judged as if stated.
     """
+    if hedges == "as stated":
+        trace = _as_stated(trace)
     log = belief_log(trace.steps)
     if len(log) < 2:
         return []
@@ -109,11 +114,22 @@ def transitions(
         carried = _carried(before, after)
         beliefs = [_lasting(trace, i), _lasting(trace, i + 1)]
         asked = [*beliefs[0], *beliefs[1], *(new.claim for _, new in carried)]
-        verdicts = list(verifier.verify([replace(c, frames=after.frames) for c in asked], episode))
+        (verdicts,) = verdicts_on([[replace(c, frames=after.frames) for c in asked]], episode, verifier)
         n_old, n_both = len(beliefs[0]), len(beliefs[0]) + len(beliefs[1])
         judged = verdicts[:n_old], verdicts[n_old:n_both]
         found.append(_transition(alike[i], judged, carried, verdicts[n_both:], tau=tau))
     return found
+
+
+def _as_stated(trace: Trace) -> Trace:
+    """The trace without its hedges; what was not understood stays so."""
+
+    def plain(claim: Claim) -> Claim:
+        return claim if claim.hedge == NOT_UNDERSTOOD else replace(claim, hedge="")
+
+    return replace(
+        trace, steps=tuple(replace(step, claims=tuple(map(plain, step.claims))) for step in trace.steps)
+    )
 
 
 def _lasting(trace: Trace, step: int) -> list[Claim]:

@@ -28,7 +28,7 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.beliefs import Slot, facts_of
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Trace, Verifier
 from theodolite.instruments.trace.data.episode import Edit, Episode
-from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge
+from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge, verdicts_on
 
 Floats: TypeAlias = NDArray[np.float64]
 _Fact: TypeAlias = tuple[Claim, Slot, str]
@@ -160,16 +160,18 @@ def _fact_counts(
     """Counts the facts of the first trace that the edit changed or not, and what the second trace states of them."""
     edited: list[EditedFact] = []
     claims = [claim for claim, *_ in facts]
-    truths = [[v.truth for v in verifier.verify(claims, episode)] for episode in episodes]
+    truths = [
+        [v.truth for v in verdicts_on([claims], episode, verifier, hedges="as stated")[0]]
+        for episode in episodes
+    ]
+    (verdicts,) = verdicts_on([[claim for claim, *_ in later]], episodes[1], verifier, hedges="as stated")
     said_now: dict[tuple[Slot, int], set[str]] = {}
     for claim, slot, value in later:
         for frame in claim.frames or (-1,):
             said_now.setdefault((slot, frame), set()).add(value)
     supported = {
         (slot, frame)
-        for (claim, slot, _), verdict in zip(
-            later, verifier.verify([c for c, *_ in later], episodes[1]), strict=True
-        )
+        for (claim, slot, _), verdict in zip(later, verdicts, strict=True)
         if verdict.label == "supported"
         for frame in claim.frames or (-1,)
     }

@@ -46,13 +46,13 @@ class AnnotationVerifier:
     @staticmethod
     def _judge(claim: Claim, scene: Scene) -> Verdict:
         def plainly(plain: Claim, where: Scene) -> Verdict:
-            return _unless_wider(_JUDGES[plain.kind](plain, where), plain, where)
+            return _if_certain(_JUDGES[plain.kind](plain, where), plain, where)
 
-        return _unless_wider(judged(claim, scene, plainly), claim, scene)
+        return _if_certain(judged(claim, scene, plainly), claim, scene)
 
 
-def _unless_wider(verdict: Verdict, claim: Claim, scene: Scene) -> Verdict:
-    """The verdict, unless it supports a claim about a *woman* by what is only known to be a *person*."""
+def _if_certain(verdict: Verdict, claim: Claim, scene: Scene) -> Verdict:
+    """The verdict, unless it supports a *woman* by what is only known to be a *person*, or a *blue* chair by any chair."""
     if verdict.label != "supported":
         return verdict
     said = [m for m in (claim.subject, claim.object) if m is not None]
@@ -62,6 +62,9 @@ def _unless_wider(verdict: Verdict, claim: Claim, scene: Scene) -> Verdict:
         if label:
             why = f"what is annotated as {label} need not be {with_article(mention.head)}"
             return unverifiable("out of vocabulary", why)
+        word = scene.unannotated(mention)
+        if word:
+            return unverifiable("out of vocabulary", f"whether it is {word} is not annotated")
     return verdict
 
 

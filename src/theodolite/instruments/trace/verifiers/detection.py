@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.core.types import Pixels
 from theodolite.geometry import Box
+from theodolite.instruments.trace.data.episode import Episode
 
 COCO = tuple(
     "person bicycle car motorcycle airplane bus train truck boat traffic_light fire_hydrant stop_sign parking_meter bench bird cat"
@@ -53,6 +54,17 @@ class Detector(Protocol):
     def detect(self, pixels: Pixels, threshold: float) -> list[Detection]:
         """Detections with at least that score, the highest first."""
         ...
+
+
+def read_pixels(episode: Episode, frame: int) -> Pixels | str:
+    """The pixels of a frame, or why there are none: then what needs them is unverifiable, and the rest is judged."""
+    picture = episode.frames[frame].picture
+    if picture is None:
+        return f"there is no picture of frame {frame + 1}"
+    try:
+        return picture.pixels()
+    except UsageError as error:
+        return f"the picture of frame {frame + 1} cannot be read: {error}"
 
 
 def open_detector(target: str) -> Detector:

@@ -12,13 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite.core.errors import UsageError
-from theodolite.core.types import Pixels
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
 from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
-from theodolite.instruments.trace.verifiers.detection import Detection, Detector, open_detector
+from theodolite.instruments.trace.verifiers.detection import Detection, Detector, open_detector, read_pixels
 from theodolite.instruments.trace.verifiers.hues import hue_of
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
 from theodolite.instruments.trace.verifiers.recall import read_recall
@@ -103,10 +101,10 @@ def episode_as_seen(
     wanted = set(range(len(episode.frames))) if frames is None else set(frames)
     seen = []
     for i, frame in enumerate(episode.frames):
-        pixels, why = _pixels(frame, i) if i in wanted else (None, f"frame {i + 1} was not looked at")
-        if pixels is None:
+        pixels = read_pixels(episode, i) if i in wanted else f"frame {i + 1} was not looked at"
+        if isinstance(pixels, str):
             seen.append(
-                Frame(frame.time_s, size_px=frame.size_px, state={"unread": why}, number=frame.number)
+                Frame(frame.time_s, size_px=frame.size_px, state={"unread": pixels}, number=frame.number)
             )
             continue
         size = (pixels.shape[1], pixels.shape[0])
@@ -120,16 +118,6 @@ def episode_as_seen(
         known={"objects": "complete", "boxes": "complete", "attributes": "partial"},
         vocabulary={"objects": tuple(detector.labels)},
     )
-
-
-def _pixels(frame: Frame, place: int) -> tuple[Pixels | None, str]:
-    """The pixels of a frame, or why there are none."""
-    if frame.picture is None:
-        return None, f"there is no picture of frame {place + 1}"
-    try:
-        return frame.picture.pixels(), ""
-    except UsageError as error:
-        return None, f"the picture of frame {place + 1} cannot be read: {error}"
 
 
 def _thing(found: Detection, number: int, pixels: np.ndarray) -> SceneObject:

@@ -19,6 +19,7 @@ from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Verdict
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
+from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
 
 TURN_SHARE, GROWTH, QUALITY = 0.02, 0.015, 0.4
@@ -51,21 +52,25 @@ class EgoMotionVerifier:
 def _by_flow(said: str, episode: Episode, frames: Sequence[int]) -> Verdict:
     """Compares each frame with the next. Any pair that shows the movement supports it."""
     names: list[str] = []
+    unread = ""
     last = len(episode.frames) - 1
     for frame in frames if last not in frames or len(frames) > 1 else [last - 1]:
         if not 0 <= frame < last:
             continue
-        first, second = episode.frames[frame].picture, episode.frames[frame + 1].picture
-        if first is None or second is None:
+        first, second = read_pixels(episode, frame), read_pixels(episode, frame + 1)
+        if isinstance(first, str) or isinstance(second, str):
+            unread = first if isinstance(first, str) else str(second)
             continue
-        flow = flow_between(first.pixels(), second.pixels())
+        flow = flow_between(first, second)
         if flow.quality >= QUALITY:
             names += flow_names(flow)
     if not names:
-        return unverifiable("unclear", "the pictures cannot be matched")
+        return unverifiable("unclear", unread or "the pictures cannot be matched")
     told = ", ".join(dict.fromkeys(names))
     if words.MOTIONS.get(said, frozenset({said})) & set(names):
         return Verdict("supported", evidence=f"flow: {told}", truth=said, confidence=0.8)
+    if unread:  # the movement may be where a picture is missing
+        return unverifiable("unclear", f"flow: {told}; {unread}")
     return Verdict("unsupported", evidence=f"flow: {told}", truth=names[0], confidence=0.8)
 
 

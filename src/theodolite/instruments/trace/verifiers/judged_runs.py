@@ -97,7 +97,7 @@ class JudgedRun:
         )
         self._judged: dict[tuple[str, str, Hedges], JudgedTrace] = {}
         self._refuted: dict[tuple[str, str], list[tuple[Swap, Label]] | str] = {}
-        self._moves: dict[tuple[str, str, float, str], list[Transition] | str] = {}
+        self._moves: dict[tuple[str, str, float, str, Hedges], list[Transition] | str] = {}
         self._pairs: dict[tuple[str, str, str, Hedges], EditedPair] = {}
 
     @property
@@ -130,10 +130,15 @@ class JudgedRun:
         return self._refuted[key]
 
     def transitions(
-        self, trace: RunTrace, verifier: Verifier, tau: float, sentence_model: str
+        self,
+        trace: RunTrace,
+        verifier: Verifier,
+        tau: float,
+        sentence_model: str,
+        hedges: Hedges = "abstract",
     ) -> list[Transition] | str:
         """The transitions between the steps of an item, or why the verifier failed."""
-        key = (trace.result.item.id, verifier.name, tau, sentence_model)
+        key = (trace.result.item.id, verifier.name, tau, sentence_model, hedges)
         if trace.trace is None:
             return trace.reason
         if trace.trace.failure:
@@ -142,7 +147,7 @@ class JudgedRun:
             said, episode = trace.trace, trace.episode
 
             def judged() -> list[Transition] | str:
-                return transitions(said, episode, verifier, tau=tau, embedder=sentence_model)
+                return transitions(said, episode, verifier, tau=tau, embedder=sentence_model, hedges=hedges)
 
             self._moves[key] = guarded(judged, unread=str)
         return self._moves[key]

@@ -35,6 +35,11 @@ class NoisyVerifier:
         """The name of the inner verifier with the error rate."""
         return f"{self.inner.name} with {self.rate:.0%} errors"
 
+    @property
+    def judges_typed(self) -> bool:
+        """As the inner verifier."""
+        return bool(getattr(self.inner, "judges_typed", False))
+
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
         """The inner verdicts, some of them flipped."""
         return [

@@ -67,10 +67,13 @@ def _against(relation: str, thing: SceneObject, ground: Mention, here: Scene) ->
 def _annotated(relation: str, subject: str, other: str, frame: Frame) -> Verdict | None:
     """The verdict by the annotated relations; None if they hold neither the relation nor its opposite.
 
-    (a, below, b) is (b, above, a). Who is on a thing is not below it. What is in front of a person may have that person in
-    front of it, so front and back of persons are not turned round.
+    (a, below, b) is (b, above, a). What is on a thing is not below it, and does not carry it; only of a person may something be
+    said to be on and below, as on the knees. What is in front of a person may have that person in front of it, so front and
+    back of persons are not turned round.
     """
-    opposite = words.OPPOSITES.get(relation, "")
+    excluding = {words.OPPOSITES.get(relation, ""), *_NEVER_WITH.get(relation, ())}
+    if relation == "on" and _is_person(other, frame):
+        excluding.discard("below")
     refuted = None
     for held in frame.relations:
         if {held.subject, held.object} != {subject, other}:
@@ -81,21 +84,25 @@ def _annotated(relation: str, subject: str, other: str, frame: Frame) -> Verdict
         evidence = f"{held.subject} {held.predicate} {held.object}"
         if predicate == relation:
             return Verdict("supported", evidence=evidence, truth=relation)
-        if predicate and predicate in {opposite, *_NEVER_WITH.get(relation, ())}:
+        if predicate and predicate in excluding:
             refuted = refuted or Verdict("unsupported", evidence=evidence, truth=predicate)
     return refuted
 
 
 def _is_faced(held: Relation, frame: Frame) -> bool:
     """True if a relation tells what is before or behind a person, as that person is turned."""
-    ground = frame.find(held.object)
-    is_person = held.object == EGO or (ground is not None and words.is_a(ground.category, "person"))
-    return is_person and plain_relation(held.predicate) in {"in front of", "behind"}
+    return _is_person(held.object, frame) and plain_relation(held.predicate) in {"in front of", "behind"}
 
 
-_TURNED = {**words.OPPOSITES, "near": "near", "far from": "far from"}
+def _is_person(name: str, frame: Frame) -> bool:
+    thing = frame.find(name)
+    return name == EGO or (thing is not None and words.is_a(thing.category, "person"))
+
+
+_CARRIES = "under it"
+_TURNED = {**words.OPPOSITES, "near": "near", "far from": "far from", "on": _CARRIES}
 """A relation of a to b -> that of b to a."""
-_NEVER_WITH = {"below": ("on",)}
+_NEVER_WITH = {"below": ("on",), "on": ("below", _CARRIES)}
 """A relation -> others, beyond its opposite, that exclude it."""
 
 

@@ -88,6 +88,16 @@ class Scene:
         is_certain = any(words.is_a(label, said.head) for label in labels)
         return "" if is_certain or not labels else min(labels)
 
+    def unannotated(self, said: Mention | None) -> str:
+        """An adjective of a mention of which nothing is annotated for what it may refer to; else empty.
+
+        *A blue chair* where no colours are known can be refuted, but not supported.
+        """
+        named = [w for w in said.attributes if w in words.STATES or w in words.ATTRIBUTES] if said else []
+        things = self.known(said) if said and named else []
+        lacking = [next((w for w in named if _value(t, w) is None), "") for t in things]
+        return lacking[0] if lacking and all(lacking) else ""
+
     def _is_label(self, head: str) -> bool:
         """True if the episode itself lists objects of that name, such as rooms."""
         labels = self.episode.vocabulary.get("objects", ())
@@ -136,13 +146,20 @@ def _elsewhere(knowledge: str) -> Verdict:
 def _fits(thing: SceneObject, said: Mention) -> bool:
     """True if no known property of an object contradicts the adjectives."""
     for word in said.attributes:
-        if word in words.STATES:
-            name, holds = words.STATES[word]
-            if thing.states.get(name, holds) != holds:
-                return False
+        found = _value(thing, word)
+        if found is None:
             continue
-        name = words.ATTRIBUTES.get(word, "")
-        found = thing.attributes.get(name, thing.attributes.get("color" if name == "colour" else name))
-        if found is not None and not words.may_mean(words.same_attribute(word), words.same_attribute(found)):
+        if isinstance(found, bool):
+            if found != words.STATES[word][1]:
+                return False
+        elif not words.may_mean(words.same_attribute(word), words.same_attribute(found)):
             return False
     return True
+
+
+def _value(thing: SceneObject, word: str) -> str | bool | None:
+    """What is annotated in the respect that an adjective names: the value of a state or an attribute; None if nothing is."""
+    if word in words.STATES:
+        return thing.states.get(words.STATES[word][0])
+    name = words.ATTRIBUTES.get(word, "")
+    return thing.attributes.get(name, thing.attributes.get("color" if name == "colour" else name))

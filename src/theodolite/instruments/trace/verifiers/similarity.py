@@ -29,6 +29,7 @@ from theodolite.instruments.trace.claims.types import Claim, Verdict
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.verifiers.captions import FINE_KINDS, captions_of, form_of, values_of
 from theodolite.instruments.trace.verifiers.clip_model import ClipLikeness, Likeness
+from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, unverifiable
 
 SHIPPED = Path(__file__).parent / "clip"
@@ -186,12 +187,11 @@ class SimilarityVerifier:
         for start in range(0, len(frames), _AT_ONCE):
             pixels: dict[int, Pixels] = {}
             for frame in frames[start : start + _AT_ONCE]:
-                picture = episode.frames[frame].picture
-                try:
-                    if picture is not None:
-                        pixels[frame] = picture.pixels()
-                except UsageError as why:
-                    unread[frame] = str(why)
+                found = read_pixels(episode, frame)
+                if isinstance(found, str):
+                    unread[frame] = found
+                else:
+                    pixels[frame] = found
             if pixels:
                 scores.update(zip(pixels, self.likeness(list(pixels.values()), texts), strict=True))
         return scores, unread

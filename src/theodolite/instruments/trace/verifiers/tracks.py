@@ -12,7 +12,7 @@ distant boxes are not assigned.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.articles import with_article
 from theodolite.instruments.trace.claims.types import Claim, Label, Mention, Verdict
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.verifiers.detection import Detection, Detector, open_detector
+from theodolite.instruments.trace.verifiers.detection import Detection, Detector, open_detector, read_pixels
 from theodolite.instruments.trace.verifiers.hues import colour_histogram, hue_of
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
 
@@ -35,6 +35,8 @@ _COMING = {"enter": True, "appear": True, "come in": True, "leave": False, "disa
 _MEETING = frozenset({"collide", "hit", "bump", "touch", "approach", "strike", "crash"})
 _DRIFT_PX, _NOISE_PX = 2.0, 3.0
 _FORBIDDEN = 1e6
+_Looks = Sequence[NDArray[np.float64] | None]
+"""The appearance of each detection of a frame; None if it is not known."""
 
 
 @dataclass(slots=True)
@@ -70,9 +72,7 @@ class Tracker:
         self._least = least_score
         self._alive: list[Track] = []
 
-    def update(
-        self, frame: int, found: Sequence[Detection], looks: Sequence[NDArray[np.float64]] | None = None
-    ) -> None:
+    def update(self, frame: int, found: Sequence[Detection], looks: _Looks | None = None) -> None:
         """Adds a frame."""
         from scipy.optimize import linear_sum_assignment
 
@@ -153,7 +153,7 @@ def _remember(track: Track, looks: NDArray[np.float64] | None) -> None:
 def track_all(
     frames: Iterable[Sequence[Detection]],
     *,
-    looks: Iterable[Sequence[NDArray[np.float64]]] | None = None,
+    looks: Iterable[_Looks] | None = None,
     most_missed: int = 3,
 ) -> list[Track]:
     """The tracks of a whole sequence.
@@ -185,33 +185,41 @@ class TrackVerifier:
         """One verdict per claim. Pictures are read one by one, and only if a claim needs them."""
         if not any(c.kind in {"action", "state"} for c in claims):
             return [self._judge(claim, [], 1) for claim in claims]
-        seen = [self._found(episode, i) for i in range(len(episode.frames))]
-        frames = [found for found, _ in seen]
-        tracks = track_all(frames, looks=[looks for _, looks in seen] if self.has_looks else None)
-        widths = [f.size_px[0] for f in episode.frames if f.size_px is not None]
-        return [self._judge(claim, tracks, max(widths, default=640), len(frames)) for claim in claims]
+        n = len(episode.frames)
+        unread: dict[int, str] = {}
+        seen = [self._found(episode, i, unread) for i in range(n)]
+        tracks = track_all(
+            [found for found, _ in seen], looks=[looks for _, looks in seen] if self.has_looks else None
+        )
+        width = max((f.size_px[0] for f in episode.frames if f.size_px is not None), default=640)
+        return [
+            self._judge(claim, tracks, width, n, _why_unseen(claim.frames or range(n), unread))
+            for claim in claims
+        ]
 
-    def _found(self, episode: Episode, index: int) -> tuple[list[Detection], list[NDArray[np.float64]]]:
-        """The detections of a frame and their appearance; pixels are not kept."""
-        frame = episode.frames[index]
+    def _found(self, episode: Episode, index: int, unread: dict[int, str]) -> tuple[list[Detection], _Looks]:
+        """The detections of a frame and their appearance; pixels are not kept. `unread` gets frames without detections."""
         if self.detector is None:
             found = [
                 Detection(f"{t.attributes.get('colour', '')} {t.category}".strip(), 1.0, t.box)
-                for t in frame.objects
+                for t in episode.frames[index].objects
                 if t.box is not None and t.is_visible
             ]
-            if not self.has_looks or frame.picture is None:
-                return found, [np.zeros(1) for _ in found]
-            pixels = frame.picture.pixels()
+            pixels = read_pixels(episode, index) if self.has_looks else ""
+            if isinstance(pixels, str):
+                return found, [None for _ in found]
         else:
-            if frame.picture is None:
+            pixels = read_pixels(episode, index)
+            if isinstance(pixels, str):
+                unread[index] = pixels
                 return [], []
-            pixels = frame.picture.pixels()
             detected = self.detector.detect(pixels, self.threshold)
             found = [replace(d, label=f"{hue_of(pixels, d.box)} {d.label}".strip()) for d in detected]
         return found, [colour_histogram(pixels, d.box) for d in found]
 
-    def _judge(self, claim: Claim, tracks: Sequence[Track], width: int, n_frames: int = 0) -> Verdict:
+    def _judge(
+        self, claim: Claim, tracks: Sequence[Track], width: int, n_frames: int = 0, unseen: str = ""
+    ) -> Verdict:
         verb = claim.predicate
         if claim.kind == "state" and words.STATES.get(verb, ("", True))[0] == "moving":
             verb = "move" if words.STATES[verb][1] else "rest"
@@ -219,6 +227,8 @@ class TrackVerifier:
             return unverifiable("complex", f"tracks cannot judge {claim.kind} claims")
         if verb not in _MOTIONS | _COMING and verb not in _MEETING:
             return unverifiable("complex", f"tracks do not show {verb!r}")
+        if unseen:
+            return unverifiable("unclear", unseen)
         mine = [t for t in tracks if is_called(t.label, claim.subject)]
         if not mine:
             return unverifiable("low recall", f"no track is {with_article(str(claim.subject))}")
@@ -230,6 +240,12 @@ class TrackVerifier:
         else:
             verdict = _meeting(mine, tracks, frames, claim)
         return negated(verdict) if claim.is_negated else verdict
+
+
+def _why_unseen(frames: Sequence[int], unread: Mapping[int, str]) -> str:
+    """Why the tracks are not known at some frames, or at the frame before or after one; empty if they are."""
+    near = {f + step for f in frames for step in (-1, 0, 1)}
+    return next((why for frame, why in unread.items() if frame in near), "")
 
 
 def is_called(label: str, said: Mention) -> bool:

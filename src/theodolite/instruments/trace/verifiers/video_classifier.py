@@ -18,6 +18,7 @@ from theodolite.core.types import Pixels
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Verdict
 from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.events import stems
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
 
@@ -37,11 +38,11 @@ class VideoClassifierVerifier:
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
         """One verdict per claim. Frames that claims share are classified once."""
-        seen: dict[tuple[int, ...], dict[str, float]] = {}
+        seen: dict[tuple[int, ...], dict[str, float] | str] = {}
         return [self._judge(claim, episode, seen) for claim in claims]
 
     def _judge(
-        self, claim: Claim, episode: Episode, seen: dict[tuple[int, ...], dict[str, float]]
+        self, claim: Claim, episode: Episode, seen: dict[tuple[int, ...], dict[str, float] | str]
     ) -> Verdict:
         if claim.kind != "action":
             return unverifiable("complex", f"a video classifier cannot judge {claim.kind} claims")
@@ -51,21 +52,33 @@ class VideoClassifierVerifier:
         frames = tuple(f for f in claim.frames if 0 <= f < len(episode.frames)) or tuple(
             range(len(episode.frames))
         )
-        shown = [f for f in frames if episode.frames[f].picture is not None]
-        if not shown:
-            return unverifiable("unclear", "there are no pictures at these frames")
-        chosen = tuple(shown[round(x)] for x in np.linspace(0, len(shown) - 1, self.n_frames))
-        if chosen not in seen:
-            pictures = [p for f in chosen if (p := episode.frames[f].picture) is not None]
-            seen[chosen] = self.classify([picture.pixels() for picture in pictures])
-        share = sum(seen[chosen].get(label, 0.0) for label in meant)
-        best = max(seen[chosen], key=lambda label: seen[chosen][label])
+        if frames not in seen:
+            pictures = self._clip(frames, episode)
+            seen[frames] = pictures if isinstance(pictures, str) else self.classify(pictures)
+        shares = seen[frames]
+        if isinstance(shares, str):
+            return unverifiable("unclear", shares)
+        share = sum(shares.get(label, 0.0) for label in meant)
+        best = max(shares, key=lambda label: shares[label])
         if share < self.threshold:
             return unverifiable("low recall", f"{share:.0%}; most likely {best}")
         verdict = Verdict(
             "supported", evidence=f"{share:.0%} {best}", truth=claim.predicate, confidence=min(1.0, share)
         )
         return negated(verdict) if claim.is_negated else verdict
+
+    def _clip(self, frames: Sequence[int], episode: Episode) -> list[Pixels] | str:
+        """Evenly spaced pictures of those that can be read, or why none can."""
+        left, why = list(frames), ""
+        while left:
+            chosen = [left[round(x)] for x in np.linspace(0, len(left) - 1, self.n_frames)]
+            read = {frame: read_pixels(episode, frame) for frame in dict.fromkeys(chosen)}
+            broken = {frame: found for frame, found in read.items() if isinstance(found, str)}
+            if not broken:
+                return [found for frame in chosen if not isinstance(found := read[frame], str)]
+            left = [frame for frame in left if frame not in broken]
+            why = why or next(iter(broken.values()))
+        return why
 
 
 def is_meant(claim: Claim, label: str) -> bool:
