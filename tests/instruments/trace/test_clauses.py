@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from clause_matching import CLAUSES, asserted, compare, half_of, labelled_clauses, rates
+from clause_matching import CLAUSES, asserted, compare, labelled_clauses, rates
 from trace_world import make_episode
 
 from theodolite.instruments.trace.claims.extract import extract_claims
@@ -18,8 +18,8 @@ from theodolite.instruments.trace.verifiers.judging import judge, open_verifier,
 KNOWN = dict.fromkeys(("objects", "states", "attributes", "relations", "actions"), "complete")
 
 
-def measured(half, llava=None):
-    rows = [row for row in labelled_clauses(llava) if half_of(row[0]) == half]
+def measured(part, shared_data=None):
+    rows = [row[1:] for row in labelled_clauses(shared_data) if row[0] == part]
     traces = with_claims([Trace("e", (Step(text),)) for text, _, _ in rows])
     found = [asserted(trace.steps[0].claims) for trace in traces]
     return rates(
@@ -42,7 +42,7 @@ def test_the_labelled_set_is_varied():
     assert {"quantity", "comparative", "superlative", "between", "aspect", "negation"} <= {
         r["clause"] for r in rows
     }
-    assert {"photo", "clip", "navigation", "instruction", "reasoning", "llava"} == {r["domain"] for r in rows}
+    assert {"photo", "clip", "navigation", "instruction", "reasoning", "llava", "video-llava"} == {r["domain"] for r in rows}
     assert not any("text" in row and "record" in row for row in rows)
 
 
