@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.core.errors import MissingExtraError, UsageError
 from train.parser.examples import Row, example_trees
+from train.parser.patterns import pattern_trees
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
 NAME, VERSION, LICENCE = "theodolite_ewt", "1.0.0", "CC BY-SA 4.0"
-N_EXAMPLES, EXAMPLE_SEED = 2500, 1
+N_EXAMPLES, N_PATTERNS, EXAMPLE_SEED = 2500, 8000, 1
 STEPS = 4500
 """Three quarters of the learning-rate schedule. LAS on ``dev`` was 80.2, 80.5 and 80.8 % after 3500, 4000 and 4500
 steps, so more steps would still help a little."""

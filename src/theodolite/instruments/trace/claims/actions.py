@@ -12,6 +12,10 @@ from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
 _NOBODY = Mention("")
+_GENERIC = words.word_set(
+    "item object one nobody everyone someone somebody anyone everybody anybody nothing something anything everything thing"
+)
+"""Words for what can be seen, though not for what it is."""
 _STATIVE = words.word_set(
     "resemble remind weigh match matter cost understand confuse fit face_up refuse pretend fail deserve own lack equal miss"
     " symbolize symbolise complement contrast rule_out add feel sound smell"
@@ -149,8 +153,17 @@ def _possessions(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
 
 def _had(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
     yield from _described(sentence, owner, word, thing)
-    if _is_seen(sentence, thing):
+    if _is_seen(sentence, thing) and not _is_placed_at_owner(sentence, word, thing):
         yield _possession(sentence, owner, word, thing)
+
+
+def _is_placed_at_owner(sentence: Sentence, word: Token, thing: Token) -> bool:
+    """True in *has a fork next to it*, which says where the fork is."""
+    phrase = [t for t in sentence.tokens[thing.index + 1 : thing.index + 6] if t.tag != "RB"]
+    pronoun = next((t for t in phrase if t.tag == "PRP"), None)
+    between = [t for t in phrase if pronoun is not None and t.index < pronoun.index]
+    is_place = bool(between) and all(t.tag in {"IN", "TO", "NN", "JJ", "DT"} for t in between)
+    return pronoun is not None and is_place and between[0].tag in {"IN", "JJ"} and word.index < thing.index
 
 
 def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
@@ -159,13 +172,14 @@ def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
     if owner is None:
         return
     for thing in c.conjuncts(sentence, token):
-        if c.is_none(sentence, thing) or sentence.children(thing, "acl"):
+        if sentence.children(thing, "acl"):
             continue
         for claim in _had(sentence, owner, case, thing):
             subject = (
                 replace(claim.subject, attributes=()) if sentence.children(owner, "cop") else claim.subject
             )
-            yield replace(claim, subject=subject, is_negated=case.text.casefold() == "without")
+            is_negated = (case.text.casefold() == "without") != c.is_none(sentence, thing)
+            yield replace(claim, subject=subject, is_negated=is_negated)
 
 
 def _described(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
@@ -226,7 +240,7 @@ def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
         are_things
         and bool(done_to)
         and not any(
-            not c.is_noun(t) or words.can_be_seen(t.lemma) or t.lemma in c.PICTURES | {"object", "item"}
+            not c.is_noun(t) or words.can_be_seen(t.lemma) or t.lemma in c.PICTURES | _GENERIC
             for t in done_to
         )
     )
@@ -258,11 +272,13 @@ def _is_anyone(sentence: Sentence, subjects: Iterable[Token], done_to: Iterable[
         return any(
             t.tag in {"PRP", "WP", "WDT", "CD"}
             or words.can_be_seen(c.named(sentence, t).lemma)
-            or t.lemma in {"item", "object", "one", "nobody", "everyone", "someone"}
+            or t.lemma in _GENERIC
             for t in who
             if t.lemma not in {"this", "that", "which"}
         )
-    return any(True for _ in done_to)
+    return any(
+        not c.is_noun(t) or words.can_be_seen(c.named(sentence, t).lemma) or t.lemma in _GENERIC for t in done_to
+    )
 
 
 def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:

@@ -453,7 +453,9 @@ def mention(sentence: Sentence, token: Token) -> Mention:
     """The mention of an object: its noun with compounds, its visible adjectives and its quantity."""
     asked, token = token, named(sentence, token)
     parts = [
-        t for t in sentence.children(token, "compound") if t.index < token.index and not t.dep.endswith("prt")
+        t
+        for t in sentence.children(token, "compound")
+        if t.index < token.index and not t.dep.endswith("prt") and not is_superlative(sentence, t)
     ]
     around = sentence.children(token, "amod", "compound")
     if asked is not token:

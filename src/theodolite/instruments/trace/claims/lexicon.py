@@ -206,7 +206,8 @@ UNREAL_VERBS = word_set(
 
 PLACING_VERBS = word_set(
     "hold wear put place set lay hang leave carry throw drop keep pour rest stack store position grab grip grasp have see"
-    " find cut serve balance stick attach mount spread arrange organize organise rearrange clean"
+    " find cut serve balance stick attach mount spread arrange organize organise rearrange clean wash chop slice stir"
+    " cook fry boil peel fold water plant park"
 )
 """Verbs that locate their object, not their subject: *puts the book on the table*."""
 

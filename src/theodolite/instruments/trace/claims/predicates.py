@@ -94,7 +94,7 @@ def _is_compared(sentence: Sentence, said: Token) -> bool:
     """True if the predicate is a comparison: *is taller than*, *is the tallest*, *is as tall as*."""
     around = (
         said,
-        *sentence.children(said, "amod"),
+        *sentence.children(said, "amod", "compound"),
         *(x for t in sentence.children(said, "amod") for x in sentence.children(t, "conj")),
     )
     if any(c.is_superlative(sentence, t) or c.is_comparative(t) for t in around):

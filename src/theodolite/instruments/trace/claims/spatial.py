@@ -331,9 +331,14 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
     if top.dep == "conj" and sentence.children(head, "case"):
         return _located(sentence, _Place(place.relation, place.words, head, place.grounds, place.last))
     if c.is_noun(head) and sentence.children(head, "cop") and not sentence.children(head, "case"):
-        is_ranked = any(c.is_superlative(sentence, t) for t in sentence.children(head, "amod"))
-        return [] if is_ranked else c.subjects(sentence, head)
+        return [] if _is_ranked(sentence, head) else c.subjects(sentence, head)
+    if c.preposition(sentence, head) == "of" and (whole := sentence.head(head)) is not None and _is_ranked(sentence, whole):
+        return []  # *the largest piece of furniture in the room*
     return [head] if head.tag == "PRP" or c.is_noun(head) or head.lemma == "one" else []
+
+
+def _is_ranked(sentence: Sentence, noun: Token) -> bool:
+    return any(c.is_superlative(sentence, t) for t in sentence.children(noun, "amod", "compound"))
 
 
 def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
