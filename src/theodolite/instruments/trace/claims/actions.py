@@ -18,7 +18,7 @@ _GENERIC = words.word_set(
 """Words for what can be seen, though not for what it is."""
 _STATIVE = words.word_set(
     "resemble remind weigh match matter cost understand confuse fit face_up refuse pretend fail deserve own lack equal miss"
-    " symbolize symbolise complement contrast rule_out add feel sound smell"
+    " symbolize symbolise complement contrast compare rule_out add feel sound smell"
 )
 """Verbs for what no frame shows, beside `lexicon.META_VERBS`."""
 _ASPECTS = words.word_set(

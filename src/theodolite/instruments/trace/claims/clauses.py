@@ -122,7 +122,9 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
         and is_noun(above)
         and (marks & {"while", "after", "before", "when"} or _is_aside(sentence, verb, above))
     ):
-        governor = next((t for t in clause_of(sentence, above) if is_verb(t)), None)
+        governor = next(
+            (t for t in clause_of(sentence, above) if is_verb(t) or sentence.children(t, "cop", "nsubj")), None
+        )
         if governor is not None and governor.index not in seen:
             return subjects(sentence, governor, seen | {verb.index})
     if verb.dep.startswith("acl") and (is_noun(above) or above.tag.startswith(("PRP", "DT", "CD"))):
@@ -158,10 +160,16 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
 
 def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
     """True in *sits on a couch holding a book*: the couch holds nothing."""
-    is_place = (
-        noun.dep.startswith("obl") and not sentence.children(verb, "nsubj", "aux:pass") and verb.tag == "VBG"
+    is_place = noun.dep.startswith(("obl", "nmod")) and not sentence.children(verb, "nsubj", "aux:pass")
+    if is_place and verb.index and sentence.tokens[verb.index - 1].text == ",":
+        return True  # *is in the middle of the room, surrounded by chairs*
+    return (
+        is_place
+        and verb.tag == "VBG"
+        and noun.dep.startswith("obl")
+        and not words.is_a(noun.lemma, "person")
+        and bool(sentence.children(verb, "obj"))
     )
-    return is_place and not words.is_a(noun.lemma, "person") and bool(sentence.children(verb, "obj"))
 
 
 def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, PLR0911 - one return per construction
@@ -356,7 +364,7 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
                 return child.lemma
             if child.lemma == "will" and below is None:
                 return "will"
-        taken = below is not None and below.dep.partition(":")[0] in {"ccomp", "xcomp", "csubj", "advcl"}
+        taken = below is not None and below.dep.partition(":")[0] in {"ccomp", "xcomp", "csubj"}
         if head.lemma in words.HEDGE_VERBS and taken:
             return head.lemma
         if head.lemma in words.HEDGE_ADJECTIVES and (taken or below is None) and not is_noun(head):

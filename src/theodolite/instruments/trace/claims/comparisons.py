@@ -97,7 +97,7 @@ def _clause_head(sentence: Sentence, token: Token) -> Token | None:
 def _subjects(sentence: Sentence, head: Token) -> list[Token]:
     found: list[Token] = []
     for own in c.subjects(sentence, head):
-        owners = sentence.children(own, "nmod:poss") if own.lemma in _DIMENSIONS else ()
+        owners = sentence.children(own, "nmod") if own.lemma in _DIMENSIONS else ()  # *its size*, *the size of*
         found.extend(owners or (own,))
     return found
 

@@ -194,7 +194,9 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]
         grounds = {
             c.object.span for c in claims if c.kind in {"spatial", "identity"} and c.object is not None
         }
-        grounds -= {c.subject.span for c in claims if c.kind in {"action", "spatial"}}
+        grounds -= {
+            c.subject.span for c in claims if c.kind in {"action", "spatial"} and c.predicate != "have"
+        }
         for claim in claims:  # all that is named, before what refers to it
             if claim.kind == "entity" and claim.subject.span is not None:
                 known.add(claim.subject, is_ground=claim.subject.span in grounds)
@@ -229,7 +231,9 @@ class _Known:
         if subject.head == "it" and target is not None and target.head == "it" and self._actor is not None:
             subject = _with_name(subject, self._actor)
         else:
-            subject = self._referent(subject, [m for m in (target, other) if m is not None])
+            beside = [m for m in (target, other) if m is not None]
+            is_named = claim.kind == "identity" and target is not None  # *it is a small glove* may be the glove
+            subject = self._referent(subject, beside, is_named=is_named)
         if target is not None:
             target = self._referent(target, [m for m in (subject, other) if m is not None], subject)
         if other is not None:
@@ -238,7 +242,9 @@ class _Known:
             self._actor = subject
         return replace(claim, subject=subject, object=target, other=other)
 
-    def _referent(self, said: Mention, beside: Sequence[Mention], actor: Mention | None = None) -> Mention:
+    def _referent(
+        self, said: Mention, beside: Sequence[Mention], actor: Mention | None = None, *, is_named: bool = False
+    ) -> Mention:
         if said.head in _REFLEXIVE:
             return said if actor is None else _with_name(said, actor)
         if said.head not in _PERSONAL | {"it"}:
@@ -246,7 +252,7 @@ class _Known:
         at = said.span[0] if said.span is not None else 10**9
         if said.head == "it" and at > self._open:
             return said
-        taken = {m.span for m in beside if m.span is not None} | {m.head for m in beside}
+        taken = {m.span for m in beside if m.span is not None} | {m.head for m in beside if not is_named}
         earlier = [(m, low) for m, low in self._here if m.span is not None and m.span[0] < at]
         fitting = [
             (m, low)
