@@ -12,6 +12,7 @@ A pattern is a row of items ``word:relation>head``, where the head is the number
 | J, Q, R, M | an adjective, a state, a comparative, a superlative |
 | L, W3 and W | a place (*on the table*), a movement and its way (*turn left*) |
 | C, K, F | a number, a colour, a ground such as *the floor* |
+| A3, NA | a list (*a cup, a fork and a spoon*), a noun with two or three adjectives |
 | NX, PX | a noun without its article, one or several |
 | X, Y, Z | verbs with a particle (*pick up*, *sit down*) or a preposition (*look at*), in two items |
 | LH, LC0 | *in his hand*, a preposition alone |
@@ -51,7 +52,7 @@ _PLURAL_ONLY = "glasses scissors trousers jeans pants shorts sunglasses clothes 
 _JOINED = (
     "dining+table coffee+table living+room front+door water+bottle tennis+racket baseball+bat baseball+cap police+officer ice+cream"
     " kitchen+counter traffic+light fire+hydrant hot+dog parking+lot picture+frame desk+lamp coffee+machine shopping+bag paper+towel"
-    " oven+mitt cell+phone trash+can car+door school+bus soccer+ball book+shelf toilet+roll hardwood+floor wine+glass window+sill street+sign"
+    " oven+mitt cell+phone trash+can car+door school+bus soccer+ball book+shelf toilet+roll hardwood+floor wine+glass window+sill street+sign gas+stove teddy+bear shoe+rack vacuum+cleaner remote+control office+chair"
 ).split()
 _COLOURS = (
     "red blue green yellow purple grey orange white black brown pink cyan silver beige golden dark light".split()
@@ -149,7 +150,7 @@ _WORDS = {
     "they": ("they", "PRP"), "he": ("he", "PRP"), "she": ("she", "PRP"), "other": ("other", "JJ"), "wood": ("wood", "NN"),
     "metal": ("metal", "NN"), "hers": ("hers", "PRP"), "again": ("again", "RB"), "together": ("together", "RB"), "out": ("out", "IN"),
     "towards": ("towards", "IN"), "toward": ("toward", "IN"), "past": ("past", "IN"), "through": ("through", "IN"), "up": ("up", "IN"),
-    "much": ("much", "RB"), "?": ("?", "."), "about": ("about", "IN"), "will": ("will", "MD"), "should": ("should", "MD"), "upside": ("upside", "RB"), "half": ("half", "NN"),
+    "much": ("much", "RB"), "near": ("near", "IN"), "?": ("?", "."), "about": ("about", "IN"), "will": ("will", "MD"), "should": ("should", "MD"), "upside": ("upside", "RB"), "half": ("half", "NN"),
 }  # fmt: skip
 
 PATTERNS = """
@@ -403,6 +404,48 @@ does:aux>2 S:nsubj>2 TB:ROOT>2 O:obj>2 ?:punct>2
 who:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2 ?:punct>2
 where:advmod>1 is:ROOT>1 N:nsubj>1 ?:punct>1
 what:obj>3 is:aux>3 S:nsubj>3 TG:ROOT>3 ?:punct>3
+P:nsubj>1 TP:ROOT>1 O:obj>1 and:cc>7 C:nsubj>7 of:case>6 them:nmod>4 IP:conj>1
+P:nsubj>1 IP:ROOT>1 L:obl>1 and:cc>7 C:nsubj>7 of:case>6 them:nmod>4 TP:conj>1 O:obj>7
+H:nsubj>3 has:aux>3 just:advmod>3 XN:ROOT>3 O:obj>3 XP:compound:prt>3
+H:nsubj>2 has:aux>2 XN:ROOT>2 XP:compound:prt>2 O:obj>2
+S:nsubj>2 is:aux>2 XG:ROOT>2 O:obj>2 XP:compound:prt>2
+IG:ROOT>0 L:obl>0 are:aux>0 P:nsubj>0
+L:obl>1 IP:ROOT>1 P:nsubj>1
+L:ROOT>0 are:cop>0 P:nsubj>0
+A3:nsubj>2 are:aux>2 IG:ROOT>2 L:obl>2
+A3:nsubj>2 are:cop>2 L:ROOT>2
+S:nsubj>1 T3:ROOT>1 A3:obj>1
+S:nsubj>2 is:aux>2 TG:ROOT>2 A3:obj>2
+N:nsubj>1 has:ROOT>1 O:obj>1 and:cc>4 O:conj>2
+there:expl>1 is:ROOT>1 A3:nsubj>1 L:obl>1
+I:nsubj>1 see:ROOT>1 A3:obj>1
+N:nsubj>5 in:case>3 the:det>3 image:nmod>0 is:cop>5 K:ROOT>5 and:cc>7 placed:conj>5 L:obl>7
+N:nsubj>5 in:case>3 the:det>3 image:nmod>0 is:cop>5 N:ROOT>5
+N:nsubj>5 in:case>3 the:det>3 photo:nmod>0 is:cop>5 J:ROOT>5 and:cc>7 has:conj>5 O:obj>7
+N:nsubj>3 is:cop>3 relatively:advmod>3 J:ROOT>3 in:case>5 size:obl>3
+N:nsubj>2 is:cop>2 K:ROOT>2 in:case>4 color:obl>2 and:cc>6 has:conj>2 O:obj>6
+N:nsubj>2 is:cop>2 NA:ROOT>2
+it:nsubj>2 is:cop>2 NA:ROOT>2 with:case>4 O:nmod>2 and:cc>6 O:conj>4
+N:nsubj>2 is:cop>2 NA:ROOT>2 ,:punct>5 with:case>5 O:nmod>2 and:cc>7 O:conj>5
+N:nsubj>2 is:cop>2 N:ROOT>2 ,:punct>4 placed:acl>2 L:obl>4
+it:nsubj:pass>2 is:aux:pass>2 placed:ROOT>2 L:obl>2 ,:punct>5 positioned:advcl>2 L:obl>5
+N:nsubj:pass>2 is:aux:pass>2 located:ROOT>2 L:obl>2 ,:punct>5 surrounded:advcl>2 by:case>7 O:obl:agent>5
+S:nsubj>4 in:case>2 N:nmod>0 is:aux>4 TG:ROOT>4 O:obj>4
+N:nsubj:pass>2 is:aux:pass>2 located:ROOT>2 L:obl>2 ,:punct>8 while:mark>8 N:nsubj:pass>8 is:aux:pass>8 positioned:advcl>2 L:obl>8
+N:nsubj:pass>2 is:aux:pass>2 positioned:ROOT>2 L:obl>2 ,:punct>7 with:mark>7 N:nsubj>7 placed:advcl>2 L:obl>7
+N:nsubj>1 appears:ROOT>1 TO:mark>4 be:cop>4 Q:xcomp>1 ,:punct>9 with:case>9 no:det>9 other:amod>9 PX:obl>4 on:case>11 it:nmod>9
+N:nsubj>6 and:cc>2 N:conj>0 are:cop>6 the:det>6 main:amod>6 PX:ROOT>6 in:case>9 the:det>9 image:nmod>6
+S:nsubj>4 TG:acl>0 A3:obj>1 is:aux>4 IG:ROOT>4 L:obl>4
+S:nsubj>1 I3:ROOT>1 on:case>3 N:obl>1 near:case>5 N:nmod>3
+S:nsubj>2 is:aux>2 IG:ROOT>2 L:obl>2 and:cc>5 TG:conj>2 O:obj>5
+S:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2 and:cc>5 IG:conj>2 L:obl>5
+S:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2 and:cc>6 is:aux>6 IG:conj>2 L:obl>6
+so:advmod>6 C:nsubj>6 of:case>4 the:det>4 PX:nmod>1 are:cop>6 J:ROOT>6
+C:nsubj>6 of:case>4 the:det>4 C:nummod>4 PX:nmod>0 are:cop>6 J:ROOT>6
+S:nsubj>1 T3:ROOT>1 O:obj>1 ,:punct>4 T3:conj>1 O:obj>4 and:cc>7 T3:conj>1 O:obj>7
+S:nsubj>1 T3:ROOT>1 it:obj>1 and:cc>4 T3:conj>1 it:obj>4
+S:nsubj>1 T3:ROOT>1 O:obj>1 and:cc>5 S:nsubj>5 T3:conj>1 it:obj>5
+S:nsubj>1 T3:ROOT>1 O:obj>1 ,:punct>6 so:advmod>6 H:nsubj>6 I3:conj>1
 """.strip().splitlines()
 
 
@@ -564,6 +607,8 @@ class _Filler:
             "F": lambda: self._noun("floor" if self._happens(0.5) else self.draw(_PLACES), article="the"),
             "P": lambda: self._several(_BEINGS if self._happens(0.6) else _THINGS),
             "O": self._object,
+            "A3": self._list,
+            "NA": self._well_described,
             "NX": lambda: self._noun(self.draw(_THINGS)),
             "PX": lambda: self._noun(self.draw([*_THINGS, *_BEINGS]), plural=True),
             "L": self._place,
@@ -612,20 +657,65 @@ class _Filler:
         word = self._noun(noun, article=self.draw(("the", "the", "the", "a", "a", "a", "another", "this", "his", "her")))
         if extras and self._happens(0.1):
             word.right.append(self._extra())
-        if extras and self._happens(0.04):
+        elif extras and self._happens(0.06):
             other = self._noun(self.draw(nouns), article="a" if word.left[0].text == "a" else "the")
             other.dep = "conj"
             other.left.insert(0, _Word("and", "and", "CC", "cc"))
             word.right.append(other)
         return word
 
+    def _list(self) -> _Word:
+        """*A cup, a fork and a spoon*."""
+        nouns = _BEINGS if self._happens(0.3) else _THINGS
+        first = self._one(nouns, extras=False)
+        n = int(self._generator.integers(1, 3))
+        for place in range(n):
+            other = self._one(nouns, extras=False) if self._happens(0.8) else self._several(nouns)
+            other.dep = "conj"
+            is_last = place == n - 1
+            comma = [_Word(",", ",", ",", "punct")] if not is_last or self._happens(0.3) else []
+            other.left = [*comma, *([_Word("and", "and", "CC", "cc")] if is_last else []), *other.left]
+            first.right.append(other)
+        return first
+
+    def _well_described(self) -> _Word:
+        """*A small, round, and white object*."""
+        word = self._noun(self.draw([*_THINGS, "object", "piece", "item"]), article="a", described=0)
+        first, *others = dict.fromkeys(self.draw([*_COLOURS[:14], *_ADJECTIVES[:14]]) for _ in range(3))
+        adjective = _Word(first, first, "JJ", "amod")
+        is_joined = self._happens(0.5)
+        rest = []
+        for place, other in enumerate(others):
+            comma = _Word(",", ",", ",", "punct")
+            is_last = place == len(others) - 1
+            if is_joined:
+                joint = [comma] if not is_last or self._happens(0.7) else []
+                joint += [_Word("and", "and", "CC", "cc")] if is_last else []
+                adjective.right.append(_Word(other, other, "JJ", "conj", joint))
+            else:
+                rest += [comma, _Word(other, other, "JJ", "amod")]
+        word.left += [adjective, *rest]
+        word.left[0].text = "an" if first[0] in "aeiou" else "a"
+        return word
+
     def _extra(self) -> _Word:
         """What describes a noun: *in a red coat*, *of juice*, *on the left*, *holding a cup*."""
-        kind = self.draw(("place", "with", "in", "of", "act", "side"))
+        kind = self.draw(("place", "with", "in", "of", "act", "side", "filled", "placed"))
         if kind == "place":
             phrase = self._place()
         elif kind == "side":
             phrase = _Word(side := self.draw(("left", "right")), side, "NN", left=[_Word("on", "on", "IN", "case"), _Word("the", "the", "DT", "det")])
+        elif kind == "placed":
+            phrase = _literal(self.draw(("placed", "located", "positioned", "parked", "mounted")))
+            place = self._place()
+            place.dep = "obl"
+            phrase.right.append(place)
+        elif kind == "filled":
+            phrase = _literal(self.draw(("filled", "covered")))
+            content = self._object()
+            content.dep = "obl"
+            content.left.insert(0, _Word("with", "with", "IN", "case"))
+            phrase.right.append(content)
         elif kind == "act":
             phrase = _verb(self.draw(_TRANSITIVE), "G")
             thing = self._object()
@@ -634,7 +724,7 @@ class _Filler:
         else:
             phrase = self._noun(self.draw(_MASS)) if kind == "of" else self._one(_THINGS, extras=False)
             phrase.left.insert(0, _Word(kind, kind, "IN", "case"))
-        phrase.dep = "acl" if kind == "act" else "nmod"
+        phrase.dep = "acl" if kind in {"act", "filled", "placed"} else "nmod"
         return phrase
 
     def _several(self, nouns: list[str]) -> _Word:

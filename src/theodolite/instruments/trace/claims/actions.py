@@ -25,7 +25,7 @@ _ASPECTS = words.word_set(
     "shape color colour size design height diameter width length appearance look texture material"
 )
 _PLACED = words.word_set(
-    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat"
+    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang"
 )
 """Verbs whose bare passive says where something is, or how it looks."""
 _MOVING = words.word_set(
@@ -303,6 +303,8 @@ def is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - one
     Infinitives are asserted after *begins to* and *appears to*, not after *prepares to* or *in order to*; a bare -ing form
     after *while*, *by* and *the process of*, not after *for* or as a subject.
     """
+    if verb.index == 0 and verb.text.casefold() in {"given", "based", "considering", "assuming", "judging"}:
+        return False
     head = sentence.head(verb)
     marks = [t.text.casefold() for t in sentence.children(verb, "mark", "case")]
     if "to" in marks and verb.tag != "VBG":

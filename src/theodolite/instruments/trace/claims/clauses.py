@@ -65,6 +65,8 @@ class Clause:
             return False
         if self.sentence.children(self.verb, "nsubj:pass", "aux:pass"):
             return True
+        if self.verb.tag == "VBN" and any(t.lemma == "be" for t in helpers):
+            return True
         is_modifier = self.verb.dep in {"acl", "advcl", "xcomp"} or (
             self.verb.dep == "conj" and not self.sentence.children(self.verb, "aux")
         )
@@ -153,6 +155,10 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
         return token
     verb = sentence.head(token)
     described = sentence.head(verb) if verb is not None and verb.dep.startswith("acl") else None
+    if described is not None and token.lemma == "which":
+        before = next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), described)
+        is_whole = before.head == described.index and preposition(sentence, before) == "of"
+        return before if is_whole else described  # *on the arm of the chair, which is …*
     if described is not None:
         return described
     return next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), token)
@@ -351,6 +357,8 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
     Looked for in the clause itself (*might*, *possibly*) and in the clauses above that suggest, infer or consider it. A
     clause that is merely conjoined to a hedged one is not hedged.
     """
+    if _goes_with(sentence, token):
+        return ""
     below: Token | None = None
     for head in clause_of(sentence, token):
         mood = _mood(sentence, head, below)
@@ -371,6 +379,19 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
             return head.lemma
         below = head
     return ""
+
+
+def _goes_with(sentence: Sentence, token: Token) -> bool:
+    """True within *, with a cup on it*, which is said beside the clause that may be hedged."""
+    here: Token | None = token
+    seen: set[int] = set()
+    while here is not None and here.index not in seen and not sentence.children(here, "aux", "cop"):
+        seen.add(here.index)
+        for case in sentence.children(here, "case", "mark"):
+            if case.text.casefold() in {"with", "without"} and case.index:
+                return sentence.tokens[case.index - 1].text == ","
+        here = sentence.head(here)
+    return False
 
 
 def _mood(sentence: Sentence, head: Token, below: Token | None) -> str:

@@ -215,6 +215,8 @@ class _Tree(EditedTree):
             below = [t for t in self._children(longer) if t.index > longer and t.tag not in {".", ","}]
             verb = next((t.index for t in self.tokens[longer + 1 :] if t.tag.startswith("VB")), None)
             heir = below[0].index if below else verb
+            if heir is None and self.tokens[longer].dep == "advmod":
+                heir = self.tokens[longer].head
             if heir is None:
                 continue
             if self.tokens[longer].head in {longer, self.tokens[heir].head} or below:
@@ -296,6 +298,8 @@ class _Tree(EditedTree):
             if noun is not None:
                 self._existential(start, verb.index, noun)
             return
+        if self.tokens[noun].dep == "nsubj" and start <= self.tokens[noun].head < verb.index and verb.dep == "cop":
+            return  # read so by the parser already
         if self.tokens[start].tag == "VBG":
             self._participle_first(start, verb.index, noun)
             return
@@ -322,7 +326,8 @@ class _Tree(EditedTree):
     def _opens_with_place(self, start: int, verb: int) -> bool:
         """True if everything between is one phrase of place: no subject, no comma."""
         opens = self._opens(start)
-        opens = opens or (self.tokens[start].tag == "VBG" and not self._has(start, "nsubj", "obj"))
+        own = [t for t in self._children(start) if t.dep in {"nsubj", "obj"} and t.index < verb]
+        opens = opens or (self.tokens[start].tag == "VBG" and not own)
         between = self.tokens[start + 1 : verb]
         return (
             opens

@@ -112,7 +112,7 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
     lost = {
         head.index
         for word in sentence.tokens
-        if _changes_meaning(word) and not any(a <= word.start < b for a, b in compared)
+        if _changes_meaning(sentence, word) and not any(a <= word.start < b for a, b in compared)
         for head in islice(_predicates_above(sentence, word), 1)
     }
     read = {head.index for _, head in readings if head is not None} - lost
@@ -140,10 +140,18 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
     return kept, unread
 
 
-def _changes_meaning(word: Token) -> bool:
+def _is_near(sentence: Sentence, word: Token) -> bool:
+    """True for *closer to the window*, which is a place where nothing is compared."""
+    after = sentence.tokens[word.index + 1 : word.index + 2]
+    is_place = word.text.casefold() in {"closer", "nearer"} and bool(after) and after[0].text.casefold() == "to"
+    return is_place and not any(t.text.casefold() == "than" for t in sentence.tokens)
+
+
+def _changes_meaning(sentence: Sentence, word: Token) -> bool:
     return (
         word.tag != "DT"
         and word.lemma != "not"
+        and not _is_near(sentence, word)
         and (
             word.text.casefold() in _CHANGING or (c.is_comparative(word) and word.tag in {"JJR", "JJ", "RB"})
         )

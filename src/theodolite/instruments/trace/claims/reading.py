@@ -192,7 +192,9 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]
     resolved: list[tuple[Claim, ...]] = []
     for claims in steps:
         grounds = {
-            c.object.span for c in claims if c.kind in {"spatial", "identity"} and c.object is not None
+            c.object.span
+            for c in claims
+            if c.kind in {"spatial", "identity", "comparison"} and c.object is not None
         }
         grounds -= {
             c.subject.span for c in claims if c.kind in {"action", "spatial"} and c.predicate != "have"

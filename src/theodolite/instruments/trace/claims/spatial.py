@@ -47,7 +47,7 @@ def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
     """All spatial claims of a sentence, each with the head of the clause that asserts it; none within a noun phrase."""
     for place in _places(sentence):
         for located in _located(sentence, place):
-            if c.preposition(sentence, located) in {"than", "as"} or located.lemma in c.PICTURES - {"camera"}:
+            if _is_outnumbering(sentence, located) or located.lemma in c.PICTURES - {"camera"}:
                 continue
             governor = sentence.head(place.top)
             if governor is not None and c.is_verb(governor) and not is_asserted(sentence, governor):
@@ -65,6 +65,12 @@ def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
             for ground in place.grounds:
                 yield _claim(sentence, located, place, (ground,)), head
     yield from _contents(sentence)
+
+
+def _is_outnumbering(sentence: Sentence, token: Token) -> bool:
+    """True for the plates in *more cups than plates on the table*."""
+    than = next((t.index for t in sentence.children(token, "case") if t.text.casefold() == "than"), 0)
+    return than > 1 and sentence.tokens[than - 2].text.casefold() in {"more", "fewer", "less"}
 
 
 def _contents(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
@@ -348,7 +354,8 @@ def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
         return c.subjects(sentence, verb)
     things = [t for t in sentence.children(verb, "obj") if t.index < top.index]
     is_mine = any(t.tag == "PRP$" and t.text.casefold() in _MINE for t in sentence.children(top, "nmod:poss"))
-    if things and (verb.lemma in words.PLACING_VERBS or (is_mine and _is_mine(sentence, verb))):
+    is_placed = verb.lemma in words.PLACING_VERBS or c.is_the_writers_sight(sentence, verb)
+    if things and (is_placed or (is_mine and _is_mine(sentence, verb))):
         return c.conjuncts(sentence, things[0])
     if verb.dep == "acl:relcl" and verb.lemma in words.PLACING_VERBS and not things:
         return c.objects(sentence, clause) or c.subjects(sentence, verb)
