@@ -120,6 +120,8 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         and child.text.casefold() not in words.SIDES
         and not c.is_beside(sentence, child)
     }
+    if clause.is_passive and verb.lemma in {"cover", "wrap", "coat"} and "in" in found:
+        return found["in"]
     for case in (
         "to",
         "into",

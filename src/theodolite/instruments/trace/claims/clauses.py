@@ -287,6 +287,10 @@ def is_none(sentence: Sentence, token: Token) -> bool:
     """True for *no cup*, *nobody*, *not all cups*, *neither a cup*."""
     if token.quantity.startswith("no") or token.lemma in {"nobody", "nothing", "none"}:
         return True
+    if not sentence.children(token, "cop") and any(
+        t.lemma == "not" and t.index < token.index for t in sentence.children(token, "advmod")
+    ):
+        return is_noun(token)  # *the teacher, not the student*
     return any(
         t.text.casefold() in {"neither", "nor"}
         for t in sentence.children(token, "cc", "cc:preconj", "advmod", "det")

@@ -64,6 +64,8 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
         if not before or before[0].text.casefold() != "compared":
             return None
         return next((t for t in before[1:2] if t.tag == "JJ"), None)
+    if link.text.casefold() == "as" and before and before[0].text.casefold() in {"soon", "long", "well", "far"}:
+        return None
     if link.text.casefold() == "as":
         return next((t for t in before[1:3] if t.text.casefold() == "as"), None)
     found = next(

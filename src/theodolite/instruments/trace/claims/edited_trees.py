@@ -10,6 +10,9 @@ INSIDE = frozenset({"DT", "PDT", "JJ", "JJS", "PRP$", "VBN", "VBG", "RB", "HYPH"
 """Tags of words within a noun phrase, before its noun."""
 
 
+_POSTURES = frozenset({"lie", "sit", "stand", "hang", "rest", "lean"})
+
+
 class EditedTree:
     """Tokens that are being changed."""
 
@@ -65,6 +68,8 @@ class EditedTree:
         if any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in self.tokens):
             return
         verb = next((t.index for t in self.tokens[1:-1] if self._is_misread(t)), None)
+        if verb is not None and self.tokens[verb].tag == "NN":
+            self._set(verb, tag="NNS")  # *a cup and a spoon lie on the table*
         if verb is None:
             return
         root = next(t.index for t in self.tokens if t.head == t.index)
@@ -89,6 +94,9 @@ class EditedTree:
             t.tag == "DT" for t in self.tokens[: before.index]
         )
         follows = {"DT", "PRP$", "IN", "CD", "VBG", "TO", "RB", "."}
+        is_bare = token.tag == "NN" and token.text.casefold() in _POSTURES and after.tag in {"IN", "RB"}
+        if is_bare and is_after_noun and token.head != token.index:
+            return True
         return token.tag == "NNS" and is_after_noun and after.tag in follows
 
     def misplaced(self) -> None:

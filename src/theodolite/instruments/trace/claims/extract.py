@@ -30,7 +30,9 @@ MOST_CLAIMS = 1000
 _NOBODY = Mention("")
 _WEAK_CUES = words.word_set("as next first during since following later prior")
 """Words that usually do not order two events."""
-_CHANGING = words.word_set("than except instead rather unlike besides twice only excluding")
+_CHANGING = words.word_set(
+    "than except instead rather unlike besides twice only excluding partially partly barely nearly almost half scarcely"
+)
 """Words that change the meaning of their clause."""
 _UNASSERTED = words.word_set("? if unless whether suppose supposing provided lest")
 """Hedges of questions and conditions, in which nothing is claimed."""
@@ -147,13 +149,20 @@ def _is_near(sentence: Sentence, word: Token) -> bool:
     return is_place and not any(t.text.casefold() == "than" for t in sentence.tokens)
 
 
+def _is_as_many(sentence: Sentence, word: Token) -> bool:
+    after = sentence.tokens[word.index + 1 : word.index + 2]
+    return word.text.casefold() == "as" and bool(after) and after[0].text.casefold() in {"many", "much", "few"}
+
+
 def _changes_meaning(sentence: Sentence, word: Token) -> bool:
     return (
         word.tag != "DT"
         and word.lemma != "not"
         and not _is_near(sentence, word)
         and (
-            word.text.casefold() in _CHANGING or (c.is_comparative(word) and word.tag in {"JJR", "JJ", "RB"})
+            word.text.casefold() in _CHANGING
+            or _is_as_many(sentence, word)
+            or (c.is_comparative(word) and word.tag in {"JJR", "JJ", "RB"})
         )
     )
 
@@ -334,7 +343,8 @@ def _temporal(sentence: Sentence) -> Iterator[_Reading]:
             anchor=(cue.start, cue.end),
             hedge=c.hedge_of(sentence, outer or inner),
         )
-        yield claim, None
+        if claim.object is None or (claim.subject.verb and claim.object.verb):
+            yield claim, None  # *is red, while the other is blue* orders no events
 
 
 def _event(sentence: Sentence, head: Token) -> Mention:

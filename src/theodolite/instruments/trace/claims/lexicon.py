@@ -190,7 +190,7 @@ META_VERBS = word_set(
     " consist contain remain become exist occur happen locate position situate relate associate accumulate lead base"
     " consider focus expect intend decide choose proceed try like love name call"
     " reflect depend belong refer able do visible accomplish achieve increase ensure reveal surround"
-    " interpret deduce imagine suppose presume hypothesize accompany dedicate equip comprise"
+    " interpret deduce imagine suppose presume hypothesize accompany dedicate equip comprise rain snow"
 )
 """Verbs for what no frame shows: being, having, showing, meaning."""
 

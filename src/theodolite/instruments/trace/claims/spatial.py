@@ -63,7 +63,9 @@ def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
                 yield _claim(sentence, located, place, place.grounds[:2]), head
                 continue
             for ground in place.grounds:
-                yield _claim(sentence, located, place, (ground,)), head
+                claim = _claim(sentence, located, place, (ground,))
+                if not claim.subject.head == ground.head == "i":  # *turn to my left*
+                    yield claim, head
     yield from _contents(sentence)
 
 
@@ -298,7 +300,8 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     if head is not None and c.is_verb(head):
         is_aimed = head.lemma in c.ATTENDING and case.text.casefold() in {"at", "on", "in"}
         is_by = case.text.casefold() == "by" and c.Clause(sentence, head).is_passive
-        if is_aimed or is_by:
+        is_cover = case.text.casefold() == "in" and head.lemma in {"cover", "wrap", "coat"}
+        if is_aimed or is_by or is_cover:
             return None
     if (
         head is not None
