@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.constructions import GIVING
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
@@ -25,7 +26,7 @@ _ASPECTS = words.word_set(
     "shape color colour size design height diameter width length appearance look texture material"
 )
 _PLACED = words.word_set(
-    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang"
+    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang dress"
 )
 """Verbs whose bare passive says where something is, or how it looks."""
 _MOVING = words.word_set(
@@ -55,6 +56,8 @@ def action_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
             yield motion, verb
             continue
         done_to = c.objects(sentence, clause)
+        if any(t.lemma == "what" for t in done_to):
+            continue
         if _is_no_action(sentence, clause, subjects, done_to):
             continue
         other = _other(sentence, clause, done_to)
@@ -120,6 +123,9 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         and child.text.casefold() not in words.SIDES
         and not c.is_beside(sentence, child)
     }
+    for child in sentence.children(done_to[0], "nmod"):
+        if verb.lemma in GIVING and c.preposition(sentence, child) == "to":
+            return child
     if clause.is_passive and verb.lemma in {"cover", "wrap", "coat"} and "in" in found:
         return found["in"]
     for case in (

@@ -310,7 +310,7 @@ def is_lasting(sentence: Sentence, head: Token) -> bool:
 def is_the_writers_sight(sentence: Sentence, verb: Token) -> bool:
     """True for *I see* and *we cannot find*, which say what is there and describe no action."""
     return verb.lemma in words.SEEING_VERBS | {"count", "get"} and any(
-        t.text.casefold() in words.FIRST_PERSON for t in subjects(sentence, verb)
+        t.text.casefold() in words.FIRST_PERSON | {"you"} for t in subjects(sentence, verb)
     )
 
 
@@ -514,6 +514,7 @@ def mention(sentence: Sentence, token: Token) -> Mention:
     if head == "one" and quantity.startswith("no"):
         head = "person"
     quantity = {"no": "", "not all": "all"}.get(quantity, quantity)
+    quantity = quantity or ("all" if head in {"everyone", "everybody", "everything"} else "")
     return Mention(_ANYONE.get(head, head), seen, quantity, span=(token.start, token.end))
 
 

@@ -81,7 +81,7 @@ _PARTICLE_VERBS = {
     for verb, *particles in [line.split()]
     for particle in particles
 }
-_GIVING = words.word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
+GIVING = words.word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
 _COMING = words.word_set(
     "sit stand lie hang lean rest walk come run go appear emerge hide sleep kneel roll fly"
 )
@@ -254,7 +254,7 @@ class _Tree(EditedTree):
     def two_objects(self) -> None:
         """*Hands the boy a cup*: the first of two noun phrases after such a verb is the indirect object."""
         for verb in list(self.tokens):
-            if verb.lemma not in _GIVING or verb.dep in {"amod", "compound", "aux"}:
+            if verb.lemma not in GIVING or verb.dep in {"amod", "compound", "aux"}:
                 continue
             first = self._noun_from(verb.index + 1)
             second = None if first is None else self._noun_from(first + 1)

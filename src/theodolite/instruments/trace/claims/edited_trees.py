@@ -111,6 +111,8 @@ class EditedTree:
             elif token.dep in {"appos", "nmod:unmarked", "obl:unmarked"} and head.tag.startswith("VB"):
                 if not self._has(token.index, "case") and self._noun_from(head.index + 1) == token.index:
                     self._set(token.index, dep="obj")
+            elif token.dep == "acl" and token.tag in {"VBN", "VBG"} and self._is_with(token.index - 1, head.index):
+                self._set(token.index, head=token.index - 1)  # *a chair with a cup placed on it*
             elif token.dep == "compound" and head.tag == "VBG" and token.index == head.index - 1:
                 self._absolute(token.index, head.index)
             elif (
@@ -122,6 +124,12 @@ class EditedTree:
                 verb = self.tokens[head.head]
                 if verb.tag == "VBG":  # *is playing the guitar and singing*
                     self._set(token.index, head=verb.index)
+
+    def _is_with(self, noun: int, owner: int) -> bool:
+        """True for a noun that another one has: *a chair with a cup*."""
+        token = self.tokens[noun]
+        cases = [t.text.casefold() for t in self._children(noun) if t.dep == "case"]
+        return noun != owner == token.head and token.tag.startswith("NN") and cases == ["with"]
 
     def _absolute(self, noun: int, verb: int) -> None:
         """*With the cup standing on it*: the cup is what stands."""

@@ -121,7 +121,7 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
     for index in list(read):  # *keeps holding*, *I see that*: the clause above is read with the one below
         below = sentence.tokens[index]
         while (
-            below.dep.partition(":")[0] in {"xcomp", "ccomp", "csubj", "acl", "advcl"}
+            below.dep.partition(":")[0] in {"xcomp", "ccomp", "csubj", "acl"}
             and below.head != below.index
         ):
             below = sentence.tokens[below.head]

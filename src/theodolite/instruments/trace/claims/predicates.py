@@ -99,12 +99,21 @@ def _is_compared(sentence: Sentence, said: Token) -> bool:
     )
     if any(c.is_superlative(sentence, t) or c.is_comparative(t) for t in around):
         return True
+    return not _is_also(sentence, said) and _has_degree(sentence, said)
+
+
+def _has_degree(sentence: Sentence, said: Token) -> bool:
     return any(
         t.text.casefold() in {"as", "less", "more", "most", "least", "compared"}
         for t in sentence.children(said, "advmod", "advcl", "case", "mark")
     ) or any(
         t.text.casefold() in {"as", "compared"} for t in sentence.tokens[said.index + 1 : said.index + 2]
     )
+
+
+def _is_also(sentence: Sentence, said: Token) -> bool:
+    """True for *is brown as well*, which compares nothing."""
+    return [t.text.casefold() for t in sentence.tokens[said.index + 1 : said.index + 3]] == ["as", "well"]
 
 
 def _identity(sentence: Sentence, first: Token, said: Token) -> Iterator[tuple[Claim, Token | None]]:

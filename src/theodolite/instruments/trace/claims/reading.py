@@ -192,19 +192,23 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]
     resolved: list[tuple[Claim, ...]] = []
     for claims in steps:
         grounds = {
-            c.object.span
-            for c in claims
-            if c.kind in {"spatial", "identity", "comparison"} and c.object is not None
+            c.object.span for c in claims if _is_ground(c) and c.object is not None
         }
         grounds -= {
             c.subject.span for c in claims if c.kind in {"action", "spatial"} and c.predicate != "have"
         }
         for claim in claims:  # all that is named, before what refers to it
-            if claim.kind == "entity" and claim.subject.span is not None:
+            is_thing = claim.kind == "entity" and claim.subject.head not in words.MATERIALS
+            if is_thing and claim.subject.span is not None:
                 known.add(claim.subject, is_ground=claim.subject.span in grounds)
         resolved.append(tuple(known.resolve(claim) for claim in claims))
         known.end_step()
     return resolved
+
+
+def _is_ground(claim: Claim) -> bool:
+    """True if the object of a claim only tells where or what its subject is, or what it has."""
+    return claim.kind in {"spatial", "identity", "comparison"} or claim.predicate == "have"
 
 
 class _Known:
@@ -254,19 +258,29 @@ class _Known:
         at = said.span[0] if said.span is not None else 10**9
         if said.head == "it" and at > self._open:
             return said
-        taken = {m.span for m in beside if m.span is not None} | {m.head for m in beside if not is_named}
+        taken = {m.span for m in beside if m.span is not None}
+        alike = [] if is_named else beside
         earlier = [(m, low) for m, low in self._here if m.span is not None and m.span[0] < at]
         fitting = [
             (m, low)
             for m, low in (*self._before, *earlier)
-            if m.span not in taken and m.head not in taken and _fits(said.head, m)
+            if m.span not in taken and not _is_alike(m, alike) and _fits(said.head, m)
         ]
         if said.head in {"they", "them"} and not any(_is_person(m) for m, _ in fitting):
-            fitting = [(m, low) for m, low in (*self._before, *earlier) if m.head not in taken]
+            fitting = [(m, low) for m, low in (*self._before, *earlier) if not _is_alike(m, alike)]
         chosen = next((m for m, low in reversed(fitting) if not low), fitting[-1][0] if fitting else None)
         if chosen is None and said.head == "it":
             self._open = min(self._open, at)
         return said if chosen is None else _with_name(said, chosen)
+
+
+def _is_alike(meant: Mention, beside: Sequence[Mention]) -> bool:
+    """True if a mention may name what stands beside the pronoun: *car* and *red car*, but not *blue car* and *red car*."""
+    return any(
+        m.head == meant.head
+        and (not m.attributes or not meant.attributes or m.attributes == meant.attributes)
+        for m in beside
+    )
 
 
 def _with_name(said: Mention, meant: Mention) -> Mention:

@@ -300,8 +300,9 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     if head is not None and c.is_verb(head):
         is_aimed = head.lemma in c.ATTENDING and case.text.casefold() in {"at", "on", "in"}
         is_by = case.text.casefold() == "by" and c.Clause(sentence, head).is_passive
+        is_call = noun.lemma == "phone" and head.lemma in {"talk", "speak", "chat", "be"}
         is_cover = case.text.casefold() == "in" and head.lemma in {"cover", "wrap", "coat"}
-        if is_aimed or is_by or is_cover:
+        if is_aimed or is_by or is_cover or is_call:
             return None
     if (
         head is not None
