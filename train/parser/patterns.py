@@ -54,9 +54,7 @@ _JOINED = (
     " kitchen+counter traffic+light fire+hydrant hot+dog parking+lot picture+frame desk+lamp coffee+machine shopping+bag paper+towel"
     " oven+mitt cell+phone trash+can car+door school+bus soccer+ball book+shelf toilet+roll hardwood+floor wine+glass window+sill street+sign gas+stove teddy+bear shoe+rack vacuum+cleaner remote+control office+chair"
 ).split()
-_COLOURS = (
-    "red blue green yellow purple grey orange white black brown pink cyan silver beige golden dark light".split()
-)
+_COLOURS = "red blue green yellow purple grey orange white black brown pink cyan silver beige golden dark light".split()
 _ADJECTIVES = (
     "small large big wooden tall short long round square old young new empty metal plastic glass striped dirty clean narrow wide thick thin"
     " heavy bright shiny broken closed open little huge tiny rectangular ceramic leather elderly flat oval metallic"
@@ -79,9 +77,7 @@ _INTRANSITIVE = (
     " work talk sing cook eat drink move turn fly crawl float spin crouch skate climb hang step swing hide arrive bend cry wave"
 ).split()
 _PARTICLE = "pick+up put+down turn+on turn+off take+off put+on tidy+up take+out switch+off pull+out push+away set+down put+away clean+up lift+up fill+up knock+over pull+up".split()
-_ALONE = (
-    "sit+down stand+up lie+down fall+over get+up turn+around bend+down slow+down come+in walk+away run+off".split()
-)
+_ALONE = "sit+down stand+up lie+down fall+over get+up turn+around bend+down slow+down come+in walk+away run+off".split()
 _GIVING = "give hand pass throw offer show bring feed pour send toss serve".split()
 _GOING = (
     "walk+to go+into run+toward walk+through look+at point+at collide+with bump+into move+past jump+onto climb+into step+onto"
@@ -102,7 +98,9 @@ _PAST = {
     "pour": "poured poured", "begin": "began begun", "keep": "kept kept", "see": "saw seen", "knock": "knocked knocked",
     "stay": "stayed stayed",
 }  # fmt: skip
-_DOUBLED = frozenset("hit drop stop grab chop run sit cut step swim hug stir spin pet plug put set get let".split())
+_DOUBLED = frozenset(
+    "hit drop stop grab chop run sit cut step swim hug stir spin pet plug put set get let".split()
+)
 _IRREGULAR = {
     "man": "men", "woman": "women", "child": "children", "person": "people", "knife": "knives", "shelf": "shelves", "scarf": "scarves",
     "sheep": "sheep", "mouse": "mice", "officer": "officers",
@@ -449,7 +447,6 @@ S:nsubj>1 T3:ROOT>1 O:obj>1 ,:punct>6 so:advmod>6 H:nsubj>6 I3:conj>1
 """.strip().splitlines()
 
 
-
 @dataclass(slots=True)
 class _Word:
     """A word of a phrase, with what depends on it."""
@@ -518,7 +515,11 @@ def _plural(noun: str) -> str:
 
 def _literal(word: str, tag: str = "") -> _Word:
     lemma, usual = _WORDS[word]
-    return _Word(word.casefold() if word.isupper() and word != "I" else word.lower() if word != "I" else word, lemma, tag or usual)
+    return _Word(
+        word.casefold() if word.isupper() and word != "I" else word.lower() if word != "I" else word,
+        lemma,
+        tag or usual,
+    )
 
 
 def _verb(verb: str, form: str) -> _Word:
@@ -570,9 +571,12 @@ class _Filler:
         spot = {id(word): place for place, (word, _) in enumerate(words)}
         for phrase, (dep, _) in zip(phrases, links, strict=True):
             phrase.dep = dep
-        above = {id(phrase): spot[id(phrases[head])] for phrase, (_, head) in zip(phrases, links, strict=True)}
+        above = {
+            id(phrase): spot[id(phrases[head])] for phrase, (_, head) in zip(phrases, links, strict=True)
+        }
         rows = [
-            (word.text, word.lemma, word.tag, word.dep, above.get(id(word), spot[id(head)])) for word, head in words
+            (word.text, word.lemma, word.tag, word.dep, above.get(id(word), spot[id(head)]))
+            for word, head in words
         ]
         first = rows[0]
         return [(first[0][:1].upper() + first[0][1:], *first[1:]), *rows[1:]]
@@ -647,14 +651,32 @@ class _Filler:
         return word
 
     def _adjective(self, article: str) -> _Word:
-        word = self.draw(("left", "right", "first", "second", "other")) if article == "the" and self._happens(0.1) else ""
+        word = (
+            self.draw(("left", "right", "first", "second", "other"))
+            if article == "the" and self._happens(0.1)
+            else ""
+        )
         word = word or self.draw([*_COLOURS, *_ADJECTIVES])
-        tag = {"broken": "VBN", "closed": "VBN", "striped": "JJ", "metal": "NN", "plastic": "NN", "glass": "NN"}.get(word, "JJ")
-        return _Word(word, {"broken": "break", "closed": "close"}.get(word, word), tag, "compound" if tag == "NN" else "amod")
+        tag = {
+            "broken": "VBN",
+            "closed": "VBN",
+            "striped": "JJ",
+            "metal": "NN",
+            "plastic": "NN",
+            "glass": "NN",
+        }.get(word, "JJ")
+        return _Word(
+            word,
+            {"broken": "break", "closed": "close"}.get(word, word),
+            tag,
+            "compound" if tag == "NN" else "amod",
+        )
 
     def _one(self, nouns: list[str], *, extras: bool = True) -> _Word:
         noun = self.draw(_JOINED) if nouns is not _BEINGS and self._happens(0.15) else self.draw(nouns)
-        word = self._noun(noun, article=self.draw(("the", "the", "the", "a", "a", "a", "another", "this", "his", "her")))
+        word = self._noun(
+            noun, article=self.draw(("the", "the", "the", "a", "a", "a", "another", "this", "his", "her"))
+        )
         if extras and self._happens(0.1):
             word.right.append(self._extra())
         elif extras and self._happens(0.06):
@@ -704,7 +726,12 @@ class _Filler:
         if kind == "place":
             phrase = self._place()
         elif kind == "side":
-            phrase = _Word(side := self.draw(("left", "right")), side, "NN", left=[_Word("on", "on", "IN", "case"), _Word("the", "the", "DT", "det")])
+            phrase = _Word(
+                side := self.draw(("left", "right")),
+                side,
+                "NN",
+                left=[_Word("on", "on", "IN", "case"), _Word("the", "the", "DT", "det")],
+            )
         elif kind == "placed":
             phrase = _literal(self.draw(("placed", "located", "positioned", "parked", "mounted")))
             place = self._place()
@@ -731,13 +758,20 @@ class _Filler:
         kind = self.draw(("number", "number", "the", "many", "bare", "group"))
         word = self._noun(self.draw(nouns), plural=True, article="the" if kind == "the" else "")
         if kind == "number":
-            word.left.insert(0, _Word(number := self.draw(("two", "three", "four", "five", "2", "3")), number, "CD", "nummod"))
+            word.left.insert(
+                0,
+                _Word(
+                    number := self.draw(("two", "three", "four", "five", "2", "3")), number, "CD", "nummod"
+                ),
+            )
         elif kind == "many":
             many = self.draw(("several", "many", "some", "all"))
             tag, dep = ("DT", "det") if many in {"some", "all"} else ("JJ", "amod")
             word.left.insert(0, _Word(many, many, tag, dep))
         elif kind == "group":
-            group = self._noun(self.draw(("group", "pair", "couple", "row", "number")), article="a", described=0.1)
+            group = self._noun(
+                self.draw(("group", "pair", "couple", "row", "number")), article="a", described=0.1
+            )
             word.dep = "nmod"
             word.left.insert(0, _Word("of", "of", "IN", "case"))
             group.right.append(word)
@@ -752,11 +786,18 @@ class _Filler:
             return self._several(_THINGS)
         if kind == "bare":
             return self._noun(self.draw(_THINGS), plural=True)
-        return self._noun(self.draw(_MASS if kind == "mass" else _PLURAL_ONLY), article="" if kind == "mass" else "the")
+        return self._noun(
+            self.draw(_MASS if kind == "mass" else _PLURAL_ONLY), article="" if kind == "mass" else "the"
+        )
 
     def _ground(self, dep: str, case: str) -> _Word:
         if self._happens(0.07):
-            word = _Word(text := self.draw(("it", "me", "him", "them")), {"me": "I", "him": "he", "them": "they"}.get(text, text), "PRP", dep)
+            word = _Word(
+                text := self.draw(("it", "me", "him", "them")),
+                {"me": "I", "him": "he", "them": "they"}.get(text, text),
+                "PRP",
+                dep,
+            )
         else:
             word = self._one([*_THINGS, *_PLACES, *_PLACES], extras=False)
         word.dep = dep
@@ -764,11 +805,16 @@ class _Filler:
         return word
 
     def _place(self) -> _Word:
-        kind = self.draw(("plain",) * 10 + ("front", "front", "side", "side", "middle", "next", "next", "mine", "picture"))
+        kind = self.draw(
+            ("plain",) * 10 + ("front", "front", "side", "side", "middle", "next", "next", "mine", "picture")
+        )
         if kind == "plain":
             return self._ground("", self.draw(_PREPOSITIONS))
         if kind == "mine":
-            word, before = _Word(side := self.draw(("left", "right")), side, "NN"), ("on/IN/case", "my/PRP$/nmod:poss")
+            word, before = (
+                _Word(side := self.draw(("left", "right")), side, "NN"),
+                ("on/IN/case", "my/PRP$/nmod:poss"),
+            )
         elif kind == "next":
             near = self.draw(("next", "next", "close", "adjacent"))
             word, before = _Word(near, near, "JJ" if near == "adjacent" else "RB"), ()
@@ -788,7 +834,9 @@ class _Filler:
             part = self.draw(("middle", "center", "corner", "end", "edge"))
             case = {"end": "at", "edge": "at"}.get(part, "in")
             word, before = _Word(part, part, "NN"), (f"{case}/IN/case", "the/DT/det")
-            whole = self._noun(self.draw(("image", "picture", "photo", "frame", "room")), article="the", described=0)
+            whole = self._noun(
+                self.draw(("image", "picture", "photo", "frame", "room")), article="the", described=0
+            )
             whole.dep = "nmod"
             whole.left.insert(0, _Word("of", "of", "IN", "case"))
             word.right = [whole if kind == "picture" else self._ground("nmod", "of")]
@@ -797,7 +845,10 @@ class _Filler:
 
     def _in_hand(self) -> _Word:
         word = _Word("hand", "hand", "NN")
-        word.left = [_Word("in", "in", "IN", "case"), _Word(whose := self.draw(("his", "her")), whose, "PRP$", "nmod:poss")]
+        word.left = [
+            _Word("in", "in", "IN", "case"),
+            _Word(whose := self.draw(("his", "her")), whose, "PRP$", "nmod:poss"),
+        ]
         return word
 
 

@@ -42,7 +42,9 @@ def test_the_labelled_set_is_varied():
     assert {"quantity", "comparative", "superlative", "between", "aspect", "negation"} <= {
         r["clause"] for r in rows
     }
-    assert {"photo", "clip", "navigation", "instruction", "reasoning", "llava", "video-llava"} == {r["domain"] for r in rows}
+    assert {"photo", "clip", "navigation", "instruction", "reasoning", "llava", "video-llava"} == {
+        r["domain"] for r in rows
+    }
     assert not any("text" in row and "record" in row for row in rows)
 
 

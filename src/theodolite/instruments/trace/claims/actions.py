@@ -285,7 +285,8 @@ def _is_anyone(sentence: Sentence, subjects: Iterable[Token], done_to: Iterable[
             if t.lemma not in {"this", "that", "which"}
         )
     return any(
-        not c.is_noun(t) or words.can_be_seen(c.named(sentence, t).lemma) or t.lemma in _GENERIC for t in done_to
+        not c.is_noun(t) or words.can_be_seen(c.named(sentence, t).lemma) or t.lemma in _GENERIC
+        for t in done_to
     )
 
 

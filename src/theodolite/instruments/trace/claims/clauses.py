@@ -125,7 +125,8 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
         and (marks & {"while", "after", "before", "when"} or _is_aside(sentence, verb, above))
     ):
         governor = next(
-            (t for t in clause_of(sentence, above) if is_verb(t) or sentence.children(t, "cop", "nsubj")), None
+            (t for t in clause_of(sentence, above) if is_verb(t) or sentence.children(t, "cop", "nsubj")),
+            None,
         )
         if governor is not None and governor.index not in seen:
             return subjects(sentence, governor, seen | {verb.index})

@@ -64,7 +64,11 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
         if not before or before[0].text.casefold() != "compared":
             return None
         return next((t for t in before[1:2] if t.tag == "JJ"), None)
-    if link.text.casefold() == "as" and before and before[0].text.casefold() in {"soon", "long", "well", "far"}:
+    if (
+        link.text.casefold() == "as"
+        and before
+        and before[0].text.casefold() in {"soon", "long", "well", "far"}
+    ):
         return None
     if link.text.casefold() == "as":
         return next((t for t in before[1:3] if t.text.casefold() == "as"), None)
@@ -99,7 +103,9 @@ def _clause_head(sentence: Sentence, token: Token) -> Token | None:
 def _subjects(sentence: Sentence, head: Token) -> list[Token]:
     found: list[Token] = []
     for own in c.subjects(sentence, head):
-        owners = sentence.children(own, "nmod") if own.lemma in _DIMENSIONS else ()  # *its size*, *the size of*
+        owners = (
+            sentence.children(own, "nmod") if own.lemma in _DIMENSIONS else ()
+        )  # *its size*, *the size of*
         found.extend(owners or (own,))
     return found
 

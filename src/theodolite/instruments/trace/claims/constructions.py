@@ -298,7 +298,11 @@ class _Tree(EditedTree):
             if noun is not None:
                 self._existential(start, verb.index, noun)
             return
-        if self.tokens[noun].dep == "nsubj" and start <= self.tokens[noun].head < verb.index and verb.dep == "cop":
+        if (
+            self.tokens[noun].dep == "nsubj"
+            and start <= self.tokens[noun].head < verb.index
+            and verb.dep == "cop"
+        ):
             return  # read so by the parser already
         if self.tokens[start].tag == "VBG":
             self._participle_first(start, verb.index, noun)

@@ -111,7 +111,11 @@ class EditedTree:
             elif token.dep in {"appos", "nmod:unmarked", "obl:unmarked"} and head.tag.startswith("VB"):
                 if not self._has(token.index, "case") and self._noun_from(head.index + 1) == token.index:
                     self._set(token.index, dep="obj")
-            elif token.dep == "acl" and token.tag in {"VBN", "VBG"} and self._is_with(token.index - 1, head.index):
+            elif (
+                token.dep == "acl"
+                and token.tag in {"VBN", "VBG"}
+                and self._is_with(token.index - 1, head.index)
+            ):
                 self._set(token.index, head=token.index - 1)  # *a chair with a cup placed on it*
             elif token.dep == "compound" and head.tag == "VBG" and token.index == head.index - 1:
                 self._absolute(token.index, head.index)

@@ -120,10 +120,7 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
     read = {head.index for _, head in readings if head is not None} - lost
     for index in list(read):  # *keeps holding*, *I see that*: the clause above is read with the one below
         below = sentence.tokens[index]
-        while (
-            below.dep.partition(":")[0] in {"xcomp", "ccomp", "csubj", "acl"}
-            and below.head != below.index
-        ):
+        while below.dep.partition(":")[0] in {"xcomp", "ccomp", "csubj", "acl"} and below.head != below.index:
             below = sentence.tokens[below.head]
             if below.index in read:
                 break
@@ -145,13 +142,17 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
 def _is_near(sentence: Sentence, word: Token) -> bool:
     """True for *closer to the window*, which is a place where nothing is compared."""
     after = sentence.tokens[word.index + 1 : word.index + 2]
-    is_place = word.text.casefold() in {"closer", "nearer"} and bool(after) and after[0].text.casefold() == "to"
+    is_place = (
+        word.text.casefold() in {"closer", "nearer"} and bool(after) and after[0].text.casefold() == "to"
+    )
     return is_place and not any(t.text.casefold() == "than" for t in sentence.tokens)
 
 
 def _is_as_many(sentence: Sentence, word: Token) -> bool:
     after = sentence.tokens[word.index + 1 : word.index + 2]
-    return word.text.casefold() == "as" and bool(after) and after[0].text.casefold() in {"many", "much", "few"}
+    return (
+        word.text.casefold() == "as" and bool(after) and after[0].text.casefold() in {"many", "much", "few"}
+    )
 
 
 def _changes_meaning(sentence: Sentence, word: Token) -> bool:
@@ -228,8 +229,7 @@ def _named(sentence: Sentence, unread: set[int]) -> Iterator[Claim]:
     seen: set[str] = set()
     for noun in _things(sentence):
         said, is_there = c.mention(sentence, noun), c.is_existence(sentence, noun)
-        clause = next(c.clause_of(sentence, noun), noun)
-        hedge = NOT_UNDERSTOOD if clause.index in unread else ""
+        hedge = NOT_UNDERSTOOD if _is_in(sentence, noun, unread) else ""
         is_absent = c.is_none(sentence, noun) or (
             is_there and c.is_negated(sentence, sentence.head(noun) or noun)
         )
@@ -253,6 +253,16 @@ def _named(sentence: Sentence, unread: set[int]) -> Iterator[Claim]:
             yield replace(
                 _count(sentence, noun, said), hedge=hedge or c.hedge_of(sentence, noun), is_part=True
             )
+
+
+def _is_in(sentence: Sentence, noun: Token, clauses: set[int]) -> bool:
+    """True if a noun is part of one of some clauses, or of what completes it: *weighs more than the box*."""
+    for clause in c.clause_of(sentence, noun):
+        if clause.index in clauses:
+            return True
+        if clause.dep not in {"xcomp", "ccomp"}:
+            return False
+    return False
 
 
 def _things(sentence: Sentence) -> Iterator[Token]:

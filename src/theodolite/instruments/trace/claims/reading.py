@@ -191,9 +191,7 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]
     known = _Known()
     resolved: list[tuple[Claim, ...]] = []
     for claims in steps:
-        grounds = {
-            c.object.span for c in claims if _is_ground(c) and c.object is not None
-        }
+        grounds = {c.object.span for c in claims if _is_ground(c) and c.object is not None}
         grounds -= {
             c.subject.span for c in claims if c.kind in {"action", "spatial"} and c.predicate != "have"
         }
@@ -238,7 +236,9 @@ class _Known:
             subject = _with_name(subject, self._actor)
         else:
             beside = [m for m in (target, other) if m is not None]
-            is_named = claim.kind == "identity" and target is not None  # *it is a small glove* may be the glove
+            is_named = (
+                claim.kind == "identity" and target is not None
+            )  # *it is a small glove* may be the glove
             subject = self._referent(subject, beside, is_named=is_named)
         if target is not None:
             target = self._referent(target, [m for m in (subject, other) if m is not None], subject)
@@ -249,7 +249,12 @@ class _Known:
         return replace(claim, subject=subject, object=target, other=other)
 
     def _referent(
-        self, said: Mention, beside: Sequence[Mention], actor: Mention | None = None, *, is_named: bool = False
+        self,
+        said: Mention,
+        beside: Sequence[Mention],
+        actor: Mention | None = None,
+        *,
+        is_named: bool = False,
     ) -> Mention:
         if said.head in _REFLEXIVE:
             return said if actor is None else _with_name(said, actor)

@@ -342,7 +342,11 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
         return _located(sentence, _Place(place.relation, place.words, head, place.grounds, place.last))
     if c.is_noun(head) and sentence.children(head, "cop") and not sentence.children(head, "case"):
         return [] if _is_ranked(sentence, head) else c.subjects(sentence, head)
-    if c.preposition(sentence, head) == "of" and (whole := sentence.head(head)) is not None and _is_ranked(sentence, whole):
+    if (
+        c.preposition(sentence, head) == "of"
+        and (whole := sentence.head(head)) is not None
+        and _is_ranked(sentence, whole)
+    ):
         return []  # *the largest piece of furniture in the room*
     return [head] if head.tag == "PRP" or c.is_noun(head) or head.lemma == "one" else []
 
