@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
@@ -180,7 +181,8 @@ def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
     if owner is None:
         return
     for thing in c.conjuncts(sentence, token):
-        if sentence.children(thing, "acl"):
+        after = sentence.tokens[thing.index + 1 : thing.index + 2]
+        if sentence.children(thing, "acl") or any(t.text.casefold() in {"visible", "present"} for t in after):
             continue
         for claim in _had(sentence, owner, case, thing):
             subject = (
@@ -192,11 +194,18 @@ def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
 
 def _described(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
     """*Has a round shape*: it is round."""
-    for said in c.mention(sentence, thing).attributes if thing.lemma in _ASPECTS else ():
+    for said in _values(c.mention(sentence, thing)) if thing.lemma in _ASPECTS else ():
         claim = replace(_possession(sentence, owner, word, thing), predicate=said, object=None)
         yield replace(
             claim, kind="state" if said in words.STATES else "attribute", anchor=(thing.start, thing.end)
         )
+
+
+def _values(thing: Mention) -> Iterator[str]:
+    """The adjectives of an aspect; *light* in *a light brown color* is none."""
+    for said, after in zip_longest(thing.attributes, thing.attributes[1:]):
+        if not (said in words.TONES and after in words.COLOURS):
+            yield said
 
 
 def _is_seen(sentence: Sentence, thing: Token) -> bool:

@@ -292,6 +292,11 @@ def is_none(sentence: Sentence, token: Token) -> bool:
         t.lemma == "not" and t.index < token.index for t in sentence.children(token, "advmod")
     ):
         return is_noun(token)  # *the teacher, not the student*
+    above = sentence.head(token)
+    if token.dep == "conj" and above is not None and is_noun(above):
+        joint = {t.text.casefold() for t in sentence.children(token, "cc")}
+        if joint & {"or", "nor"} and is_none(sentence, above):
+            return True  # *no cups or plates*
     return any(
         t.text.casefold() in {"neither", "nor"}
         for t in sentence.children(token, "cc", "cc:preconj", "advmod", "det")

@@ -35,10 +35,13 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
             if head is not None and sentence.children(head, "expl"):
                 yield from _each(sentence, [noun], f"{degree} numerous than", standard, first, head)
             return
-    said = " ".join(t.text.casefold() for t in sentence.tokens[first.index : link.index + 1])
+    inside = sentence.tokens[first.index : link.index + 1]
+    is_sized = any(t.lemma in _DIMENSIONS for t in inside)  # *small in size compared to*
+    inside = tuple(t for t in inside if not (is_sized and t.text.casefold() in {"in", *_DIMENSIONS}))
+    said = " ".join(t.text.casefold() for t in inside)
     head = _clause_head(sentence, first)
     if head is None or any(
-        c.is_noun(t) and not _is_far(sentence, t) for t in sentence.tokens[first.index : link.index]
+        c.is_noun(t) and not _is_far(sentence, t) for t in inside
     ):
         return
     if c.is_verb(head):
@@ -63,7 +66,8 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
     if link.text.casefold() == "to":
         if not before or before[0].text.casefold() != "compared":
             return None
-        return next((t for t in before[1:2] if t.tag == "JJ"), None)
+        inside = [t for t in before[1:] if t.text.casefold() not in {"in", *_DIMENSIONS}]
+        return next((t for t in inside[:1] if t.tag in {"JJ", "JJR"}), None)
     if (
         link.text.casefold() == "as"
         and before

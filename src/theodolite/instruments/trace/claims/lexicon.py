@@ -191,6 +191,7 @@ META_VERBS = word_set(
     " consider focus expect intend decide choose proceed try like love name call"
     " reflect depend belong refer able do visible accomplish achieve increase ensure reveal surround"
     " interpret deduce imagine suppose presume hypothesize accompany dedicate equip comprise rain snow"
+    " occupy"
 )
 """Verbs for what no frame shows: being, having, showing, meaning."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from theodolite.instruments.trace.claims.steps import StepTexts, heading_end, re
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
 from theodolite.instruments.trace.data.episode import Episode
 
+_GOVERNED = re.compile(r"\b(?:of|on|in|at|with|near|by|behind|under|against|beside)(?: [a-z-]+){0,3} $", re.IGNORECASE)
 _QUALITIES = {"attribute", "state"}
 _MOST_KNOWN = 200
 """Earlier mentions that a pronoun may refer to."""
@@ -119,7 +121,7 @@ def _claimed(traces: Sequence[Trace], parser: Parser) -> list[Trace]:
             for number, said in enumerate(claims, 1)
             if len(said) >= MOST_CLAIMS
         ]
-        resolved = resolve_pronouns(claims)
+        resolved = resolve_pronouns(claims, [step.text for step in trace.steps])
         steps = tuple(_with_claims(step, said) for step, said in zip(trace.steps, resolved, strict=True))
         done.append(replace(trace, steps=steps, problems=(*trace.problems, *full)))
     return done
@@ -180,7 +182,7 @@ def _is_predicated(claim: Claim) -> bool:
     )
 
 
-def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]]:
+def resolve_pronouns(steps: Sequence[Sequence[Claim]], texts: Sequence[str]) -> list[tuple[Claim, ...]]:
     """The claims of successive steps, with pronouns replaced by what they refer to.
 
     *He* and *she* refer to the last person named that fits, *they* also to the last thing if no person was named; *it* refers
@@ -190,7 +192,7 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]
     """
     known = _Known()
     resolved: list[tuple[Claim, ...]] = []
-    for claims in steps:
+    for claims, text in zip(steps, texts, strict=True):
         grounds = {c.object.span for c in claims if _is_ground(c) and c.object is not None}
         grounds -= {
             c.subject.span for c in claims if c.kind in {"action", "spatial"} and c.predicate != "have"
@@ -198,10 +200,16 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]
         for claim in claims:  # all that is named, before what refers to it
             is_thing = claim.kind == "entity" and claim.subject.head not in words.MATERIALS
             if is_thing and claim.subject.span is not None:
-                known.add(claim.subject, is_ground=claim.subject.span in grounds)
+                span = claim.subject.span
+                known.add(claim.subject, is_ground=span in grounds or _is_governed(text, span[0]))
         resolved.append(tuple(known.resolve(claim) for claim in claims))
         known.end_step()
     return resolved
+
+
+def _is_governed(text: str, start: int) -> bool:
+    """True for a noun after a preposition that only tells where or of what: *a bottle of orange juice*."""
+    return _GOVERNED.search(text, max(0, start - 40), start) is not None
 
 
 def _is_ground(claim: Claim) -> bool:

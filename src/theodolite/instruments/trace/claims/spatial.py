@@ -108,6 +108,8 @@ def _asserting(sentence: Sentence, located: Token, place: _Place) -> Token | Non
         return None
     if c.is_verb(head) or head.lemma == "be" or head.tag.startswith(("JJ", "RB")):
         return head
+    if sentence.children(head, "cop") and located is not head:
+        return head  # *it is the only chair in the room*
     above = sentence.head(located)
     is_there = (
         above is not None and located.dep.startswith("nsubj") and bool(sentence.children(above, "expl"))
@@ -293,7 +295,7 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
         for t in sentence.children(noun, "case")
         if t.text.casefold() in words.PLACES and t.index not in taken
     ]
-    if not cases or not _is_ground(noun):
+    if not cases or not _is_ground(noun) or _is_contrast(sentence, noun):
         return None
     case = cases[0]
     head = sentence.head(noun)
@@ -317,6 +319,11 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     ]
     relation = words.PLACES[case.text.casefold()]
     return _Place(relation, (case,), noun, tuple(_ground(sentence, t) for t in grounds), grounds[-1])
+
+
+def _is_contrast(sentence: Sentence, noun: Token) -> bool:
+    """True for *on the other hand*."""
+    return noun.lemma == "hand" and any(t.lemma == "other" for t in sentence.children(noun, "amod"))
 
 
 def _has_own_case(sentence: Sentence, token: Token, first: Token) -> bool:
