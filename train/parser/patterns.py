@@ -20,20 +20,26 @@ A pattern is a row of items ``word:relation>head``, where the head is the number
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 Row = tuple[str, str, str, str, int]
 """Word, lemma, tag, relation, and index of the head in the sentence."""
 
-_BEINGS = (
+
+def _split(text: str) -> list[str]:
+    return text.split()
+
+
+_BEINGS = _split(
     "person man woman boy girl child dog cat chef waiter player cyclist robot agent nurse farmer rider skater surfer tourist worker"
     " teacher student bird horse baby guest driver pedestrian musician lady officer toddler puppy elephant cow sheep duck swimmer"
     " customer friend mother father brother skier batter catcher goalkeeper photographer painter gardener vendor"
-).split()
-_THINGS = (
+)
+_THINGS = _split(
     "ball cube box chair table door key cup book cylinder sphere cone car sofa bed lamp window shelf bottle plate bag phone laptop broom"
     " towel shoe picture tree bowl pillow blanket fridge sink plant star triangle block drawer mug knife apple potato pan toaster faucet"
     " mirror hat jacket umbrella guitar bicycle bench basket candle clock coat curtain desk fence flag flower fork glove helmet kettle"
@@ -42,49 +48,65 @@ _THINGS = (
     " balloon bucket bus cabinet cake camera candle cloth cookie cupboard dress drum frame hammer jar jug kite lid letter log menu microwave"
     " necklace oven parcel piano pot purse ramp remote sign skirt snack sock stick stone sweater tray trolley tub wagon teapot magazine"
     " blade handle photograph painting poster television radio telescope tomato carrot egg burger bike motorcycle boat stroller ornament"
-).split()
-_PLACES = (
+)
+_PLACES = _split(
     "room kitchen hallway corridor street floor counter garden park beach field yard garage bathroom bedroom office porch road bridge"
     " station platform stage sidewalk wall ground grass balcony staircase doorway entrance corner pool river lake hill courtyard"
-).split()
-_MASS = "water coffee milk juice soup rice tea wine sand snow grass food paint bread hair wood furniture traffic clothing ice fruit".split()
-_PLURAL_ONLY = "glasses scissors trousers jeans pants shorts sunglasses clothes stairs headphones".split()
-_JOINED = (
+)
+_MASS = _split(
+    "water coffee milk juice soup rice tea wine sand snow grass food paint bread hair wood furniture traffic clothing ice fruit"
+)
+_PLURAL_ONLY = _split("glasses scissors trousers jeans pants shorts sunglasses clothes stairs headphones")
+_JOINED = _split(
     "dining+table coffee+table living+room front+door water+bottle tennis+racket baseball+bat baseball+cap police+officer ice+cream"
     " kitchen+counter traffic+light fire+hydrant hot+dog parking+lot picture+frame desk+lamp coffee+machine shopping+bag paper+towel"
     " oven+mitt cell+phone trash+can car+door school+bus soccer+ball book+shelf toilet+roll hardwood+floor wine+glass window+sill street+sign gas+stove teddy+bear shoe+rack vacuum+cleaner remote+control office+chair"
-).split()
-_COLOURS = "red blue green yellow purple grey orange white black brown pink cyan silver beige golden dark light".split()
-_ADJECTIVES = (
+)
+_COLOURS = _split(
+    "red blue green yellow purple grey orange white black brown pink cyan silver beige golden dark light"
+)
+_ADJECTIVES = _split(
     "small large big wooden tall short long round square old young new empty metal plastic glass striped dirty clean narrow wide thick thin"
     " heavy bright shiny broken closed open little huge tiny rectangular ceramic leather elderly flat oval metallic"
-).split()
+)
 _SAID = (
     *_COLOURS[:14],
-    *"small large big tall short long round square old young new heavy thick thin narrow wide shiny".split(),
+    *_split("small large big tall short long round square old young new heavy thick thin narrow wide shiny"),
 )
-_STATES = "open empty full stationary broken visible dirty clean wet dry red blue green white asleep awake present still ready locked closed lit".split()
-_COMPARED = "taller larger bigger smaller shorter longer wider narrower darker brighter closer nearer heavier thicker older younger higher lower cleaner faster slower farther".split()
-_MOST = "tallest largest biggest smallest shortest longest widest nearest closest farthest darkest oldest fastest highest lowest brightest".split()
-_TRANSITIVE = (
+_STATES = _split(
+    "open empty full stationary broken visible dirty clean wet dry red blue green white asleep awake present still ready locked closed lit"
+)
+_COMPARED = _split(
+    "taller larger bigger smaller shorter longer wider narrower darker brighter closer nearer heavier thicker older younger higher lower cleaner faster slower farther"
+)
+_MOST = _split(
+    "tallest largest biggest smallest shortest longest widest nearest closest farthest darkest oldest fastest highest lowest brightest"
+)
+_TRANSITIVE = _split(
     "hit open close hold push drop enter leave touch carry throw cross approach pass watch take wash eat use grab move slice follow cover"
     " wear clean drink play read cut chop stir feed pull kick catch lift ride drive chase face paint fix fold hang climb kiss pet brush"
     " water plant cook stack wipe sweep peel pour squeeze shake rinse dry open type write draw block surround greet help hug light"
     " show bring fill empty pick collect sort point swing taste bite walk guide repair polish break remove plug wave film photograph"
-).split()
-_INTRANSITIVE = (
+)
+_INTRANSITIVE = _split(
     "sit stand lie stop roll fall wait disappear appear slide bounce rest walk run jump play sleep lean kneel swim dance smile laugh"
     " work talk sing cook eat drink move turn fly crawl float spin crouch skate climb hang step swing hide arrive bend cry wave"
-).split()
-_PARTICLE = "pick+up put+down turn+on turn+off take+off put+on tidy+up take+out switch+off pull+out push+away set+down put+away clean+up lift+up fill+up knock+over pull+up".split()
-_ALONE = "sit+down stand+up lie+down fall+over get+up turn+around bend+down slow+down come+in walk+away run+off".split()
-_GIVING = "give hand pass throw offer show bring feed pour send toss serve".split()
-_GOING = (
+)
+_PARTICLE = _split(
+    "pick+up put+down turn+on turn+off take+off put+on tidy+up take+out switch+off pull+out push+away set+down put+away clean+up lift+up fill+up knock+over pull+up"
+)
+_ALONE = _split(
+    "sit+down stand+up lie+down fall+over get+up turn+around bend+down slow+down come+in walk+away run+off"
+)
+_GIVING = _split("give hand pass throw offer show bring feed pour send toss serve")
+_GOING = _split(
     "walk+to go+into run+toward walk+through look+at point+at collide+with bump+into move+past jump+onto climb+into step+onto"
     " walk+into fall+off jump+off roll+toward talk+to play+with lean+on walk+across run+through roll+into drive+past fly+over swim+across"
     " wave+at smile+at walk+towards come+from crash+into knock+on walk+along go+through move+toward wait+for"
-).split()
-_PREPOSITIONS = "on on on in in under behind near near beside above below inside at by against beneath underneath over around along outside across".split()
+)
+_PREPOSITIONS = _split(
+    "on on on in in under behind near near beside above below inside at by against beneath underneath over around along outside across"
+)
 _THIRD = {"have": "has", "be": "is", "go": "goes", "do": "does"}
 _PAST = {
     "hit": "hit hit", "hold": "held held", "leave": "left left", "throw": "threw thrown", "take": "took taken", "eat": "ate eaten",
@@ -99,352 +121,21 @@ _PAST = {
     "stay": "stayed stayed",
 }  # fmt: skip
 _DOUBLED = frozenset(
-    "hit drop stop grab chop run sit cut step swim hug stir spin pet plug put set get let".split()
+    _split("hit drop stop grab chop run sit cut step swim hug stir spin pet plug put set get let")
 )
 _IRREGULAR = {
     "man": "men", "woman": "women", "child": "children", "person": "people", "knife": "knives", "shelf": "shelves", "scarf": "scarves",
     "sheep": "sheep", "mouse": "mice", "officer": "officers",
 }  # fmt: skip
 
+_FOLDER = Path(__file__).parent
+PATTERNS = (_FOLDER / "patterns.txt").read_text(encoding="utf-8").splitlines()
 _WORDS = {
-    "is": ("be", "VBZ"), "are": ("be", "VBP"), "was": ("be", "VBD"), "were": ("be", "VBD"), "be": ("be", "VB"), "being": ("be", "VBG"),
-    "been": ("be", "VBN"), "am": ("be", "VBP"), "has": ("have", "VBZ"), "have": ("have", "VBP"), "does": ("do", "VBZ"),
-    "do": ("do", "VBP"), "did": ("do", "VBD"), "not": ("not", "RB"), "n't": ("not", "RB"), "no": ("no", "DT"), "never": ("never", "RB"),
-    "still": ("still", "RB"), "also": ("also", "RB"), "now": ("now", "RB"), "then": ("then", "RB"), "so": ("so", "RB"),
-    "there": ("there", "EX"), "the": ("the", "DT"), "a": ("a", "DT"), "any": ("any", "DT"), "all": ("all", "DT"), "both": ("both", "DT"),
-    "and": ("and", "CC"), "or": ("or", "CC"), "but": ("but", "CC"), "nor": ("nor", "CC"), "neither": ("neither", "CC"),
-    "of": ("of", "IN"), "on": ("on", "IN"), "in": ("in", "IN"), "at": ("at", "IN"), "to": ("to", "IN"), "TO": ("to", "TO"),
-    "with": ("with", "IN"), "without": ("without", "IN"), "by": ("by", "IN"), "from": ("from", "IN"), "into": ("into", "IN"),
-    "between": ("between", "IN"), "than": ("than", "IN"), "as": ("as", "IN"), "AS": ("as", "RB"), "while": ("while", "IN"),
-    "after": ("after", "IN"), "before": ("before", "IN"), "because": ("because", "IN"), "since": ("since", "IN"), "if": ("if", "IN"),
-    "that": ("that", "IN"), "until": ("until", "IN"), "when": ("when", "WRB"), "who": ("who", "WP"), "which": ("which", "WDT"),
-    "THAT": ("that", "WDT"), "where": ("where", "WRB"), "I": ("I", "PRP"), "we": ("we", "PRP"), "it": ("it", "PRP"), "my": ("my", "PRP$"),
-    "his": ("his", "PRP$"), "her": ("her", "PRP$"), "its": ("its", "PRP$"), "me": ("I", "PRP"), "him": ("he", "PRP"),
-    ",": (",", ","), "can": ("can", "MD"), "could": ("could", "MD"), "might": ("might", "MD"), "must": ("must", "MD"),
-    "see": ("see", "VBP"), "seen": ("see", "VBN"), "SEE": ("see", "VB"), "image": ("image", "NN"), "photo": ("photo", "NN"),
-    "room": ("room", "NN"), "video": ("video", "NN"), "picture": ("picture", "NN"), "frame": ("frame", "NN"), "scene": ("scene", "NN"), "center": ("center", "NN"),
-    "middle": ("middle", "NN"), "side": ("side", "NN"), "LEFT": ("left", "JJ"), "RIGHT": ("right", "JJ"), "left": ("left", "NN"),
-    "right": ("right", "NN"), "background": ("background", "NN"), "foreground": ("foreground", "NN"), "front": ("front", "NN"),
-    "top": ("top", "NN"), "end": ("end", "NN"), "shows": ("show", "VBZ"), "features": ("feature", "VBZ"), "depicts": ("depict", "VBZ"),
-    "contains": ("contain", "VBZ"), "captures": ("capture", "VBZ"), "remains": ("remain", "VBZ"), "stays": ("stay", "VBZ"),
-    "remain": ("remain", "VBP"), "becomes": ("become", "VBZ"), "turns": ("turn", "VBZ"), "looks": ("look", "VBZ"),
-    "seems": ("seem", "VBZ"), "appears": ("appear", "VBZ"), "begins": ("begin", "VBZ"), "starts": ("start", "VBZ"),
-    "continues": ("continue", "VBZ"), "keeps": ("keep", "VBZ"), "stops": ("stop", "VBZ"), "finishes": ("finish", "VBZ"),
-    "wants": ("want", "VBZ"), "tries": ("try", "VBZ"), "placed": ("place", "VBN"), "located": ("locate", "VBN"),
-    "positioned": ("position", "VBN"), "situated": ("situate", "VBN"), "parked": ("park", "VBN"), "mounted": ("mount", "VBN"),
-    "surrounded": ("surround", "VBN"), "filled": ("fill", "VBN"), "covered": ("cover", "VBN"), "made": ("make", "VBN"),
-    "painted": ("paint", "VBN"), "visible": ("visible", "JJ"), "next": ("next", "RB"), "close": ("close", "RB"), "most": ("most", "JJS"),
-    "least": ("least", "JJS"), "more": ("more", "JJR"), "MORE": ("more", "RBR"), "fewer": ("few", "JJR"), "none": ("none", "NN"),
-    "one": ("one", "CD"), "nobody": ("nobody", "NN"), "nothing": ("nothing", "NN"), "someone": ("someone", "NN"),
-    "anything": ("anything", "NN"), "each": ("each", "DT"), "every": ("every", "DT"), "several": ("several", "JJ"),
-    "many": ("many", "JJ"), "only": ("only", "RB"), "exactly": ("exactly", "RB"), "just": ("just", "RB"), "first": ("first", "RB"),
-    "slowly": ("slowly", "RB"), "quickly": ("quickly", "RB"), "longer": ("longer", "RBR"), "NO": ("no", "RB"), "likely": ("likely", "RB"),
-    "probably": ("probably", "RB"), "therefore": ("therefore", "RB"), "Therefore": ("therefore", "RB"), "hand": ("hand", "NN"),
-    "hands": ("hand", "NNS"), "making": ("make", "VBG"), "providing": ("provide", "VBG"), "answer": ("answer", "NN"),
-    "ahead": ("ahead", "RB"), "straight": ("straight", "RB"), "main": ("main", "JJ"), "focus": ("focus", "NN"),
-    "what": ("what", "WP"), "surface": ("surface", "NN"), "relatively": ("relatively", "RB"), "very": ("very", "RB"),
-    "size": ("size", "NN"), "color": ("color", "NN"), "way": ("way", "NN"), "back": ("back", "NN"), "missing": ("miss", "VBG"),
-    "means": ("mean", "VBZ"), "think": ("think", "VBP"), "suggests": ("suggest", "VBZ"), "her.": ("she", "PRP"), "them": ("they", "PRP"),
-    "they": ("they", "PRP"), "he": ("he", "PRP"), "she": ("she", "PRP"), "other": ("other", "JJ"), "wood": ("wood", "NN"),
-    "metal": ("metal", "NN"), "hers": ("hers", "PRP"), "again": ("again", "RB"), "together": ("together", "RB"), "out": ("out", "IN"),
-    "towards": ("towards", "IN"), "toward": ("toward", "IN"), "past": ("past", "IN"), "through": ("through", "IN"), "up": ("up", "IN"),
-    "much": ("much", "RB"), "near": ("near", "IN"), "?": ("?", "."), "about": ("about", "IN"), "will": ("will", "MD"), "should": ("should", "MD"), "upside": ("upside", "RB"), "half": ("half", "NN"),
-}  # fmt: skip
-
-PATTERNS = """
-S:nsubj>1 T3:ROOT>1 O:obj>1
-S:nsubj>1 T3:ROOT>1 O:obj>1 L:obl>1
-P:nsubj>1 TP:ROOT>1 O:obj>1
-P:nsubj>1 TP:ROOT>1 O:obj>1 L:obl>1
-S:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2
-S:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2 L:obl>2
-P:nsubj>2 are:aux>2 TG:ROOT>2 O:obj>2
-S:nsubj>1 TD:ROOT>1 O:obj>1
-S:nsubj>2 has:aux>2 TN:ROOT>2 O:obj>2
-S:nsubj>1 I3:ROOT>1
-S:nsubj>1 I3:ROOT>1 L:obl>1
-P:nsubj>1 IP:ROOT>1
-P:nsubj>1 IP:ROOT>1 L:obl>1
-S:nsubj>2 is:aux>2 IG:ROOT>2 L:obl>2
-P:nsubj>2 are:aux>2 IG:ROOT>2 L:obl>2
-S:nsubj>1 ID:ROOT>1 L:obl>1
-H:nsubj>1 T3:ROOT>1 O:obj>1
-H:nsubj>1 I3:ROOT>1 L:obl>1
-H:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2
-S:nsubj>1 T3:ROOT>1 O:obj>1 and:cc>4 T3:conj>1 O:obj>4
-S:nsubj>1 I3:ROOT>1 L:obl>1 and:cc>4 T3:conj>1 O:obj>4
-S:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2 and:cc>5 TG:conj>2 O:obj>5
-S:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2 and:cc>5 IG:conj>2
-S:nsubj>1 T3:ROOT>1 and:cc>3 T3:conj>1 O:obj>1
-S:nsubj>1 I3:ROOT>1 and:cc>3 I3:conj>1
-S:nsubj>1 T3:ROOT>1 O:obj>1 while:mark>5 S:nsubj>5 T3:advcl>1 O:obj>5
-S:nsubj>1 T3:ROOT>1 O:obj>1 while:mark>5 S:nsubj>5 I3:advcl>1
-S:nsubj>1 I3:ROOT>1 while:mark>4 S:nsubj>4 I3:advcl>1
-S:nsubj>1 I3:ROOT>1 L:obl>1 while:mark>4 TG:advcl>1 O:obj>4
-after:mark>2 S:nsubj>2 T3:advcl>6 O:obj>2 ,:punct>2 S:nsubj>6 I3:ROOT>6
-before:mark>1 TG:advcl>5 O:obj>1 ,:punct>1 S:nsubj>5 T3:ROOT>5 O:obj>5
-as:mark>2 S:nsubj>2 I3:advcl>5 ,:punct>2 S:nsubj>5 T3:ROOT>5 O:obj>5
-when:advmod>2 S:nsubj>2 T3:advcl>6 O:obj>2 ,:punct>2 S:nsubj>6 T3:ROOT>6 O:obj>6
-S:nsubj>1 I3:ROOT>1 before:mark>3 TG:advcl>1 O:obj>3
-S:nsubj>1 T3:ROOT>1 O:obj>1 ,:punct>5 then:advmod>5 T3:conj>1 O:obj>5
-S:nsubj>1 T3:ROOT>1 O:obj>1 and:cc>5 then:advmod>5 I3:conj>1 L:obl>5
-S:nsubj>1 T3:ROOT>1 O:obj>1 until:mark>5 S:nsubj>5 I3:advcl>1
-S:nsubj>1 I3:ROOT>1 L:obl>1 ,:punct>4 TG:advcl>1 O:obj>4
-S:nsubj>2 is:aux>2 IG:ROOT>2 L:obl>2 ,:punct>5 TG:advcl>2 O:obj>5
-S:nsubj>2 is:aux>2 IG:ROOT>2 L:obl>2 ,:punct>5 IG:advcl>2 L:obl>5
-S:nsubj>2 is:aux>2 IG:ROOT>2 L:obl>2 TG:advcl>2 O:obj>4
-S:nsubj>1 X3:ROOT>1 XP:compound:prt>1 O:obj>1
-S:nsubj>1 X3:ROOT>1 O:obj>1 XP:compound:prt>1
-H:nsubj>1 X3:ROOT>1 XP:compound:prt>1 O:obj>1
-S:nsubj>2 is:aux>2 XG:ROOT>2 XP:compound:prt>2 O:obj>2
-S:nsubj>1 Y3:ROOT>1 YP:compound:prt>1
-S:nsubj>1 Y3:ROOT>1 YP:compound:prt>1 L:obl>1
-P:nsubj>1 YB:ROOT>1 YP:compound:prt>1
-S:nsubj>1 Z3:ROOT>1 ZP:case>3 G:obl>1
-S:nsubj>2 is:aux>2 ZG:ROOT>2 ZP:case>4 G:obl>2
-P:nsubj>1 ZB:ROOT>1 ZP:case>3 G:obl>1
-H:nsubj>1 Z3:ROOT>1 ZP:case>3 G:obl>1
-S:nsubj>1 V3:ROOT>1 S:iobj>1 O:obj>1
-H:nsubj>1 V3:ROOT>1 S:iobj>1 O:obj>1
-S:nsubj>1 V3:ROOT>1 him:iobj>1 O:obj>1
-S:nsubj>1 V3:ROOT>1 O:obj>1 to:case>4 S:obl>1
-H:nsubj>1 T3:ROOT>1 O:obj>1 from:case>4 G:obl>1
-S:nsubj>1 T3:ROOT>1 O:obj>1 into:case>4 G:obl>1
-O:nsubj:pass>2 is:aux:pass>2 TN:ROOT>2 by:case>4 S:obl:agent>2
-N:nsubj:pass>3 is:aux>3 being:aux:pass>3 TN:ROOT>3 by:case>5 S:obl:agent>3
-N:nsubj:pass>3 has:aux>3 been:aux:pass>3 TN:ROOT>3
-N:nsubj:pass>2 is:aux:pass>2 TN:ROOT>2 L:obl>2
-N:nsubj:pass>2 is:aux:pass>2 placed:ROOT>2 L:obl>2
-N:nsubj:pass>2 is:aux:pass>2 located:ROOT>2 L:obl>2
-N:nsubj:pass>2 is:aux:pass>2 positioned:ROOT>2 L:obl>2
-N:nsubj:pass>2 is:aux:pass>2 parked:ROOT>2 L:obl>2
-N:nsubj:pass>2 is:aux:pass>2 mounted:ROOT>2 L:obl>2
-P:nsubj:pass>2 are:aux:pass>2 placed:ROOT>2 L:obl>2
-it:nsubj:pass>2 is:aux:pass>2 placed:ROOT>2 L:obl>2
-N:nsubj:pass>2 is:aux:pass>2 located:ROOT>2 L:obl>2 ,:punct>5 L:obl>2
-N:nsubj:pass>2 is:aux:pass>2 placed:ROOT>2 L:obl>2 ,:punct>7 and:cc>7 N:nsubj>7 L:conj>2
-N:nsubj:pass>2 is:aux:pass>2 positioned:ROOT>2 L:obl>2 ,:punct>5 TG:advcl>2 O:obj>5
-N:nsubj:pass>2 is:aux:pass>2 placed:ROOT>2 on:case>4 F:obl>2 L:obl>2
-N:nsubj:pass>2 is:aux:pass>2 surrounded:ROOT>2 by:case>4 P:obl:agent>2
-N:nsubj:pass>2 is:aux:pass>2 filled:ROOT>2 with:case>4 O:obl>2
-N:nsubj:pass>2 is:aux:pass>2 covered:ROOT>2 with:case>4 O:obl>2
-N:nsubj:pass>2 is:aux:pass>2 covered:ROOT>2 in:case>4 O:obl>2
-N:nsubj:pass>2 is:aux:pass>2 made:ROOT>2 of:case>4 wood:obl>2
-N:nsubj:pass>2 is:aux:pass>2 painted:ROOT>2 K:xcomp>2
-N:nsubj>2 is:cop>2 Q:ROOT>2
-N:nsubj>2 is:cop>2 J:ROOT>2
-P:nsubj>2 are:cop>2 Q:ROOT>2
-P:nsubj>2 are:cop>2 J:ROOT>2
-it:nsubj>2 is:cop>2 J:ROOT>2
-N:nsubj>3 is:cop>3 relatively:advmod>3 J:ROOT>3
-N:nsubj>2 is:cop>2 J:ROOT>2 and:cc>4 J:conj>2
-N:nsubj>2 is:cop>2 J:ROOT>2 ,:punct>7 and:cc>7 N:nsubj>7 is:cop>7 J:conj>2
-N:nsubj>2 is:cop>2 K:ROOT>2 ,:punct>6 N:nsubj>6 is:cop>6 K:parataxis>2 and:cc>10 N:nsubj>10 is:cop>10 K:conj>2
-N:nsubj>2 is:cop>2 J:ROOT>2 and:cc>4 has:conj>2 O:obj>4
-N:nsubj>2 is:cop>2 K:ROOT>2 and:cc>5 is:aux:pass>5 placed:conj>2 L:obl>5
-N:nsubj>2 is:cop>2 K:ROOT>2 and:cc>4 located:conj>2 L:obl>4
-N:nsubj>2 is:cop>2 K:ROOT>2 ,:punct>5 with:case>5 O:obl>2
-N:nsubj>2 is:cop>2 N:ROOT>2
-it:nsubj>2 is:cop>2 N:ROOT>2
-S:nsubj>2 is:cop>2 S:ROOT>2
-N:nsubj>2 is:cop>2 N:ROOT>2 with:case>4 O:nmod>2
-N:nsubj>2 is:cop>2 N:ROOT>2 ,:punct>6 which:nsubj:pass>6 is:aux:pass>6 placed:acl:relcl>2 L:obl>6
-N:nsubj>2 is:cop>2 N:ROOT>2 ,:punct>7 and:cc>7 it:nsubj:pass>7 is:aux:pass>7 placed:conj>2 L:obl>7
-N:nsubj>3 is:cop>3 the:det>3 M:ROOT>3
-N:nsubj>4 is:cop>4 the:det>4 M:amod>4 NX:ROOT>4
-N:nsubj>4 is:cop>4 the:det>4 M:amod>4 NX:ROOT>4 in:case>6 G:nmod>4
-the:det>2 M:amod>2 NX:nsubj>4 is:cop>4 K:ROOT>4
-the:det>2 M:amod>2 NX:nsubj>5 is:cop>5 LC0:case>5 G:ROOT>5
-N:nsubj>2 is:cop>2 R:ROOT>2 than:case>4 N:obl>2
-S:nsubj>2 is:cop>2 R:ROOT>2 than:case>4 S:obl>2
-N:nsubj>3 is:cop>3 much:advmod>3 R:ROOT>3 than:case>5 N:obl>3
-N:nsubj>3 is:cop>3 AS:advmod>3 J:ROOT>3 as:case>5 N:obl>3
-N:nsubj>4 is:cop>4 not:advmod>4 AS:advmod>4 J:ROOT>4 as:case>6 N:obl>4
-N:nsubj>3 is:cop>3 MORE:advmod>3 J:ROOT>3 than:case>5 N:obl>3
-S:nsubj>1 I3:ROOT>1 MORE:advmod>3 slowly:advmod>1 than:case>5 S:obl>3
-there:expl>1 are:ROOT>1 more:amod>3 PX:nsubj>1 than:case>5 PX:nmod>3
-there:expl>1 is:ROOT>1 N:nsubj>1
-there:expl>1 is:ROOT>1 N:nsubj>1 L:obl>1
-there:expl>1 are:ROOT>1 P:nsubj>1 L:obl>1
-there:expl>1 are:ROOT>1 P:nsubj>1
-there:expl>1 is:ROOT>1 S:nsubj>1 TG:acl>2 O:obj>3
-there:expl>1 is:ROOT>1 S:nsubj>1 IG:acl>2 L:obl>3
-there:expl>1 are:ROOT>1 P:nsubj>1 IG:acl>2 L:obl>3
-there:expl>1 is:ROOT>1 N:nsubj>1 with:case>4 O:nmod>2
-there:expl>1 is:ROOT>1 no:det>3 NX:nsubj>1 L:obl>1
-there:expl>1 are:ROOT>1 no:det>3 PX:nsubj>1 L:obl>1
-in:case>2 the:det>2 image:obl>5 ,:punct>2 there:expl>5 is:ROOT>5 N:nsubj>5 L:obl>5
-in:case>2 the:det>2 image:obl>6 ,:punct>2 S:nsubj>6 is:aux>6 TG:ROOT>6 O:obj>6
-in:case>2 the:det>2 background:obl>4 ,:punct>2 I3:ROOT>4 S:nsubj>4
-in:case>2 the:det>2 photo:obl>5 ,:punct>2 S:nsubj>5 I3:ROOT>5 L:obl>5
-the:det>1 image:nsubj>2 shows:ROOT>2 N:obj>2
-the:det>1 image:nsubj>2 features:ROOT>2 N:obj>2 with:case>5 O:nmod>3
-the:det>1 image:nsubj>2 features:ROOT>2 N:obj>2 placed:acl>3 L:obl>4
-the:det>1 picture:nsubj>2 shows:ROOT>2 S:obj>2 TG:acl>3 O:obj>4
-the:det>1 video:nsubj>2 shows:ROOT>2 S:obj>2 IG:acl>3 L:obl>4
-the:det>1 photo:nsubj>2 depicts:ROOT>2 S:obj>2 IG:acl>3 L:obl>4
-the:det>1 room:nsubj>2 contains:ROOT>2 O:obj>2
-the:det>1 frame:nsubj>2 captures:ROOT>2 S:obj>2 TG:acl>3 O:obj>4
-S:nsubj:pass>2 is:aux:pass>2 seen:ROOT>2 TG:xcomp>2 O:obj>3
-S:nsubj:pass>3 can:aux>3 be:aux:pass>3 seen:ROOT>3 IG:xcomp>3 L:obl>4
-N:nsubj>2 is:cop>2 visible:ROOT>2 L:obl>2
-I:nsubj>1 see:ROOT>1 O:obj>1 L:obl>1
-I:nsubj>1 see:ROOT>1 S:obj>1 TG:acl>2 O:obj>3
-I:nsubj>2 can:aux>2 SEE:ROOT>2 O:obj>2
-I:nsubj>3 do:aux>3 not:advmod>3 SEE:ROOT>3 any:det>5 PX:obj>3
-N:nsubj>1 has:ROOT>1 O:obj>1
-S:nsubj>1 has:ROOT>1 O:obj>1 in:case>5 his:nmod:poss>5 hand:obl>1
-P:nsubj>1 have:ROOT>1 O:obj>1
-S:nsubj>1 has:ROOT>1 no:det>3 NX:obj>1
-S:nsubj>3 with:case>2 O:nmod>0 T3:ROOT>3 O:obj>3
-S:nsubj>4 with:case>2 O:nmod>0 is:aux>4 TG:ROOT>4 O:obj>4
-S:nsubj>4 with:case>2 O:nmod>0 is:aux>4 IG:ROOT>4 L:obl>4
-S:nsubj>4 without:case>2 O:nmod>0 is:aux>4 IG:ROOT>4 L:obl>4
-S:nsubj>3 L:nmod>0 is:aux>3 TG:ROOT>3 O:obj>3
-S:nsubj>2 L:nmod>0 T3:ROOT>2 O:obj>2
-N:nsubj>3 L:nmod>0 is:cop>3 J:ROOT>3
-N:nsubj>3 L:nmod>0 is:cop>3 R:ROOT>3 than:case>5 N:obl>3 L:nmod>5
-S:nsubj>4 TG:acl>0 O:obj>1 is:aux>4 TG:ROOT>4 O:obj>4
-S:nsubj>3 TG:acl>0 O:obj>1 T3:ROOT>3 O:obj>3
-S:nsubj>4 IG:acl>0 L:obl>1 is:aux>4 TG:ROOT>4 O:obj>4
-S:nsubj>5 TG:acl>0 O:obj>1 is:cop>5 LC0:case>5 G:ROOT>5
-S:nsubj>6 who:nsubj>3 is:aux>3 IG:acl:relcl>0 L:obl>3 is:aux>6 TG:ROOT>6 O:obj>6
-S:nsubj>4 who:nsubj>2 T3:acl:relcl>0 O:obj>2 I3:ROOT>4 L:obl>4
-N:nsubj>5 THAT:nsubj>2 I3:acl:relcl>0 L:obl>2 is:cop>5 Q:ROOT>5
-N:nsubj>8 ,:punct>4 which:nsubj:pass>4 is:aux:pass>4 placed:acl:relcl>0 L:obl>4 ,:punct>4 is:cop>8 J:ROOT>8
-N:nsubj>5 THAT:obj>3 S:nsubj>3 T3:acl:relcl>0 is:cop>5 J:ROOT>5
-N:nsubj>5 S:nsubj>3 is:aux>3 TG:acl:relcl>0 is:cop>5 J:ROOT>5
-N:nsubj:pass>2 is:aux:pass>2 placed:ROOT>2 L:obl>2 ,:punct>7 with:mark>7 S:nsubj>7 IG:advcl>2 L:obl>7
-N:nsubj>3 is:cop>3 LC0:case>3 G:ROOT>3 ,:punct>7 with:mark>7 N:nsubj>7 placed:advcl>3 L:obl>7
-S:nsubj>1 I3:ROOT>1 L:obl>1 with:case>4 O:obl>1 LH:nmod>4
-N:nsubj>2 is:cop>2 L:ROOT>2
-P:nsubj>2 are:cop>2 L:ROOT>2
-it:nsubj>2 is:cop>2 L:ROOT>2
-N:nsubj>3 is:cop>3 not:advmod>3 L:ROOT>3
-N:nsubj>3 is:cop>3 still:advmod>3 L:ROOT>3
-N:nsubj>3 is:cop>3 now:advmod>3 L:ROOT>3
-N:nsubj>3 is:cop>3 still:advmod>3 Q:ROOT>3
-N:nsubj>4 is:cop>4 NO:advmod>3 longer:advmod>4 Q:ROOT>4
-S:nsubj>4 is:aux>4 NO:advmod>3 longer:advmod>4 TG:ROOT>4 O:obj>4
-S:nsubj>3 is:aux>3 still:advmod>3 TG:ROOT>3 O:obj>3
-S:nsubj>3 is:aux>3 not:advmod>3 TG:ROOT>3 O:obj>3
-S:nsubj>3 does:aux>3 not:advmod>3 TB:ROOT>3 O:obj>3
-S:nsubj>3 did:aux>3 n't:advmod>3 TB:ROOT>3 O:obj>3
-P:nsubj>3 do:aux>3 not:advmod>3 IB:ROOT>3
-S:nsubj>2 never:advmod>2 T3:ROOT>2 O:obj>2
-no:det>1 one:NN:nsubj>3 is:aux>3 IG:ROOT>3 L:obl>3
-nobody:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2
-nobody:nsubj>1 T3:ROOT>1 O:obj>1
-nothing:nsubj>2 is:cop>2 L:ROOT>2
-neither:cc:preconj>1 S:nsubj>5 nor:cc>3 S:conj>1 is:aux>5 TG:ROOT>5 O:obj>5
-S:nsubj>3 is:cop>3 neither:cc:preconj>3 J:ROOT>3 nor:cc>5 J:conj>3
-S:nsubj>1 T3:ROOT>1 O:obj>1 without:mark>4 TG:advcl>1 O:obj>4
-N:nsubj>3 is:cop>3 not:advmod>3 J:ROOT>3 but:cc>5 J:conj>3
-N:nsubj>3 is:cop>3 not:advmod>3 L:ROOT>3 but:cc>5 L:conj>3
-S:nsubj>3 is:aux>3 not:advmod>3 TG:ROOT>3 O:obj>3 but:cc>6 O:conj>4
-S:nsubj>1 T3:ROOT>1 not:advmod>3 O:obj>1 but:cc>5 O:conj>3
-S:nsubj>3 is:aux>3 not:advmod>3 TG:ROOT>3 anything:obj>3
-C:nsubj>5 of:case>3 the:det>3 PX:nmod>0 are:cop>5 J:ROOT>5
-C:nsubj>5 of:case>3 the:det>3 PX:nmod>0 are:aux>5 TG:ROOT>5 O:obj>5
-most:nsubj>5 of:case>3 the:det>3 PX:nmod>0 are:cop>5 J:ROOT>5
-all:nsubj>5 of:case>3 the:det>3 PX:nmod>0 are:aux>5 TG:ROOT>5 O:obj>5
-both:det>1 PX:nsubj>3 are:aux>3 TG:ROOT>3 O:obj>3
-none:nsubj>5 of:case>3 the:det>3 PX:nmod>0 is:aux>5 TG:ROOT>5 O:obj>5
-each:det>1 NX:nsubj>2 has:ROOT>2 O:obj>2
-every:det>1 NX:nsubj>3 is:cop>3 L:ROOT>3
-at:case>1 least:nmod>2 C:nummod>3 PX:nsubj>5 are:cop>5 Q:ROOT>5
-more:advmod>2 than:fixed>0 C:nummod>3 PX:nsubj>5 are:aux>5 IG:ROOT>5 L:obl>5
-only:advmod>1 C:nummod>2 PX:nsubj>4 are:cop>4 Q:ROOT>4
-N:nsubj>1 remains:ROOT>1 Q:xcomp>1
-N:nsubj>1 stays:ROOT>1 L:obl>1
-N:nsubj>1 becomes:ROOT>1 Q:xcomp>1
-N:nsubj>1 turns:ROOT>1 K:xcomp>1
-N:nsubj>1 looks:ROOT>1 J:xcomp>1
-S:nsubj>1 appears:ROOT>1 TO:mark>4 be:aux>4 TG:xcomp>1 O:obj>4
-N:nsubj>1 appears:ROOT>1 TO:mark>4 be:cop>4 J:xcomp>1
-N:nsubj>1 appears:ROOT>1 TO:mark>6 be:cop>6 the:det>6 main:amod>6 focus:xcomp>1 of:case>8 N:nmod>6
-S:nsubj>1 begins:ROOT>1 TO:mark>3 TB:xcomp>1 O:obj>3
-S:nsubj>1 starts:ROOT>1 TG:xcomp>1 O:obj>2
-S:nsubj>1 keeps:ROOT>1 TG:xcomp>1 O:obj>2
-S:nsubj>1 continues:ROOT>1 TO:mark>3 IB:xcomp>1 L:obl>3
-S:nsubj>1 stops:ROOT>1 TG:xcomp>1 O:obj>2
-S:nsubj>1 finishes:ROOT>1 TG:xcomp>1 O:obj>2
-S:nsubj>1 wants:ROOT>1 TO:mark>3 TB:xcomp>1 O:obj>3
-S:nsubj>1 tries:ROOT>1 TO:mark>3 TB:xcomp>1 O:obj>3
-S:nsubj>2 might:aux>2 TB:ROOT>2 O:obj>2
-S:nsubj>3 must:aux>3 be:aux>3 TG:ROOT>3 O:obj>3
-if:mark>2 S:nsubj>2 T3:advcl>6 O:obj>2 ,:punct>2 S:nsubj>6 I3:ROOT>6
-since:mark>3 N:nsubj>3 is:cop>3 J:advcl>7 ,:punct>3 N:nsubj>7 is:cop>7 L:ROOT>7
-because:mark>2 S:nsubj>2 T3:advcl>6 O:obj>2 ,:punct>2 N:nsubj>6 I3:ROOT>6
-N:nsubj>2 is:cop>2 L:ROOT>2 ,:punct>7 so:advmod>7 N:nsubj>7 is:cop>7 L:conj>2
-Therefore:advmod>4 ,:punct>0 N:nsubj>4 is:cop>4 L:ROOT>4
-so:advmod>3 N:nsubj>3 is:cop>3 L:ROOT>3
-I:nsubj>1 think:ROOT>1 that:mark>4 S:nsubj>4 T3:ccomp>1 O:obj>4
-I:nsubj>1 W3:ROOT>1 W:advmod>1
-I:nsubj>1 W3:ROOT>1 W:advmod>1 past:case>4 G:obl>1
-I:nsubj>1 W3:ROOT>1 W:advmod>1 and:cc>4 TB:conj>1 O:obj>4
-I:nsubj>1 W3:ROOT>1 through:case>3 G:obl>1 and:cc>5 W3:conj>1 W:advmod>5
-I:nsubj>1 TP:ROOT>1 G:obj>1
-I:nsubj>1 TP:ROOT>1 O:obj>1 on:case>5 my:nmod:poss>5 right:obl>1
-W3:VB:ROOT>0 W:advmod>0 at:case>3 G:obl>0
-TB:ROOT>0 O:obj>0 and:cc>3 TB:conj>0 O:obj>3
-W3:VB:ROOT>0 W:advmod>0 and:cc>3 W3:conj>0 into:case>5 G:obl>3
-X3:VB:ROOT>0 XP:compound:prt>0 O:obj>0 and:cc>4 TB:conj>0 O:obj>4 L:obl>4
-L:obl>1 I3:ROOT>1 S:nsubj>1
-L:ROOT>0 is:cop>0 N:nsubj>0
-L:obl>2 there:expl>2 is:ROOT>2 N:nsubj>2
-IG:ROOT>0 L:obl>0 is:aux>0 S:nsubj>0
-between:case>1 N:obl>5 and:cc>3 N:conj>1 there:expl>5 is:ROOT>5 N:nsubj>5
-N:nsubj>3 is:cop>3 between:case>3 N:ROOT>3 and:cc>5 N:conj>3
-S:nsubj>1 I3:ROOT>1 between:case>3 N:obl>1 and:cc>5 N:conj>3
-is:cop>3 N:nsubj>3 LC0:case>3 G:ROOT>3 ?:punct>3
-does:aux>2 S:nsubj>2 TB:ROOT>2 O:obj>2 ?:punct>2
-who:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2 ?:punct>2
-where:advmod>1 is:ROOT>1 N:nsubj>1 ?:punct>1
-what:obj>3 is:aux>3 S:nsubj>3 TG:ROOT>3 ?:punct>3
-P:nsubj>1 TP:ROOT>1 O:obj>1 and:cc>7 C:nsubj>7 of:case>6 them:nmod>4 IP:conj>1
-P:nsubj>1 IP:ROOT>1 L:obl>1 and:cc>7 C:nsubj>7 of:case>6 them:nmod>4 TP:conj>1 O:obj>7
-H:nsubj>3 has:aux>3 just:advmod>3 XN:ROOT>3 O:obj>3 XP:compound:prt>3
-H:nsubj>2 has:aux>2 XN:ROOT>2 XP:compound:prt>2 O:obj>2
-S:nsubj>2 is:aux>2 XG:ROOT>2 O:obj>2 XP:compound:prt>2
-IG:ROOT>0 L:obl>0 are:aux>0 P:nsubj>0
-L:obl>1 IP:ROOT>1 P:nsubj>1
-L:ROOT>0 are:cop>0 P:nsubj>0
-A3:nsubj>2 are:aux>2 IG:ROOT>2 L:obl>2
-A3:nsubj>2 are:cop>2 L:ROOT>2
-S:nsubj>1 T3:ROOT>1 A3:obj>1
-S:nsubj>2 is:aux>2 TG:ROOT>2 A3:obj>2
-N:nsubj>1 has:ROOT>1 O:obj>1 and:cc>4 O:conj>2
-there:expl>1 is:ROOT>1 A3:nsubj>1 L:obl>1
-I:nsubj>1 see:ROOT>1 A3:obj>1
-N:nsubj>5 in:case>3 the:det>3 image:nmod>0 is:cop>5 K:ROOT>5 and:cc>7 placed:conj>5 L:obl>7
-N:nsubj>5 in:case>3 the:det>3 image:nmod>0 is:cop>5 N:ROOT>5
-N:nsubj>5 in:case>3 the:det>3 photo:nmod>0 is:cop>5 J:ROOT>5 and:cc>7 has:conj>5 O:obj>7
-N:nsubj>3 is:cop>3 relatively:advmod>3 J:ROOT>3 in:case>5 size:obl>3
-N:nsubj>2 is:cop>2 K:ROOT>2 in:case>4 color:obl>2 and:cc>6 has:conj>2 O:obj>6
-N:nsubj>2 is:cop>2 NA:ROOT>2
-it:nsubj>2 is:cop>2 NA:ROOT>2 with:case>4 O:nmod>2 and:cc>6 O:conj>4
-N:nsubj>2 is:cop>2 NA:ROOT>2 ,:punct>5 with:case>5 O:nmod>2 and:cc>7 O:conj>5
-N:nsubj>2 is:cop>2 N:ROOT>2 ,:punct>4 placed:acl>2 L:obl>4
-it:nsubj:pass>2 is:aux:pass>2 placed:ROOT>2 L:obl>2 ,:punct>5 positioned:advcl>2 L:obl>5
-N:nsubj:pass>2 is:aux:pass>2 located:ROOT>2 L:obl>2 ,:punct>5 surrounded:advcl>2 by:case>7 O:obl:agent>5
-S:nsubj>4 in:case>2 N:nmod>0 is:aux>4 TG:ROOT>4 O:obj>4
-N:nsubj:pass>2 is:aux:pass>2 located:ROOT>2 L:obl>2 ,:punct>8 while:mark>8 N:nsubj:pass>8 is:aux:pass>8 positioned:advcl>2 L:obl>8
-N:nsubj:pass>2 is:aux:pass>2 positioned:ROOT>2 L:obl>2 ,:punct>7 with:mark>7 N:nsubj>7 placed:advcl>2 L:obl>7
-N:nsubj>1 appears:ROOT>1 TO:mark>4 be:cop>4 Q:xcomp>1 ,:punct>9 with:case>9 no:det>9 other:amod>9 PX:obl>4 on:case>11 it:nmod>9
-N:nsubj>6 and:cc>2 N:conj>0 are:cop>6 the:det>6 main:amod>6 PX:ROOT>6 in:case>9 the:det>9 image:nmod>6
-S:nsubj>4 TG:acl>0 A3:obj>1 is:aux>4 IG:ROOT>4 L:obl>4
-S:nsubj>1 I3:ROOT>1 on:case>3 N:obl>1 near:case>5 N:nmod>3
-S:nsubj>2 is:aux>2 IG:ROOT>2 L:obl>2 and:cc>5 TG:conj>2 O:obj>5
-S:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2 and:cc>5 IG:conj>2 L:obl>5
-S:nsubj>2 is:aux>2 TG:ROOT>2 O:obj>2 and:cc>6 is:aux>6 IG:conj>2 L:obl>6
-so:advmod>6 C:nsubj>6 of:case>4 the:det>4 PX:nmod>1 are:cop>6 J:ROOT>6
-C:nsubj>6 of:case>4 the:det>4 C:nummod>4 PX:nmod>0 are:cop>6 J:ROOT>6
-S:nsubj>1 T3:ROOT>1 O:obj>1 ,:punct>4 T3:conj>1 O:obj>4 and:cc>7 T3:conj>1 O:obj>7
-S:nsubj>1 T3:ROOT>1 it:obj>1 and:cc>4 T3:conj>1 it:obj>4
-S:nsubj>1 T3:ROOT>1 O:obj>1 and:cc>5 S:nsubj>5 T3:conj>1 it:obj>5
-S:nsubj>1 T3:ROOT>1 O:obj>1 ,:punct>6 so:advmod>6 H:nsubj>6 I3:conj>1
-""".strip().splitlines()
+    word: (lemma, tag)
+    for line in (_FOLDER / "words.txt").read_text(encoding="utf-8").splitlines()
+    for word, lemma, tag in [line.split()]
+}
+"""Words that patterns hold as they are: lemma and usual tag. Capitals tell apart words that are spelt alike."""
 
 
 @dataclass(slots=True)
@@ -541,7 +232,7 @@ class _Filler:
         self._generator = generator
         self._rest = ""
 
-    def draw(self, choices: list[str] | tuple[str, ...]) -> str:
+    def draw(self, choices: Sequence[str]) -> str:
         """One of some texts."""
         return choices[int(self._generator.integers(len(choices)))]
 
@@ -805,6 +496,7 @@ class _Filler:
         return word
 
     def _place(self) -> _Word:
+        before: tuple[str, ...]
         kind = self.draw(
             ("plain",) * 10 + ("front", "front", "side", "side", "middle", "next", "next", "mine", "picture")
         )
@@ -840,7 +532,7 @@ class _Filler:
             whole.dep = "nmod"
             whole.left.insert(0, _Word("of", "of", "IN", "case"))
             word.right = [whole if kind == "picture" else self._ground("nmod", "of")]
-        word.left = [_Word(*[(parts := item.split("/"))[0], *parts]) for item in before]
+        word.left = [_Word(text, text, tag, dep) for text, tag, dep in (item.split("/") for item in before)]
         return word
 
     def _in_hand(self) -> _Word:

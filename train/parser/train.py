@@ -134,7 +134,7 @@ def _tune(start: Path, corpus: Path, dev: Path, work: Path, steps: int) -> Path:
     """Train a pipeline further on a corpus, and return the folder of the last weights."""
     import spacy
     from spacy.training.loop import train
-    from spacy.util import fix_random_seed
+    from thinc.api import fix_random_seed
 
     fix_random_seed(0)
     nlp = spacy.load(

@@ -15,6 +15,7 @@ from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier, verdicts_on
 
+REAL_PRECISION = 0.89
 KNOWN = dict.fromkeys(("objects", "states", "attributes", "relations", "actions"), "complete")
 
 
@@ -27,12 +28,22 @@ def measured(part, shared_data=None):
     )
 
 
-@pytest.mark.parametrize(("half", "precision", "recall"), [("tuning", 0.93, 0.90), ("unseen", 0.83, 0.82)])
-def test_whole_claims_of_labelled_sentences(half, precision, recall):
-    """The labels were written before the rules. Those were tuned on one half; the other was measured once, at the end."""
-    found = measured(half)
+@pytest.mark.parametrize(
+    ("part", "precision", "recall"),
+    [("tuning", 0.95, 0.94), ("fresh", 0.95, 0.94), ("unseen", 0.90, 0.85), ("fresh unseen", 0.90, 0.85)],
+)
+def test_whole_claims_of_labelled_sentences(part, precision, recall):
+    """The labels were written before the rules, which were tuned on two of the parts; see `labelled_clauses`."""
+    found = measured(part)
     assert found["all"][0] >= precision
     assert found["all"][1] >= recall
+
+
+@pytest.mark.parametrize("part", ["tuning", "unseen", "fresh", "fresh unseen"])
+def test_whole_claims_with_the_prose_of_real_models(part, shared_data):
+    found = measured(part, shared_data)
+    assert found["all"][0] >= REAL_PRECISION
+    assert found["all"][1] >= 0.85
 
 
 def test_the_labelled_set_is_varied():

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.constructions import GIVING
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
@@ -103,7 +104,7 @@ def _action(
         span=span_of(*(t for t in (verb, what, other) if t is not None)),
         anchor=(verb.start, verb.end),
         is_negated=c.is_negated(sentence, verb, who, what),
-        hedge=c.hedge_of(sentence, verb),
+        hedge=hedge_of(sentence, verb),
         is_lasting=c.is_lasting(sentence, verb),
     )
 
@@ -245,7 +246,7 @@ def _possession(sentence: Sentence, owner: Token, word: Token, thing: Token) -> 
         span=span_of(word, thing),
         anchor=(word.start, word.end),
         is_negated=c.is_negated(sentence, word, owner, thing) != (word.lemma == "lack"),
-        hedge=c.hedge_of(sentence, word),
+        hedge=hedge_of(sentence, word),
         is_lasting=c.is_lasting(sentence, word),
     )
 
@@ -388,7 +389,7 @@ def _ego_motion(sentence: Sentence, clause: c.Clause, subjects: Sequence[Token])
         span=(verb.start, sentence.tokens[end].end),
         anchor=(verb.start, verb.end),
         is_negated=c.is_negated(sentence, verb),
-        hedge=c.hedge_of(sentence, verb),
+        hedge=hedge_of(sentence, verb),
         is_lasting=c.is_lasting(sentence, verb),
     )
 

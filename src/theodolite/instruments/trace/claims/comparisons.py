@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from theodolite.instruments.trace.claims import clauses as c
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
@@ -40,9 +41,7 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
     inside = tuple(t for t in inside if not (is_sized and t.text.casefold() in {"in", *_DIMENSIONS}))
     said = " ".join(t.text.casefold() for t in inside)
     head = _clause_head(sentence, first)
-    if head is None or any(
-        c.is_noun(t) and not _is_far(sentence, t) for t in inside
-    ):
+    if head is None or any(c.is_noun(t) and not _is_far(sentence, t) for t in inside):
         return
     if c.is_verb(head):
         said = f"{head.lemma} {said}"
@@ -130,7 +129,7 @@ def _each(
                     span=(word.start, max(last.end, word.end)),
                     anchor=(word.start, word.end),
                     is_negated=c.is_negated(sentence, head, thing),
-                    hedge=c.hedge_of(sentence, head),
+                    hedge=hedge_of(sentence, head),
                     is_lasting=c.is_lasting(sentence, head),
                 ),
                 head,

@@ -92,6 +92,7 @@ def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     tree = _Tree(tokens)
     tree.misread_verb()
     tree.misplaced()
+    tree.misread_nouns()
     tree.quantities()
     tree.no_longer()
     tree.particles()

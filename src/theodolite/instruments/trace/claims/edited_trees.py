@@ -111,12 +111,6 @@ class EditedTree:
             elif token.dep in {"appos", "nmod:unmarked", "obl:unmarked"} and head.tag.startswith("VB"):
                 if not self._has(token.index, "case") and self._noun_from(head.index + 1) == token.index:
                     self._set(token.index, dep="obj")
-            elif (
-                token.dep == "acl"
-                and token.tag in {"VBN", "VBG"}
-                and self._is_with(token.index - 1, head.index)
-            ):
-                self._set(token.index, head=token.index - 1)  # *a chair with a cup placed on it*
             elif token.dep == "compound" and head.tag == "VBG" and token.index == head.index - 1:
                 self._absolute(token.index, head.index)
             elif (
@@ -128,6 +122,27 @@ class EditedTree:
                 verb = self.tokens[head.head]
                 if verb.tag == "VBG":  # *is playing the guitar and singing*
                     self._set(token.index, head=verb.index)
+
+    def misread_nouns(self) -> None:
+        """Nouns that were tagged or joined wrongly, and participles that describe the nearest noun."""
+        for token in list(self.tokens):
+            head = self.tokens[token.head]
+            if token.dep in {"nmod", "obl", "obj"} and token.tag == "JJ" and self._has(token.index, "amod"):
+                self._set(token.index, tag="NN")  # *a black interior*
+            elif token.dep == "conj" and token.tag.startswith("NN") and head.tag.startswith("VB"):
+                self._joined_object(token.index, head.index)
+            elif (
+                token.dep == "acl"
+                and token.tag in {"VBN", "VBG"}
+                and self._is_with(token.index - 1, head.index)
+            ):
+                self._set(token.index, head=token.index - 1)  # *a chair with a cup placed on it*
+
+    def _joined_object(self, noun: int, verb: int) -> None:
+        """*Has cabinets and a stove*: the stove is joined to the cabinets, not to the verb."""
+        objects = [t.index for t in self._children(verb) if t.dep == "obj" and verb < t.index < noun]
+        if objects and not self._has(noun, "nsubj", "cop", "aux", "case"):
+            self._set(noun, head=objects[-1])
 
     def _is_with(self, noun: int, owner: int) -> bool:
         """True for a noun that another one has: *a chair with a cup*."""

@@ -15,6 +15,7 @@ from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import action_claims, span_of
 from theodolite.instruments.trace.claims.comparisons import comparison_claims
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Parser, Sentence, open_parser, sentence_spans
 from theodolite.instruments.trace.claims.predicates import predicate_claims, quality, quality_kind
 from theodolite.instruments.trace.claims.spatial import spatial_claims
@@ -177,7 +178,7 @@ def _predicates_above(sentence: Sentence, word: Token) -> Iterator[Token]:
 def _is_statement(sentence: Sentence, token: Token) -> bool:
     """True for the head of a clause that states something of what can be seen, and is not a guess."""
     own = sentence.children(token, "nsubj", "expl")
-    if not own or c.hedge_of(sentence, token):
+    if not own or hedge_of(sentence, token):
         return False
     if token.lemma in words.HEDGE_VERBS or c.is_the_writers_sight(sentence, token):
         return False
@@ -250,9 +251,7 @@ def _named(sentence: Sentence, unread: set[int]) -> Iterator[Claim]:
             if kind is not None and child.index < noun.index and not sentence.children(child, "cop"):
                 yield replace(quality(kind, thing, child, span_of(child, noun)), hedge=hedge)
         if said.quantity and not is_there and said.quantity[-1].isdigit() and " of " not in said.quantity:
-            yield replace(
-                _count(sentence, noun, said), hedge=hedge or c.hedge_of(sentence, noun), is_part=True
-            )
+            yield replace(_count(sentence, noun, said), hedge=hedge or hedge_of(sentence, noun), is_part=True)
 
 
 def _is_in(sentence: Sentence, noun: Token, clauses: set[int]) -> bool:
@@ -287,7 +286,7 @@ def _entity(sentence: Sentence, noun: Token, governor: Token) -> Claim:
     """The claim that something is there, or how many there are."""
     said, at = c.mention(sentence, noun), (noun.start, noun.end)
     negated = c.is_negated(sentence, governor, noun) != (governor.text.casefold() in {"missing", "absent"})
-    hedge = _existence_hedge(sentence, noun) or c.hedge_of(sentence, governor)
+    hedge = _existence_hedge(sentence, noun) or hedge_of(sentence, governor)
     if said.quantity and said.quantity not in {"all", "most", "half"} and " of " not in said.quantity:
         return replace(_count(sentence, noun, said), is_negated=negated, hedge=hedge)
     is_lasting = c.is_lasting(sentence, governor)
@@ -319,12 +318,12 @@ def _existence_hedge(sentence: Sentence, token: Token) -> str:
     marks = sentence.children(token, "advmod")
     near = next((t.lemma for t in marks if t.lemma in words.HEDGE_WORDS), "")
     if near or sentence.children(token, "cop"):
-        return near or c.hedge_of(sentence, token)
+        return near or hedge_of(sentence, token)
     head = sentence.head(token)
     is_there = token.dep.partition(":")[0] == "nsubj" and head is not None and sentence.children(head, "expl")
     if is_there and head is not None:
-        return c.hedge_of(sentence, head)
-    said = c.hedge_of(sentence, token)
+        return hedge_of(sentence, head)
+    said = hedge_of(sentence, token)
     return said if said in _UNASSERTED else ""
 
 
@@ -351,7 +350,7 @@ def _temporal(sentence: Sentence) -> Iterator[_Reading]:
             _event(sentence, inner) if outer is not None else None,
             span=(cue.start, cue.end),
             anchor=(cue.start, cue.end),
-            hedge=c.hedge_of(sentence, outer or inner),
+            hedge=hedge_of(sentence, outer or inner),
         )
         if claim.object is None or (claim.subject.verb and claim.object.verb):
             yield claim, None  # *is red, while the other is blue* orders no events

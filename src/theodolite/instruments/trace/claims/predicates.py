@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention
@@ -153,7 +154,7 @@ def _marked(sentence: Sentence, claim: Claim, first: Token, said: Token, thing: 
         else c.is_negated(sentence, said, thing)
     )
     return replace(
-        claim, is_negated=negated, hedge=c.hedge_of(sentence, first), is_lasting=c.is_lasting(sentence, first)
+        claim, is_negated=negated, hedge=hedge_of(sentence, first), is_lasting=c.is_lasting(sentence, first)
     )
 
 

@@ -18,7 +18,9 @@ from theodolite.instruments.trace.claims.steps import StepTexts, heading_end, re
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
 from theodolite.instruments.trace.data.episode import Episode
 
-_GOVERNED = re.compile(r"\b(?:of|on|in|at|with|near|by|behind|under|against|beside)(?: [a-z-]+){0,3} $", re.IGNORECASE)
+_GOVERNED = re.compile(
+    r"\b(?:of|on|in|at|with|near|by|behind|under|against|beside)(?: [a-z-]+){0,3} $", re.IGNORECASE
+)
 _QUALITIES = {"attribute", "state"}
 _MOST_KNOWN = 200
 """Earlier mentions that a pronoun may refer to."""

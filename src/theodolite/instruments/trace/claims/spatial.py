@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import is_asserted
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
@@ -28,6 +29,8 @@ _PHRASES = (
 _SIDE_PHRASES = {"front": ("in",), "top": ("on",)}
 _ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
 _GENERIC = frozenset({"item", "object", "thing", "one", "nothing", "something", "anything"})
+_NO_PLACE = words.word_set("resemble remind create add provide contribute draw serve make give")
+"""Verbs after which a place is not that of their subject: *creating a contrast in the room*."""
 _MINE = {"my": "i", "our": "i", "me": "i", "us": "i"}
 
 
@@ -50,6 +53,8 @@ def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
             if _is_outnumbering(sentence, located) or located.lemma in c.PICTURES - {"camera"}:
                 continue
             governor = sentence.head(place.top)
+            if governor is not None and governor.lemma in _NO_PLACE:
+                continue
             if governor is not None and c.is_verb(governor) and not is_asserted(sentence, governor):
                 continue  # *the goal is to put the ball in the box*
             if (
@@ -129,7 +134,7 @@ def _claim(sentence: Sentence, located: Token, place: _Place, grounds: tuple[Men
         span=(min(t.start for t in place.words), max(place.last.end, *(t.end for t in place.words))),
         anchor=(place.words[0].start, place.words[-1].end),
         is_negated=_is_negated(sentence, located, place),
-        hedge=c.hedge_of(sentence, place.top),
+        hedge=hedge_of(sentence, place.top),
         is_lasting=_is_lasting(sentence, place),
     )
 
