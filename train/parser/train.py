@@ -136,6 +136,7 @@ def _tune(start: Path, corpus: Path, dev: Path, work: Path, steps: int) -> Path:
     from spacy.training.loop import train
     from thinc.api import fix_random_seed
 
+    work.mkdir()
     fix_random_seed(0)
     nlp = spacy.load(
         start,
