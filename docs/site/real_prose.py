@@ -1,4 +1,4 @@
-"""Computes the table of real models' prose on the page *Trace*: ``python docs/hooks/real_prose.py FOLDER``.
+"""Computes the table of real models' prose on the page *Trace*: ``python docs/site/real_prose.py FOLDER``.
 
 FOLDER holds ``whatsup_llava15`` (LLaVA-1.5-7B on photographs) and ``star`` (Video-LLaVA on clips). A test computes the same table
 and compares it with the page.

@@ -27,13 +27,31 @@ def half_of(text):
     return ("tuning", "unseen")[hashlib.sha256(text.encode()).digest()[0] % 2]
 
 
-def labelled_clauses(llava=None):
-    """The labelled sentences; those of LLaVA only if its records are given."""
+def labelled_clauses(shared_data=None):
+    """The labelled sentences as (part, text, kind of clause, claims); those of real models only if the data are given.
+
+    The first 495 were labelled before the rules: *tuning* was tuned on, of *unseen* only two rates were ever looked at. The
+    *fresh* ones were labelled later, before that extractor read them, and tuned on from then on; of the *fresh unseen*
+    half only the rates were.
+    """
+    records = {} if shared_data is None else _records(shared_data)
     for row in map(json.loads, CLAUSES.read_text().splitlines()):
-        if "record" in row and llava is None:
+        if "record" in row and not records:
             continue
-        text = row.get("text") or llava[row["record"]]["scene_graph"][slice(*row["span"])]
-        yield text, row["clause"], row["claims"]
+        text = row.get("text") or records[row["record"], row.get("field", "scene_graph")][slice(*row["span"])]
+        part = half_of(text)
+        if row.get("part"):
+            part = {"tuning": "fresh", "unseen": "fresh unseen"}[part]
+        yield part, text, row["clause"], row["claims"]
+
+
+def _records(shared_data):
+    photographs = json.loads((shared_data / "whatsup_llava15" / "results.json").read_text())
+    clips = map(json.loads, (shared_data / "star" / "video_llava_traces.jsonl").read_text().splitlines())
+    texts = {(i, "scene_graph"): r.get("scene_graph") for i, r in enumerate(photographs)}
+    return texts | {
+        (r["question_id"], f): r[f] for r in clips for f in ("object_descriptions", "action_analysis")
+    }
 
 
 def _mention(text):

@@ -9,7 +9,8 @@ import pytest
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims.language import SHIPPED, open_parser
 from train.parser.examples import example_trees
-from train.parser.train import STEPS, evaluate_parser, train_parser
+from train.parser.patterns import pattern_trees
+from train.parser.train import TUNING_STEPS, evaluate_parser, train_parser
 
 META = json.loads((SHIPPED / "meta.json").read_text())
 
@@ -55,14 +56,15 @@ def test_training_gives_a_pipeline_that_loads(shared_data, tmp_path, capsys):
     for part in ("train", "dev", "test"):
         docs = list(DocBin().from_disk(shared_data / "ud_english_ewt" / "dev.spacy").get_docs(Vocab()))[:8]
         DocBin(docs=docs, store_user_data=True).to_disk(data / f"{part}.spacy")
-    accuracy = train_parser(data, tmp_path / "out", steps=3, n_examples=20)
+    few = {"steps": 3, "tuning_steps": 3, "n_examples": 20, "n_patterns": 20}
+    accuracy = train_parser(data, tmp_path / "out", **few)
     assert capsys.readouterr().out == ""  # so that --json stays JSON
     meta = json.loads((tmp_path / "out" / "meta.json").read_text())
     assert meta["performance"]["n_sentences"] == accuracy.n_sentences
     assert str(tmp_path) not in (tmp_path / "out" / "config.cfg").read_text()
     parsed = next(open_parser(str(tmp_path / "out")).parse(["A cup falls."]))
     assert [token.text for token in parsed.tokens] == ["A", "cup", "falls", "."]
-    train_parser(data, tmp_path / "again", steps=3, n_examples=20)
+    train_parser(data, tmp_path / "again", **few)
     for part in ("parser", "tagger", "tok2vec", "trainable_lemmatizer"):
         weights = [(tmp_path / name / part / "model").read_bytes() for name in ("out", "again")]
         assert weights[0] == weights[1], f"{part}: the same data must give the same weights"
@@ -71,8 +73,9 @@ def test_training_gives_a_pipeline_that_loads(shared_data, tmp_path, capsys):
         train_parser(data, tmp_path / "out2", steps=1)
 
 
-def test_examples_are_trees():
-    for rows in example_trees(200, seed=0):
+@pytest.mark.parametrize("trees", [example_trees, pattern_trees])
+def test_examples_are_trees(trees):
+    for rows in trees(600, seed=0):
         heads = [head for *_, head in rows]
         assert sum(head == i for i, head in enumerate(heads)) == 1  # one root
         for start in range(len(heads)):
@@ -81,7 +84,7 @@ def test_examples_are_trees():
                 assert here not in seen
                 seen.add(here)
                 here = heads[here]
-    assert list(example_trees(5, seed=1)) == list(example_trees(5, seed=1))
+    assert list(trees(5, seed=1)) == list(trees(5, seed=1))
 
 
 def test_what_is_missing_is_named(monkeypatch):
@@ -120,8 +123,8 @@ def test_its_settings_are_those_it_was_trained_with():
     import spacy
 
     settings = spacy.util.load_config(SHIPPED / "config.cfg")["training"]
-    assert settings["max_steps"] == STEPS
-    assert settings["optimizer"]["learn_rate"]["total_steps"] == STEPS * 4 // 3
+    assert settings["max_steps"] == TUNING_STEPS
+    assert settings["optimizer"]["learn_rate"]["total_steps"] == TUNING_STEPS
 
 
 def test_training_replaces_no_folder_that_is_not_a_pipeline(tmp_path):

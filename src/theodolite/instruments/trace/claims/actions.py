@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.constructions import GIVING
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
 _NOBODY = Mention("")
+_GENERIC = words.word_set(
+    "item object one nobody everyone someone somebody anyone everybody anybody nothing something anything everything thing"
+)
+"""Words for what can be seen, though not for what it is."""
 _STATIVE = words.word_set(
     "resemble remind weigh match matter cost understand confuse fit face_up refuse pretend fail deserve own lack equal miss"
-    " symbolize symbolise complement contrast rule_out add feel sound smell"
+    " symbolize symbolise complement contrast compare rule_out add feel sound smell"
 )
 """Verbs for what no frame shows, beside `lexicon.META_VERBS`."""
 _ASPECTS = words.word_set(
     "shape color colour size design height diameter width length appearance look texture material"
 )
 _PLACED = words.word_set(
-    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat"
+    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang dress"
 )
 """Verbs whose bare passive says where something is, or how it looks."""
 _MOVING = words.word_set(
@@ -51,6 +58,8 @@ def action_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
             yield motion, verb
             continue
         done_to = c.objects(sentence, clause)
+        if any(t.lemma == "what" for t in done_to):
+            continue
         if _is_no_action(sentence, clause, subjects, done_to):
             continue
         other = _other(sentence, clause, done_to)
@@ -95,7 +104,7 @@ def _action(
         span=span_of(*(t for t in (verb, what, other) if t is not None)),
         anchor=(verb.start, verb.end),
         is_negated=c.is_negated(sentence, verb, who, what),
-        hedge=c.hedge_of(sentence, verb),
+        hedge=hedge_of(sentence, verb),
         is_lasting=c.is_lasting(sentence, verb),
     )
 
@@ -116,6 +125,11 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         and child.text.casefold() not in words.SIDES
         and not c.is_beside(sentence, child)
     }
+    for child in sentence.children(done_to[0], "nmod"):
+        if verb.lemma in GIVING and c.preposition(sentence, child) == "to":
+            return child
+    if clause.is_passive and verb.lemma in {"cover", "wrap", "coat"} and "in" in found:
+        return found["in"]
     for case in (
         "to",
         "into",
@@ -149,8 +163,17 @@ def _possessions(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
 
 def _had(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
     yield from _described(sentence, owner, word, thing)
-    if _is_seen(sentence, thing):
+    if _is_seen(sentence, thing) and not _is_placed_at_owner(sentence, word, thing):
         yield _possession(sentence, owner, word, thing)
+
+
+def _is_placed_at_owner(sentence: Sentence, word: Token, thing: Token) -> bool:
+    """True in *has a fork next to it*, which says where the fork is."""
+    phrase = [t for t in sentence.tokens[thing.index + 1 : thing.index + 6] if t.tag != "RB"]
+    pronoun = next((t for t in phrase if t.tag == "PRP"), None)
+    between = [t for t in phrase if pronoun is not None and t.index < pronoun.index]
+    is_place = bool(between) and all(t.tag in {"IN", "TO", "NN", "JJ", "DT"} for t in between)
+    return pronoun is not None and is_place and between[0].tag in {"IN", "JJ"} and word.index < thing.index
 
 
 def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
@@ -159,22 +182,31 @@ def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
     if owner is None:
         return
     for thing in c.conjuncts(sentence, token):
-        if c.is_none(sentence, thing) or sentence.children(thing, "acl"):
+        after = sentence.tokens[thing.index + 1 : thing.index + 2]
+        if sentence.children(thing, "acl") or any(t.text.casefold() in {"visible", "present"} for t in after):
             continue
         for claim in _had(sentence, owner, case, thing):
             subject = (
                 replace(claim.subject, attributes=()) if sentence.children(owner, "cop") else claim.subject
             )
-            yield replace(claim, subject=subject, is_negated=case.text.casefold() == "without")
+            is_negated = (case.text.casefold() == "without") != c.is_none(sentence, thing)
+            yield replace(claim, subject=subject, is_negated=is_negated)
 
 
 def _described(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
     """*Has a round shape*: it is round."""
-    for said in c.mention(sentence, thing).attributes if thing.lemma in _ASPECTS else ():
+    for said in _values(c.mention(sentence, thing)) if thing.lemma in _ASPECTS else ():
         claim = replace(_possession(sentence, owner, word, thing), predicate=said, object=None)
         yield replace(
             claim, kind="state" if said in words.STATES else "attribute", anchor=(thing.start, thing.end)
         )
+
+
+def _values(thing: Mention) -> Iterator[str]:
+    """The adjectives of an aspect; *light* in *a light brown color* is none."""
+    for said, after in zip_longest(thing.attributes, thing.attributes[1:]):
+        if not (said in words.TONES and after in words.COLOURS):
+            yield said
 
 
 def _is_seen(sentence: Sentence, thing: Token) -> bool:
@@ -214,7 +246,7 @@ def _possession(sentence: Sentence, owner: Token, word: Token, thing: Token) -> 
         span=span_of(word, thing),
         anchor=(word.start, word.end),
         is_negated=c.is_negated(sentence, word, owner, thing) != (word.lemma == "lack"),
-        hedge=c.hedge_of(sentence, word),
+        hedge=hedge_of(sentence, word),
         is_lasting=c.is_lasting(sentence, word),
     )
 
@@ -226,7 +258,7 @@ def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
         are_things
         and bool(done_to)
         and not any(
-            not c.is_noun(t) or words.can_be_seen(t.lemma) or t.lemma in c.PICTURES | {"object", "item"}
+            not c.is_noun(t) or words.can_be_seen(t.lemma) or t.lemma in c.PICTURES | _GENERIC
             for t in done_to
         )
     )
@@ -258,11 +290,14 @@ def _is_anyone(sentence: Sentence, subjects: Iterable[Token], done_to: Iterable[
         return any(
             t.tag in {"PRP", "WP", "WDT", "CD"}
             or words.can_be_seen(c.named(sentence, t).lemma)
-            or t.lemma in {"item", "object", "one", "nobody", "everyone", "someone"}
+            or t.lemma in _GENERIC
             for t in who
             if t.lemma not in {"this", "that", "which"}
         )
-    return any(True for _ in done_to)
+    return any(
+        not c.is_noun(t) or words.can_be_seen(c.named(sentence, t).lemma) or t.lemma in _GENERIC
+        for t in done_to
+    )
 
 
 def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:
@@ -287,6 +322,8 @@ def is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - one
     Infinitives are asserted after *begins to* and *appears to*, not after *prepares to* or *in order to*; a bare -ing form
     after *while*, *by* and *the process of*, not after *for* or as a subject.
     """
+    if verb.index == 0 and verb.text.casefold() in {"given", "based", "considering", "assuming", "judging"}:
+        return False
     head = sentence.head(verb)
     marks = [t.text.casefold() for t in sentence.children(verb, "mark", "case")]
     if "to" in marks and verb.tag != "VBG":
@@ -352,7 +389,7 @@ def _ego_motion(sentence: Sentence, clause: c.Clause, subjects: Sequence[Token])
         span=(verb.start, sentence.tokens[end].end),
         anchor=(verb.start, verb.end),
         is_negated=c.is_negated(sentence, verb),
-        hedge=c.hedge_of(sentence, verb),
+        hedge=hedge_of(sentence, verb),
         is_lasting=c.is_lasting(sentence, verb),
     )
 

@@ -1,4 +1,4 @@
-"""Subjects and objects of verbs, negation and hedging."""
+"""Subjects and objects of verbs, and negation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from theodolite.instruments.trace.claims.types import Mention
 
 _NEGATIONS = frozenset({"not", "n't", "never", "no", "neither", "nor", "without", "hardly"})
 _NO_VERBS = words.word_set("aux cop amod compound case fixed")
-_MOODS = words.word_set("like if unless whether suppose supposing provided lest")
 _SUPERLATIVES = words.word_set(
     "leftmost rightmost topmost bottommost uppermost lowermost innermost outermost"
 )
@@ -64,6 +63,8 @@ class Clause:
         if any(t.lemma == "have" for t in helpers) and not any(t.lemma in {"be", "get"} for t in helpers):
             return False
         if self.sentence.children(self.verb, "nsubj:pass", "aux:pass"):
+            return True
+        if self.verb.tag == "VBN" and any(t.lemma == "be" for t in helpers):
             return True
         is_modifier = self.verb.dep in {"acl", "advcl", "xcomp"} or (
             self.verb.dep == "conj" and not self.sentence.children(self.verb, "aux")
@@ -122,7 +123,10 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
         and is_noun(above)
         and (marks & {"while", "after", "before", "when"} or _is_aside(sentence, verb, above))
     ):
-        governor = next((t for t in clause_of(sentence, above) if is_verb(t)), None)
+        governor = next(
+            (t for t in clause_of(sentence, above) if is_verb(t) or sentence.children(t, "cop", "nsubj")),
+            None,
+        )
         if governor is not None and governor.index not in seen:
             return subjects(sentence, governor, seen | {verb.index})
     if verb.dep.startswith("acl") and (is_noun(above) or above.tag.startswith(("PRP", "DT", "CD"))):
@@ -151,6 +155,10 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
         return token
     verb = sentence.head(token)
     described = sentence.head(verb) if verb is not None and verb.dep.startswith("acl") else None
+    if described is not None and token.lemma == "which":
+        before = next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), described)
+        is_whole = before.head == described.index and preposition(sentence, before) == "of"
+        return before if is_whole else described  # *on the arm of the chair, which is …*
     if described is not None:
         return described
     return next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), token)
@@ -158,10 +166,16 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
 
 def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
     """True in *sits on a couch holding a book*: the couch holds nothing."""
-    is_place = (
-        noun.dep.startswith("obl") and not sentence.children(verb, "nsubj", "aux:pass") and verb.tag == "VBG"
+    is_place = noun.dep.startswith(("obl", "nmod")) and not sentence.children(verb, "nsubj", "aux:pass")
+    if is_place and verb.index and sentence.tokens[verb.index - 1].text == ",":
+        return True  # *is in the middle of the room, surrounded by chairs*
+    return (
+        is_place
+        and verb.tag == "VBG"
+        and noun.dep.startswith("obl")
+        and not words.is_a(noun.lemma, "person")
+        and bool(sentence.children(verb, "obj"))
     )
-    return is_place and not words.is_a(noun.lemma, "person") and bool(sentence.children(verb, "obj"))
 
 
 def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, PLR0911 - one return per construction
@@ -273,6 +287,15 @@ def is_none(sentence: Sentence, token: Token) -> bool:
     """True for *no cup*, *nobody*, *not all cups*, *neither a cup*."""
     if token.quantity.startswith("no") or token.lemma in {"nobody", "nothing", "none"}:
         return True
+    if not sentence.children(token, "cop") and any(
+        t.lemma == "not" and t.index < token.index for t in sentence.children(token, "advmod")
+    ):
+        return is_noun(token)  # *the teacher, not the student*
+    above = sentence.head(token)
+    if token.dep == "conj" and above is not None and is_noun(above):
+        joint = {t.text.casefold() for t in sentence.children(token, "cc")}
+        if joint & {"or", "nor"} and is_none(sentence, above):
+            return True  # *no cups or plates*
     return any(
         t.text.casefold() in {"neither", "nor"}
         for t in sentence.children(token, "cc", "cc:preconj", "advmod", "det")
@@ -292,7 +315,7 @@ def is_lasting(sentence: Sentence, head: Token) -> bool:
 def is_the_writers_sight(sentence: Sentence, verb: Token) -> bool:
     """True for *I see* and *we cannot find*, which say what is there and describe no action."""
     return verb.lemma in words.SEEING_VERBS | {"count", "get"} and any(
-        t.text.casefold() in words.FIRST_PERSON for t in subjects(sentence, verb)
+        t.text.casefold() in words.FIRST_PERSON | {"you"} for t in subjects(sentence, verb)
     )
 
 
@@ -335,73 +358,6 @@ def _lists(sentence: Sentence, noun: Token) -> bool:
 def is_place_like(token: Token) -> bool:
     """True for a noun that can be seen, or a pronoun."""
     return token.tag == "PRP" or words.can_be_seen(token.lemma)
-
-
-def hedge_of(sentence: Sentence, token: Token) -> str:
-    """The word that hedges the clause of a token; empty for a plain statement.
-
-    Looked for in the clause itself (*might*, *possibly*) and in the clauses above that suggest, infer or consider it. A
-    clause that is merely conjoined to a hedged one is not hedged.
-    """
-    below: Token | None = None
-    for head in clause_of(sentence, token):
-        mood = _mood(sentence, head, below)
-        if mood:
-            return mood
-        for child in sentence.children(head, "aux", "advmod"):
-            is_near = (
-                below is None or below.dep in {"xcomp", "ccomp", "advcl", "acl"} or child.index < below.index
-            )
-            if child.lemma in words.HEDGE_WORDS and is_near and _covers(below):
-                return child.lemma
-            if child.lemma == "will" and below is None:
-                return "will"
-        taken = below is not None and below.dep.partition(":")[0] in {"ccomp", "xcomp", "csubj", "advcl"}
-        if head.lemma in words.HEDGE_VERBS and taken:
-            return head.lemma
-        if head.lemma in words.HEDGE_ADJECTIVES and (taken or below is None) and not is_noun(head):
-            return head.lemma
-        below = head
-    return ""
-
-
-def _mood(sentence: Sentence, head: Token, below: Token | None) -> str:
-    """*?* in a question, *if* in a condition and in what depends on it, and modal verbs; empty for a plain clause."""
-    if any(t.text == "?" for t in sentence.tokens[-3:]):
-        return "?"
-    return _condition(sentence, head, below) or _modal(sentence, head, below)
-
-
-def _condition(sentence: Sentence, head: Token, below: Token | None) -> str:
-    for child in sentence.children(head, "mark", "advmod", "case"):
-        if child.text.casefold() == "like" and child.dep != "mark":
-            continue
-        if child.text.casefold() in _MOODS:
-            return child.text.casefold()
-    if below is None or below.dep not in {"advcl", "acl:relcl", "acl"}:
-        for clause in sentence.children(head, "advcl"):
-            if any(t.text.casefold() in _MOODS for t in sentence.children(clause, "mark", "advmod")):
-                return "if"
-    first = sentence.children(head)[:1]
-    is_inverted = (
-        bool(first) and first[0].text in {"Had", "Were", "Should"} and first[0].dep.startswith(("aux", "cop"))
-    )
-    return "if" if is_inverted else ""
-
-
-def _modal(sentence: Sentence, head: Token, below: Token | None) -> str:
-    modals = [t for t in sentence.children(head, "aux") if t.tag == "MD"]
-    is_seen = head.lemma in words.SEEING_VERBS | {"count", "visible"}
-    if below is None or below.dep in {"xcomp", "ccomp"}:
-        for modal in modals:
-            if not (modal.lemma in {"can", "ca", "could"} and is_seen):
-                return modal.lemma
-    return ""
-
-
-def _covers(below: Token | None) -> bool:
-    """True if a hedge on a clause also covers the clause below it."""
-    return below is None or below.dep.partition(":")[0] in {"xcomp", "ccomp", "conj", "acl", "advcl"}
 
 
 def is_superlative(sentence: Sentence, token: Token) -> bool:
@@ -453,7 +409,9 @@ def mention(sentence: Sentence, token: Token) -> Mention:
     """The mention of an object: its noun with compounds, its visible adjectives and its quantity."""
     asked, token = token, named(sentence, token)
     parts = [
-        t for t in sentence.children(token, "compound") if t.index < token.index and not t.dep.endswith("prt")
+        t
+        for t in sentence.children(token, "compound")
+        if t.index < token.index and not t.dep.endswith("prt") and not is_superlative(sentence, t)
     ]
     around = sentence.children(token, "amod", "compound")
     if asked is not token:
@@ -479,6 +437,7 @@ def mention(sentence: Sentence, token: Token) -> Mention:
     if head == "one" and quantity.startswith("no"):
         head = "person"
     quantity = {"no": "", "not all": "all"}.get(quantity, quantity)
+    quantity = quantity or ("all" if head in {"everyone", "everybody", "everything"} else "")
     return Mention(_ANYONE.get(head, head), seen, quantity, span=(token.start, token.end))
 
 

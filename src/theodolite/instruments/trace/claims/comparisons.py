@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from theodolite.instruments.trace.claims import clauses as c
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
@@ -35,11 +36,12 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
             if head is not None and sentence.children(head, "expl"):
                 yield from _each(sentence, [noun], f"{degree} numerous than", standard, first, head)
             return
-    said = " ".join(t.text.casefold() for t in sentence.tokens[first.index : link.index + 1])
+    inside = sentence.tokens[first.index : link.index + 1]
+    is_sized = any(t.lemma in _DIMENSIONS for t in inside)  # *small in size compared to*
+    inside = tuple(t for t in inside if not (is_sized and t.text.casefold() in {"in", *_DIMENSIONS}))
+    said = " ".join(t.text.casefold() for t in inside)
     head = _clause_head(sentence, first)
-    if head is None or any(
-        c.is_noun(t) and not _is_far(sentence, t) for t in sentence.tokens[first.index : link.index]
-    ):
+    if head is None or any(c.is_noun(t) and not _is_far(sentence, t) for t in inside):
         return
     if c.is_verb(head):
         said = f"{head.lemma} {said}"
@@ -63,7 +65,14 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
     if link.text.casefold() == "to":
         if not before or before[0].text.casefold() != "compared":
             return None
-        return next((t for t in before[1:2] if t.tag == "JJ"), None)
+        inside = [t for t in before[1:] if t.text.casefold() not in {"in", *_DIMENSIONS}]
+        return next((t for t in inside[:1] if t.tag in {"JJ", "JJR"}), None)
+    if (
+        link.text.casefold() == "as"
+        and before
+        and before[0].text.casefold() in {"soon", "long", "well", "far"}
+    ):
+        return None
     if link.text.casefold() == "as":
         return next((t for t in before[1:3] if t.text.casefold() == "as"), None)
     found = next(
@@ -97,7 +106,9 @@ def _clause_head(sentence: Sentence, token: Token) -> Token | None:
 def _subjects(sentence: Sentence, head: Token) -> list[Token]:
     found: list[Token] = []
     for own in c.subjects(sentence, head):
-        owners = sentence.children(own, "nmod:poss") if own.lemma in _DIMENSIONS else ()
+        owners = (
+            sentence.children(own, "nmod") if own.lemma in _DIMENSIONS else ()
+        )  # *its size*, *the size of*
         found.extend(owners or (own,))
     return found
 
@@ -118,7 +129,7 @@ def _each(
                     span=(word.start, max(last.end, word.end)),
                     anchor=(word.start, word.end),
                     is_negated=c.is_negated(sentence, head, thing),
-                    hedge=c.hedge_of(sentence, head),
+                    hedge=hedge_of(sentence, head),
                     is_lasting=c.is_lasting(sentence, head),
                 ),
                 head,

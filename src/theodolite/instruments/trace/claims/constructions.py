@@ -81,7 +81,7 @@ _PARTICLE_VERBS = {
     for verb, *particles in [line.split()]
     for particle in particles
 }
-_GIVING = words.word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
+GIVING = words.word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
 _COMING = words.word_set(
     "sit stand lie hang lean rest walk come run go appear emerge hide sleep kneel roll fly"
 )
@@ -92,6 +92,7 @@ def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     tree = _Tree(tokens)
     tree.misread_verb()
     tree.misplaced()
+    tree.misread_nouns()
     tree.quantities()
     tree.no_longer()
     tree.particles()
@@ -215,6 +216,8 @@ class _Tree(EditedTree):
             below = [t for t in self._children(longer) if t.index > longer and t.tag not in {".", ","}]
             verb = next((t.index for t in self.tokens[longer + 1 :] if t.tag.startswith("VB")), None)
             heir = below[0].index if below else verb
+            if heir is None and self.tokens[longer].dep == "advmod":
+                heir = self.tokens[longer].head
             if heir is None:
                 continue
             if self.tokens[longer].head in {longer, self.tokens[heir].head} or below:
@@ -252,7 +255,7 @@ class _Tree(EditedTree):
     def two_objects(self) -> None:
         """*Hands the boy a cup*: the first of two noun phrases after such a verb is the indirect object."""
         for verb in list(self.tokens):
-            if verb.lemma not in _GIVING or verb.dep in {"amod", "compound", "aux"}:
+            if verb.lemma not in GIVING or verb.dep in {"amod", "compound", "aux"}:
                 continue
             first = self._noun_from(verb.index + 1)
             second = None if first is None else self._noun_from(first + 1)
@@ -296,6 +299,12 @@ class _Tree(EditedTree):
             if noun is not None:
                 self._existential(start, verb.index, noun)
             return
+        if (
+            self.tokens[noun].dep == "nsubj"
+            and start <= self.tokens[noun].head < verb.index
+            and verb.dep == "cop"
+        ):
+            return  # read so by the parser already
         if self.tokens[start].tag == "VBG":
             self._participle_first(start, verb.index, noun)
             return
@@ -322,7 +331,8 @@ class _Tree(EditedTree):
     def _opens_with_place(self, start: int, verb: int) -> bool:
         """True if everything between is one phrase of place: no subject, no comma."""
         opens = self._opens(start)
-        opens = opens or (self.tokens[start].tag == "VBG" and not self._has(start, "nsubj", "obj"))
+        own = [t for t in self._children(start) if t.dep in {"nsubj", "obj"} and t.index < verb]
+        opens = opens or (self.tokens[start].tag == "VBG" and not own)
         between = self.tokens[start + 1 : verb]
         return (
             opens

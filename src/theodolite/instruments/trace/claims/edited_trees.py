@@ -10,6 +10,9 @@ INSIDE = frozenset({"DT", "PDT", "JJ", "JJS", "PRP$", "VBN", "VBG", "RB", "HYPH"
 """Tags of words within a noun phrase, before its noun."""
 
 
+_POSTURES = frozenset({"lie", "sit", "stand", "hang", "rest", "lean"})
+
+
 class EditedTree:
     """Tokens that are being changed."""
 
@@ -65,6 +68,8 @@ class EditedTree:
         if any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in self.tokens):
             return
         verb = next((t.index for t in self.tokens[1:-1] if self._is_misread(t)), None)
+        if verb is not None and self.tokens[verb].tag == "NN":
+            self._set(verb, tag="NNS")  # *a cup and a spoon lie on the table*
         if verb is None:
             return
         root = next(t.index for t in self.tokens if t.head == t.index)
@@ -89,6 +94,9 @@ class EditedTree:
             t.tag == "DT" for t in self.tokens[: before.index]
         )
         follows = {"DT", "PRP$", "IN", "CD", "VBG", "TO", "RB", "."}
+        is_bare = token.tag == "NN" and token.text.casefold() in _POSTURES and after.tag in {"IN", "RB"}
+        if is_bare and is_after_noun and token.head != token.index:
+            return True
         return token.tag == "NNS" and is_after_noun and after.tag in follows
 
     def misplaced(self) -> None:
@@ -114,6 +122,33 @@ class EditedTree:
                 verb = self.tokens[head.head]
                 if verb.tag == "VBG":  # *is playing the guitar and singing*
                     self._set(token.index, head=verb.index)
+
+    def misread_nouns(self) -> None:
+        """Nouns that were tagged or joined wrongly, and participles that describe the nearest noun."""
+        for token in list(self.tokens):
+            head = self.tokens[token.head]
+            if token.dep in {"nmod", "obl", "obj"} and token.tag == "JJ" and self._has(token.index, "amod"):
+                self._set(token.index, tag="NN")  # *a black interior*
+            elif token.dep == "conj" and token.tag.startswith("NN") and head.tag.startswith("VB"):
+                self._joined_object(token.index, head.index)
+            elif (
+                token.dep == "acl"
+                and token.tag in {"VBN", "VBG"}
+                and self._is_with(token.index - 1, head.index)
+            ):
+                self._set(token.index, head=token.index - 1)  # *a chair with a cup placed on it*
+
+    def _joined_object(self, noun: int, verb: int) -> None:
+        """*Has cabinets and a stove*: the stove is joined to the cabinets, not to the verb."""
+        objects = [t.index for t in self._children(verb) if t.dep == "obj" and verb < t.index < noun]
+        if objects and not self._has(noun, "nsubj", "cop", "aux", "case"):
+            self._set(noun, head=objects[-1])
+
+    def _is_with(self, noun: int, owner: int) -> bool:
+        """True for a noun that another one has: *a chair with a cup*."""
+        token = self.tokens[noun]
+        cases = [t.text.casefold() for t in self._children(noun) if t.dep == "case"]
+        return noun != owner == token.head and token.tag.startswith("NN") and cases == ["with"]
 
     def _absolute(self, noun: int, verb: int) -> None:
         """*With the cup standing on it*: the cup is what stands."""

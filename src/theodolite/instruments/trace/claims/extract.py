@@ -15,13 +15,14 @@ from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import action_claims, span_of
 from theodolite.instruments.trace.claims.comparisons import comparison_claims
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Parser, Sentence, open_parser, sentence_spans
 from theodolite.instruments.trace.claims.predicates import predicate_claims, quality, quality_kind
 from theodolite.instruments.trace.claims.spatial import spatial_claims
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import NOT_UNDERSTOOD, Claim, ClaimKind, Mention
 
-EXTRACTOR = "claims/2"
+EXTRACTOR = "claims/3"
 """Name and version, stored beside what was extracted."""
 
 MOST_CLAIMS = 1000
@@ -30,7 +31,9 @@ MOST_CLAIMS = 1000
 _NOBODY = Mention("")
 _WEAK_CUES = words.word_set("as next first during since following later prior")
 """Words that usually do not order two events."""
-_CHANGING = words.word_set("than except instead rather unlike besides twice only excluding")
+_CHANGING = words.word_set(
+    "than except instead rather unlike besides twice only excluding partially partly barely nearly almost half scarcely"
+)
 """Words that change the meaning of their clause."""
 _UNASSERTED = words.word_set("? if unless whether suppose supposing provided lest")
 """Hedges of questions and conditions, in which nothing is claimed."""
@@ -112,16 +115,13 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
     lost = {
         head.index
         for word in sentence.tokens
-        if _changes_meaning(word) and not any(a <= word.start < b for a, b in compared)
+        if _changes_meaning(sentence, word) and not any(a <= word.start < b for a, b in compared)
         for head in islice(_predicates_above(sentence, word), 1)
     }
     read = {head.index for _, head in readings if head is not None} - lost
     for index in list(read):  # *keeps holding*, *I see that*: the clause above is read with the one below
         below = sentence.tokens[index]
-        while (
-            below.dep.partition(":")[0] in {"xcomp", "ccomp", "csubj", "acl", "advcl"}
-            and below.head != below.index
-        ):
+        while below.dep.partition(":")[0] in {"xcomp", "ccomp", "csubj", "acl"} and below.head != below.index:
             below = sentence.tokens[below.head]
             if below.index in read:
                 break
@@ -140,12 +140,31 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
     return kept, unread
 
 
-def _changes_meaning(word: Token) -> bool:
+def _is_near(sentence: Sentence, word: Token) -> bool:
+    """True for *closer to the window*, which is a place where nothing is compared."""
+    after = sentence.tokens[word.index + 1 : word.index + 2]
+    is_place = (
+        word.text.casefold() in {"closer", "nearer"} and bool(after) and after[0].text.casefold() == "to"
+    )
+    return is_place and not any(t.text.casefold() == "than" for t in sentence.tokens)
+
+
+def _is_as_many(sentence: Sentence, word: Token) -> bool:
+    after = sentence.tokens[word.index + 1 : word.index + 2]
+    return (
+        word.text.casefold() == "as" and bool(after) and after[0].text.casefold() in {"many", "much", "few"}
+    )
+
+
+def _changes_meaning(sentence: Sentence, word: Token) -> bool:
     return (
         word.tag != "DT"
         and word.lemma != "not"
+        and not _is_near(sentence, word)
         and (
-            word.text.casefold() in _CHANGING or (c.is_comparative(word) and word.tag in {"JJR", "JJ", "RB"})
+            word.text.casefold() in _CHANGING
+            or _is_as_many(sentence, word)
+            or (c.is_comparative(word) and word.tag in {"JJR", "JJ", "RB"})
         )
     )
 
@@ -159,7 +178,7 @@ def _predicates_above(sentence: Sentence, word: Token) -> Iterator[Token]:
 def _is_statement(sentence: Sentence, token: Token) -> bool:
     """True for the head of a clause that states something of what can be seen, and is not a guess."""
     own = sentence.children(token, "nsubj", "expl")
-    if not own or c.hedge_of(sentence, token):
+    if not own or hedge_of(sentence, token):
         return False
     if token.lemma in words.HEDGE_VERBS or c.is_the_writers_sight(sentence, token):
         return False
@@ -211,8 +230,7 @@ def _named(sentence: Sentence, unread: set[int]) -> Iterator[Claim]:
     seen: set[str] = set()
     for noun in _things(sentence):
         said, is_there = c.mention(sentence, noun), c.is_existence(sentence, noun)
-        clause = next(c.clause_of(sentence, noun), noun)
-        hedge = NOT_UNDERSTOOD if clause.index in unread else ""
+        hedge = NOT_UNDERSTOOD if _is_in(sentence, noun, unread) else ""
         is_absent = c.is_none(sentence, noun) or (
             is_there and c.is_negated(sentence, sentence.head(noun) or noun)
         )
@@ -233,9 +251,17 @@ def _named(sentence: Sentence, unread: set[int]) -> Iterator[Claim]:
             if kind is not None and child.index < noun.index and not sentence.children(child, "cop"):
                 yield replace(quality(kind, thing, child, span_of(child, noun)), hedge=hedge)
         if said.quantity and not is_there and said.quantity[-1].isdigit() and " of " not in said.quantity:
-            yield replace(
-                _count(sentence, noun, said), hedge=hedge or c.hedge_of(sentence, noun), is_part=True
-            )
+            yield replace(_count(sentence, noun, said), hedge=hedge or hedge_of(sentence, noun), is_part=True)
+
+
+def _is_in(sentence: Sentence, noun: Token, clauses: set[int]) -> bool:
+    """True if a noun is part of one of some clauses, or of what completes it: *weighs more than the box*."""
+    for clause in c.clause_of(sentence, noun):
+        if clause.index in clauses:
+            return True
+        if clause.dep not in {"xcomp", "ccomp"}:
+            return False
+    return False
 
 
 def _things(sentence: Sentence) -> Iterator[Token]:
@@ -260,7 +286,7 @@ def _entity(sentence: Sentence, noun: Token, governor: Token) -> Claim:
     """The claim that something is there, or how many there are."""
     said, at = c.mention(sentence, noun), (noun.start, noun.end)
     negated = c.is_negated(sentence, governor, noun) != (governor.text.casefold() in {"missing", "absent"})
-    hedge = _existence_hedge(sentence, noun) or c.hedge_of(sentence, governor)
+    hedge = _existence_hedge(sentence, noun) or hedge_of(sentence, governor)
     if said.quantity and said.quantity not in {"all", "most", "half"} and " of " not in said.quantity:
         return replace(_count(sentence, noun, said), is_negated=negated, hedge=hedge)
     is_lasting = c.is_lasting(sentence, governor)
@@ -292,12 +318,12 @@ def _existence_hedge(sentence: Sentence, token: Token) -> str:
     marks = sentence.children(token, "advmod")
     near = next((t.lemma for t in marks if t.lemma in words.HEDGE_WORDS), "")
     if near or sentence.children(token, "cop"):
-        return near or c.hedge_of(sentence, token)
+        return near or hedge_of(sentence, token)
     head = sentence.head(token)
     is_there = token.dep.partition(":")[0] == "nsubj" and head is not None and sentence.children(head, "expl")
     if is_there and head is not None:
-        return c.hedge_of(sentence, head)
-    said = c.hedge_of(sentence, token)
+        return hedge_of(sentence, head)
+    said = hedge_of(sentence, token)
     return said if said in _UNASSERTED else ""
 
 
@@ -324,9 +350,10 @@ def _temporal(sentence: Sentence) -> Iterator[_Reading]:
             _event(sentence, inner) if outer is not None else None,
             span=(cue.start, cue.end),
             anchor=(cue.start, cue.end),
-            hedge=c.hedge_of(sentence, outer or inner),
+            hedge=hedge_of(sentence, outer or inner),
         )
-        yield claim, None
+        if claim.object is None or (claim.subject.verb and claim.object.verb):
+            yield claim, None  # *is red, while the other is blue* orders no events
 
 
 def _event(sentence: Sentence, head: Token) -> Mention:

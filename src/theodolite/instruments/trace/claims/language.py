@@ -171,7 +171,10 @@ def _token(word: Any) -> Token:
     if "/" in word.text:
         lemma = word.text.casefold()
     elif word.tag_.startswith("VB"):
-        lemma = _mended(lemma, word.text.casefold())
+        if word.tag_ == "VBG" and lemma == word.text.casefold() and lemma.endswith("ing") and len(lemma) > 5:
+            lemma = lemma[:-3]  # a capital letter can hide the ending
+            lemma = lemma[:-1] if lemma[-1] == lemma[-2] and lemma[-1] in "bdgmnprt" else lemma
+        lemma = _mended("leave" if lemma == "left" else lemma, word.text.casefold())
     elif word.tag_.startswith("NN"):
         lemma = _mended_noun(lemma, word.text.casefold())
     tag = "_SP" if word.is_space else word.tag_

@@ -190,7 +190,8 @@ META_VERBS = word_set(
     " consist contain remain become exist occur happen locate position situate relate associate accumulate lead base"
     " consider focus expect intend decide choose proceed try like love name call"
     " reflect depend belong refer able do visible accomplish achieve increase ensure reveal surround"
-    " interpret deduce imagine suppose presume hypothesize accompany dedicate equip comprise"
+    " interpret deduce imagine suppose presume hypothesize accompany dedicate equip comprise rain snow"
+    " occupy"
 )
 """Verbs for what no frame shows: being, having, showing, meaning."""
 
@@ -206,7 +207,8 @@ UNREAL_VERBS = word_set(
 
 PLACING_VERBS = word_set(
     "hold wear put place set lay hang leave carry throw drop keep pour rest stack store position grab grip grasp have see"
-    " find cut serve balance stick attach mount spread arrange organize organise rearrange clean"
+    " find cut serve balance stick attach mount spread arrange organize organise rearrange clean wash chop slice stir"
+    " cook fry boil peel fold water plant park"
 )
 """Verbs that locate their object, not their subject: *puts the book on the table*."""
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention
@@ -94,17 +95,26 @@ def _is_compared(sentence: Sentence, said: Token) -> bool:
     """True if the predicate is a comparison: *is taller than*, *is the tallest*, *is as tall as*."""
     around = (
         said,
-        *sentence.children(said, "amod"),
+        *sentence.children(said, "amod", "compound"),
         *(x for t in sentence.children(said, "amod") for x in sentence.children(t, "conj")),
     )
     if any(c.is_superlative(sentence, t) or c.is_comparative(t) for t in around):
         return True
+    return not _is_also(sentence, said) and _has_degree(sentence, said)
+
+
+def _has_degree(sentence: Sentence, said: Token) -> bool:
     return any(
         t.text.casefold() in {"as", "less", "more", "most", "least", "compared"}
         for t in sentence.children(said, "advmod", "advcl", "case", "mark")
     ) or any(
         t.text.casefold() in {"as", "compared"} for t in sentence.tokens[said.index + 1 : said.index + 2]
     )
+
+
+def _is_also(sentence: Sentence, said: Token) -> bool:
+    """True for *is brown as well*, which compares nothing."""
+    return [t.text.casefold() for t in sentence.tokens[said.index + 1 : said.index + 3]] == ["as", "well"]
 
 
 def _identity(sentence: Sentence, first: Token, said: Token) -> Iterator[tuple[Claim, Token | None]]:
@@ -144,7 +154,7 @@ def _marked(sentence: Sentence, claim: Claim, first: Token, said: Token, thing: 
         else c.is_negated(sentence, said, thing)
     )
     return replace(
-        claim, is_negated=negated, hedge=c.hedge_of(sentence, first), is_lasting=c.is_lasting(sentence, first)
+        claim, is_negated=negated, hedge=hedge_of(sentence, first), is_lasting=c.is_lasting(sentence, first)
     )
 
 

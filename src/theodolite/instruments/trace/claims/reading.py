@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,9 @@ from theodolite.instruments.trace.claims.steps import StepTexts, heading_end, re
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
 from theodolite.instruments.trace.data.episode import Episode
 
+_GOVERNED = re.compile(
+    r"\b(?:of|on|in|at|with|near|by|behind|under|against|beside)(?: [a-z-]+){0,3} $", re.IGNORECASE
+)
 _QUALITIES = {"attribute", "state"}
 _MOST_KNOWN = 200
 """Earlier mentions that a pronoun may refer to."""
@@ -119,7 +123,7 @@ def _claimed(traces: Sequence[Trace], parser: Parser) -> list[Trace]:
             for number, said in enumerate(claims, 1)
             if len(said) >= MOST_CLAIMS
         ]
-        resolved = resolve_pronouns(claims)
+        resolved = resolve_pronouns(claims, [step.text for step in trace.steps])
         steps = tuple(_with_claims(step, said) for step, said in zip(trace.steps, resolved, strict=True))
         done.append(replace(trace, steps=steps, problems=(*trace.problems, *full)))
     return done
@@ -180,7 +184,7 @@ def _is_predicated(claim: Claim) -> bool:
     )
 
 
-def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]]:
+def resolve_pronouns(steps: Sequence[Sequence[Claim]], texts: Sequence[str]) -> list[tuple[Claim, ...]]:
     """The claims of successive steps, with pronouns replaced by what they refer to.
 
     *He* and *she* refer to the last person named that fits, *they* also to the last thing if no person was named; *it* refers
@@ -190,17 +194,29 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]
     """
     known = _Known()
     resolved: list[tuple[Claim, ...]] = []
-    for claims in steps:
-        grounds = {
-            c.object.span for c in claims if c.kind in {"spatial", "identity"} and c.object is not None
+    for claims, text in zip(steps, texts, strict=True):
+        grounds = {c.object.span for c in claims if _is_ground(c) and c.object is not None}
+        grounds -= {
+            c.subject.span for c in claims if c.kind in {"action", "spatial"} and c.predicate != "have"
         }
-        grounds -= {c.subject.span for c in claims if c.kind in {"action", "spatial"}}
         for claim in claims:  # all that is named, before what refers to it
-            if claim.kind == "entity" and claim.subject.span is not None:
-                known.add(claim.subject, is_ground=claim.subject.span in grounds)
+            is_thing = claim.kind == "entity" and claim.subject.head not in words.MATERIALS
+            if is_thing and claim.subject.span is not None:
+                span = claim.subject.span
+                known.add(claim.subject, is_ground=span in grounds or _is_governed(text, span[0]))
         resolved.append(tuple(known.resolve(claim) for claim in claims))
         known.end_step()
     return resolved
+
+
+def _is_governed(text: str, start: int) -> bool:
+    """True for a noun after a preposition that only tells where or of what: *a bottle of orange juice*."""
+    return _GOVERNED.search(text, max(0, start - 40), start) is not None
+
+
+def _is_ground(claim: Claim) -> bool:
+    """True if the object of a claim only tells where or what its subject is, or what it has."""
+    return claim.kind in {"spatial", "identity", "comparison"} or claim.predicate == "have"
 
 
 class _Known:
@@ -229,7 +245,11 @@ class _Known:
         if subject.head == "it" and target is not None and target.head == "it" and self._actor is not None:
             subject = _with_name(subject, self._actor)
         else:
-            subject = self._referent(subject, [m for m in (target, other) if m is not None])
+            beside = [m for m in (target, other) if m is not None]
+            is_named = (
+                claim.kind == "identity" and target is not None
+            )  # *it is a small glove* may be the glove
+            subject = self._referent(subject, beside, is_named=is_named)
         if target is not None:
             target = self._referent(target, [m for m in (subject, other) if m is not None], subject)
         if other is not None:
@@ -238,7 +258,14 @@ class _Known:
             self._actor = subject
         return replace(claim, subject=subject, object=target, other=other)
 
-    def _referent(self, said: Mention, beside: Sequence[Mention], actor: Mention | None = None) -> Mention:
+    def _referent(
+        self,
+        said: Mention,
+        beside: Sequence[Mention],
+        actor: Mention | None = None,
+        *,
+        is_named: bool = False,
+    ) -> Mention:
         if said.head in _REFLEXIVE:
             return said if actor is None else _with_name(said, actor)
         if said.head not in _PERSONAL | {"it"}:
@@ -246,19 +273,29 @@ class _Known:
         at = said.span[0] if said.span is not None else 10**9
         if said.head == "it" and at > self._open:
             return said
-        taken = {m.span for m in beside if m.span is not None} | {m.head for m in beside}
+        taken = {m.span for m in beside if m.span is not None}
+        alike = [] if is_named else beside
         earlier = [(m, low) for m, low in self._here if m.span is not None and m.span[0] < at]
         fitting = [
             (m, low)
             for m, low in (*self._before, *earlier)
-            if m.span not in taken and m.head not in taken and _fits(said.head, m)
+            if m.span not in taken and not _is_alike(m, alike) and _fits(said.head, m)
         ]
         if said.head in {"they", "them"} and not any(_is_person(m) for m, _ in fitting):
-            fitting = [(m, low) for m, low in (*self._before, *earlier) if m.head not in taken]
+            fitting = [(m, low) for m, low in (*self._before, *earlier) if not _is_alike(m, alike)]
         chosen = next((m for m, low in reversed(fitting) if not low), fitting[-1][0] if fitting else None)
         if chosen is None and said.head == "it":
             self._open = min(self._open, at)
         return said if chosen is None else _with_name(said, chosen)
+
+
+def _is_alike(meant: Mention, beside: Sequence[Mention]) -> bool:
+    """True if a mention may name what stands beside the pronoun: *car* and *red car*, but not *blue car* and *red car*."""
+    return any(
+        m.head == meant.head
+        and (not m.attributes or not meant.attributes or m.attributes == meant.attributes)
+        for m in beside
+    )
 
 
 def _with_name(said: Mention, meant: Mention) -> Mention:

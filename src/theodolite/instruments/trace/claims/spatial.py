@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import is_asserted
+from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
@@ -28,6 +29,8 @@ _PHRASES = (
 _SIDE_PHRASES = {"front": ("in",), "top": ("on",)}
 _ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
 _GENERIC = frozenset({"item", "object", "thing", "one", "nothing", "something", "anything"})
+_NO_PLACE = words.word_set("resemble remind create add provide contribute draw serve make give")
+"""Verbs after which a place is not that of their subject: *creating a contrast in the room*."""
 _MINE = {"my": "i", "our": "i", "me": "i", "us": "i"}
 
 
@@ -47,9 +50,11 @@ def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
     """All spatial claims of a sentence, each with the head of the clause that asserts it; none within a noun phrase."""
     for place in _places(sentence):
         for located in _located(sentence, place):
-            if c.preposition(sentence, located) in {"than", "as"} or located.lemma in c.PICTURES - {"camera"}:
+            if _is_outnumbering(sentence, located) or located.lemma in c.PICTURES - {"camera"}:
                 continue
             governor = sentence.head(place.top)
+            if governor is not None and governor.lemma in _NO_PLACE:
+                continue
             if governor is not None and c.is_verb(governor) and not is_asserted(sentence, governor):
                 continue  # *the goal is to put the ball in the box*
             if (
@@ -63,8 +68,16 @@ def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
                 yield _claim(sentence, located, place, place.grounds[:2]), head
                 continue
             for ground in place.grounds:
-                yield _claim(sentence, located, place, (ground,)), head
+                claim = _claim(sentence, located, place, (ground,))
+                if not claim.subject.head == ground.head == "i":  # *turn to my left*
+                    yield claim, head
     yield from _contents(sentence)
+
+
+def _is_outnumbering(sentence: Sentence, token: Token) -> bool:
+    """True for the plates in *more cups than plates on the table*."""
+    than = next((t.index for t in sentence.children(token, "case") if t.text.casefold() == "than"), 0)
+    return than > 1 and sentence.tokens[than - 2].text.casefold() in {"more", "fewer", "less"}
 
 
 def _contents(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
@@ -100,6 +113,8 @@ def _asserting(sentence: Sentence, located: Token, place: _Place) -> Token | Non
         return None
     if c.is_verb(head) or head.lemma == "be" or head.tag.startswith(("JJ", "RB")):
         return head
+    if sentence.children(head, "cop") and located is not head:
+        return head  # *it is the only chair in the room*
     above = sentence.head(located)
     is_there = (
         above is not None and located.dep.startswith("nsubj") and bool(sentence.children(above, "expl"))
@@ -119,7 +134,7 @@ def _claim(sentence: Sentence, located: Token, place: _Place, grounds: tuple[Men
         span=(min(t.start for t in place.words), max(place.last.end, *(t.end for t in place.words))),
         anchor=(place.words[0].start, place.words[-1].end),
         is_negated=_is_negated(sentence, located, place),
-        hedge=c.hedge_of(sentence, place.top),
+        hedge=hedge_of(sentence, place.top),
         is_lasting=_is_lasting(sentence, place),
     )
 
@@ -285,14 +300,16 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
         for t in sentence.children(noun, "case")
         if t.text.casefold() in words.PLACES and t.index not in taken
     ]
-    if not cases or not _is_ground(noun):
+    if not cases or not _is_ground(noun) or _is_contrast(sentence, noun):
         return None
     case = cases[0]
     head = sentence.head(noun)
     if head is not None and c.is_verb(head):
         is_aimed = head.lemma in c.ATTENDING and case.text.casefold() in {"at", "on", "in"}
         is_by = case.text.casefold() == "by" and c.Clause(sentence, head).is_passive
-        if is_aimed or is_by:
+        is_call = noun.lemma == "phone" and head.lemma in {"talk", "speak", "chat", "be"}
+        is_cover = case.text.casefold() == "in" and head.lemma in {"cover", "wrap", "coat"}
+        if is_aimed or is_by or is_cover or is_call:
             return None
     if (
         head is not None
@@ -307,6 +324,11 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     ]
     relation = words.PLACES[case.text.casefold()]
     return _Place(relation, (case,), noun, tuple(_ground(sentence, t) for t in grounds), grounds[-1])
+
+
+def _is_contrast(sentence: Sentence, noun: Token) -> bool:
+    """True for *on the other hand*."""
+    return noun.lemma == "hand" and any(t.lemma == "other" for t in sentence.children(noun, "amod"))
 
 
 def _has_own_case(sentence: Sentence, token: Token, first: Token) -> bool:
@@ -331,9 +353,18 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
     if top.dep == "conj" and sentence.children(head, "case"):
         return _located(sentence, _Place(place.relation, place.words, head, place.grounds, place.last))
     if c.is_noun(head) and sentence.children(head, "cop") and not sentence.children(head, "case"):
-        is_ranked = any(c.is_superlative(sentence, t) for t in sentence.children(head, "amod"))
-        return [] if is_ranked else c.subjects(sentence, head)
+        return [] if _is_ranked(sentence, head) else c.subjects(sentence, head)
+    if (
+        c.preposition(sentence, head) == "of"
+        and (whole := sentence.head(head)) is not None
+        and _is_ranked(sentence, whole)
+    ):
+        return []  # *the largest piece of furniture in the room*
     return [head] if head.tag == "PRP" or c.is_noun(head) or head.lemma == "one" else []
+
+
+def _is_ranked(sentence: Sentence, noun: Token) -> bool:
+    return any(c.is_superlative(sentence, t) for t in sentence.children(noun, "amod", "compound"))
 
 
 def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
@@ -343,7 +374,8 @@ def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
         return c.subjects(sentence, verb)
     things = [t for t in sentence.children(verb, "obj") if t.index < top.index]
     is_mine = any(t.tag == "PRP$" and t.text.casefold() in _MINE for t in sentence.children(top, "nmod:poss"))
-    if things and (verb.lemma in words.PLACING_VERBS or (is_mine and _is_mine(sentence, verb))):
+    is_placed = verb.lemma in words.PLACING_VERBS or c.is_the_writers_sight(sentence, verb)
+    if things and (is_placed or (is_mine and _is_mine(sentence, verb))):
         return c.conjuncts(sentence, things[0])
     if verb.dep == "acl:relcl" and verb.lemma in words.PLACING_VERBS and not things:
         return c.objects(sentence, clause) or c.subjects(sentence, verb)

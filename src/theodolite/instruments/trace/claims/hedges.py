@@ -1,0 +1,94 @@
+"""Hedges, questions and conditions: what is said, but not asserted."""
+
+from __future__ import annotations
+
+from theodolite.instruments.trace.claims import clauses as c
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.trees import Token
+
+_MOODS = words.word_set("like if unless whether suppose supposing provided lest")
+
+
+def hedge_of(sentence: Sentence, token: Token) -> str:
+    """The word that hedges the clause of a token; empty for a plain statement.
+
+    Looked for in the clause itself (*might*, *possibly*) and in the clauses above that suggest, infer or consider it. A
+    clause that is merely conjoined to a hedged one is not hedged.
+    """
+    return "" if _goes_with(sentence, token) else _hedge(sentence, token)
+
+
+def _hedge(sentence: Sentence, token: Token) -> str:
+    below: Token | None = None
+    for head in c.clause_of(sentence, token):
+        mood = _mood(sentence, head, below)
+        if mood:
+            return mood
+        for child in sentence.children(head, "aux", "advmod"):
+            is_near = (
+                below is None or below.dep in {"xcomp", "ccomp", "advcl", "acl"} or child.index < below.index
+            )
+            if child.lemma in words.HEDGE_WORDS and is_near and _covers(below):
+                return child.lemma
+            if child.lemma == "will" and below is None:
+                return "will"
+        taken = below is not None and below.dep.partition(":")[0] in {"ccomp", "xcomp", "csubj"}
+        if head.lemma in words.HEDGE_VERBS and taken:
+            return head.lemma
+        if head.lemma in words.HEDGE_ADJECTIVES and (taken or below is None) and not c.is_noun(head):
+            return head.lemma
+        below = head
+    return ""
+
+
+def _goes_with(sentence: Sentence, token: Token) -> bool:
+    """True within *, with a cup on it*, which is said beside the clause that may be hedged."""
+    here: Token | None = token
+    seen: set[int] = set()
+    while here is not None and here.index not in seen and not sentence.children(here, "aux", "cop"):
+        seen.add(here.index)
+        for case in sentence.children(here, "case", "mark"):
+            if case.text.casefold() in {"with", "without"} and case.index:
+                return sentence.tokens[case.index - 1].text == ","
+        here = sentence.head(here)
+    return False
+
+
+def _mood(sentence: Sentence, head: Token, below: Token | None) -> str:
+    """*?* in a question, *if* in a condition and in what depends on it, and modal verbs; empty for a plain clause."""
+    if any(t.text == "?" for t in sentence.tokens[-3:]):
+        return "?"
+    return _condition(sentence, head, below) or _modal(sentence, head, below)
+
+
+def _condition(sentence: Sentence, head: Token, below: Token | None) -> str:
+    for child in sentence.children(head, "mark", "advmod", "case"):
+        if child.text.casefold() == "like" and child.dep != "mark":
+            continue
+        if child.text.casefold() in _MOODS:
+            return child.text.casefold()
+    if below is None or below.dep not in {"advcl", "acl:relcl", "acl"}:
+        for clause in sentence.children(head, "advcl"):
+            if any(t.text.casefold() in _MOODS for t in sentence.children(clause, "mark", "advmod")):
+                return "if"
+    first = sentence.children(head)[:1]
+    is_inverted = (
+        bool(first) and first[0].text in {"Had", "Were", "Should"} and first[0].dep.startswith(("aux", "cop"))
+    )
+    return "if" if is_inverted else ""
+
+
+def _modal(sentence: Sentence, head: Token, below: Token | None) -> str:
+    modals = [t for t in sentence.children(head, "aux") if t.tag == "MD"]
+    is_seen = head.lemma in words.SEEING_VERBS | {"count", "visible"}
+    if below is None or below.dep in {"xcomp", "ccomp"}:
+        for modal in modals:
+            if not (modal.lemma in {"can", "ca", "could"} and is_seen):
+                return modal.lemma
+    return ""
+
+
+def _covers(below: Token | None) -> bool:
+    """True if a hedge on a clause also covers the clause below it."""
+    return below is None or below.dep.partition(":")[0] in {"xcomp", "ccomp", "conj", "acl", "advcl"}
