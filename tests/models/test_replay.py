@@ -389,8 +389,9 @@ def test_a_system_prompt_is_told_and_not_matched(tmp_path):
 
 def test_of_several_epochs_the_first_answers_and_this_is_told(tmp_path):
     again = embedded("a", "Where?", "right", picture(1)) | {"epoch": 2}
-    named = inspect_sample("b", "Where is the dog?", "up"), inspect_sample(
-        "b", "Where is the dog?", "down", epoch=2
+    named = (
+        inspect_sample("b", "Where is the dog?", "up"),
+        inspect_sample("b", "Where is the dog?", "down", epoch=2),
     )
     for samples in ([embedded("a", "Where?", "left", picture(1)), again], list(named)):
         model = open_model(f"replay:{write_inspect(tmp_path / 'log.eval', samples, compress=False)}")
@@ -400,13 +401,9 @@ def test_of_several_epochs_the_first_answers_and_this_is_told(tmp_path):
 
 
 def test_a_log_is_read_once_until_it_changes(tmp_path, monkeypatch):
-    path = write_inspect(
-        tmp_path / "log.eval", [embedded("a", "Where?", "left", picture(1))], compress=False
-    )
+    path = write_inspect(tmp_path / "log.eval", [embedded("a", "Where?", "left", picture(1))], compress=False)
     read = []
-    monkeypatch.setattr(
-        _replay, "read_inspect", lambda path: read.append(path) or _logs.read_inspect(path)
-    )
+    monkeypatch.setattr(_replay, "read_inspect", lambda path: read.append(path) or _logs.read_inspect(path))
     for _ in range(3):
         assert texts(open_model(f"replay:{path}"), Request.ask(picture(1), "Where?")) == ["left"]
     assert len(read) == 1
