@@ -55,7 +55,7 @@ fuzz: $(DEV_READY)
 # VLMEvalKit is not on PyPI: VLMEVALKIT may name a checkout. Without one, and where GitHub cannot be reached, it is left out.
 CONFORMANCE := build/conformance/env
 ifeq ($(origin VLMEVALKIT),undefined)
-LEAVE_OUT_vlmevalkit := || { rm -rf $(CONFORMANCE)/vlmevalkit; echo "VLMEvalKit cannot be installed from GitHub and is left out; VLMEVALKIT=PATH names a checkout"; }
+LEAVE_OUT_vlmevalkit := || echo "VLMEvalKit cannot be installed from GitHub and is left out; VLMEVALKIT=PATH names a checkout"
 endif
 VLMEVALKIT ?= git+https://github.com/open-compass/VLMEvalKit@e8e78f05\#egg=vlmeval
 OWN_inspect-ai := --editable .
@@ -72,8 +72,8 @@ conformance-servers: $(DEV_READY) $(CONFORMANCE)/llama-cpp/.ready
 $(CONFORMANCE)/%/.ready: conformance/%.txt $(DEV_READY)
 	$(PYTHON) -m venv $(CONFORMANCE)/$*
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$($(CONFORMANCE)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of_the_project.pth
-	$(if $(OWN_$*),$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(OWN_$*) $(LEAVE_OUT_$*))
-	test ! -d $(CONFORMANCE)/$* || { $(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement conformance/$*.txt && touch $@; }
+	$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement conformance/$*.txt
+	$(if $(OWN_$*),$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(OWN_$*) &&) touch $@ $(LEAVE_OUT_$*)
 
 # What made the shipped weights. ARGS are passed on: make train-twins ARGS="--out RUN --seconds 480".
 train-help: $(DEV_READY)
