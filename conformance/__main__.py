@@ -140,6 +140,8 @@ def check_vlmevalkit(checks: Checks, env: Path, runs: list[Path]) -> None:
     shown = [s for folder in runs for s in read_samples(folder).samples if s.item.request.pictures]
     checks.same("VLMEvalKit: pictures", found["pictures"], sum(len(s.item.request.pictures) for s in shown))
     checks.tell("VLMEvalKit: right, by its own exact matching", found["right"])
+    scored = sum(not math.isnan(value) for value in found["right"].values())
+    checks.same("VLMEvalKit: files of choices with a score", scored, len(found["right"]))
     check_replay(checks, "VLMEvalKit", HOME / "vlmevalkit-out", runs, ("all",))
 
 

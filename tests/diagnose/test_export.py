@@ -523,6 +523,11 @@ def test_a_data_set_is_exported_as_a_diagnosis_would_ask_it(tmp_path):
     relevant = {(d["id"], p["before"]) for d in docs for p in json.loads(d["pairs"]) if p["relevant"]}
     assert relevant == {("q1", "q0")}
     assert {"q0/light", "q1/light"} <= {d["id"] for d in docs}
+    export(tmp_path / "questions.jsonl", tmp_path / "tsv", to="vlmevalkit")
+    csv.field_size_limit(10**7)
+    for path in (tmp_path / "tsv").iterdir():
+        with path.open() as file:
+            assert {row["split"] for row in csv.DictReader(file, delimiter="\t")} == {"none"}
     with pytest.raises(UsageError, match="theodolite/pairs -T instrument=ask -T data="):
         export(tmp_path / "questions.jsonl", tmp_path / "logs", to="inspect")
 
