@@ -145,8 +145,8 @@ def strangers(out: Path, pictures: list[str]) -> dict:
 
 def rescored(log: str, again: Path, *more: str) -> dict[str, float]:
     """The outcomes that ``inspect score`` adds to a log."""
-    command = [Path(sys.executable).with_name("inspect"), "score", log, "--scorer", "theodolite/followed"]
-    how = ["--action", "append", "--output-file", again, "--overwrite"]
+    command = [Path(sys.executable).with_name("inspect"), "score", log, "--model", "mockllm/model"]
+    how = ["--scorer", "theodolite/followed", "--action", "append", "--output-file", again, "--overwrite"]
     done = subprocess.run([*command, *more, *how], capture_output=True, env=ENV, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
