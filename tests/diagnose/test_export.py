@@ -189,12 +189,12 @@ def test_followed_pairs_within_an_epoch():
 
 def test_followed_by_the_scores_of_others():
     def score(value):
-        return {"judge": SimpleNamespace(as_float=lambda: value)}
+        return {"judge": SimpleNamespace(value=value)}
 
     texts = ("It lies beside the plate.", "Nothing is there.", "Nothing is there.")
     states = [
         state(name, "What do you see?", f"Says {name}. " * 9, text, picture=name, scores=score(value))
-        for name, text, value in zip("abc", texts, (1.0, 1.0, 0.0), strict=True)
+        for name, text, value in zip("abc", texts, (1.0, "C", "I"), strict=True)
     ]
     assert followed_by(*states) == {}  # such targets cannot be read in an answer
     found = followed_by(*states, right="judge")

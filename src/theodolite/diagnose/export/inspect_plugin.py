@@ -133,7 +133,7 @@ def _graded_by(state: Any, right: str) -> Grade | None:
         raise UsageError(f"sample {state.sample_id} has no score {right!r}; it has: {known}")
     text = state.output.choices[0].message.text
     said = Answer("value", text) if text.strip() else Answer("unreadable", reason="empty")
-    return Grade(said, float(scores[right].as_float()))
+    return Grade(said, float(scores[right].value in (1, "C")))  # C is inspect_ai's letter for correct
 
 
 def _foreign_format(
