@@ -53,8 +53,11 @@ fuzz: $(DEV_READY)
 	$(BIN)/python -m fuzz $(ARGS)
 
 # What Theodolite exports, opened and scored by the real packages, each in its own environment on top of $(VENV).
-# VLMEvalKit is not on PyPI: VLMEVALKIT may name a checkout.
+# VLMEvalKit is not on PyPI: VLMEVALKIT may name a checkout. Without one, and where GitHub cannot be reached, it is left out.
 CONFORMANCE := build/conformance/env
+ifeq ($(origin VLMEVALKIT),undefined)
+LEAVE_OUT_vlmevalkit := || echo "VLMEvalKit cannot be installed from GitHub and is left out; VLMEVALKIT=PATH names a checkout"
+endif
 VLMEVALKIT ?= git+https://github.com/open-compass/VLMEvalKit@e8e78f05\#egg=vlmeval
 OWN_inspect-ai := --editable .
 OWN_lmms-eval := lmms_eval==0.7.3
@@ -71,8 +74,7 @@ $(CONFORMANCE)/%/.ready: conformance/%.txt $(DEV_READY)
 	$(PYTHON) -m venv $(CONFORMANCE)/$*
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$($(CONFORMANCE)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of_the_project.pth
 	$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement conformance/$*.txt
-	$(if $(OWN_$*),$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(OWN_$*))
-	touch $@
+	$(if $(OWN_$*),$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(OWN_$*) &&) touch $@ $(LEAVE_OUT_$*)
 
 # What made the shipped weights. ARGS are passed on: make train-twins ARGS="--out RUN --seconds 480".
 train-help: $(DEV_READY)

@@ -89,13 +89,13 @@ def check_inspect(checks: Checks, env: Path, runs: list[Path], expected: dict[st
     checks.same("inspect eval theodolite/pairs", found["asked"].pop("status"), "success")
     outcomes = {name: value for name, value in found["asked"].items() if name != "log"}
     checks.tell("inspect eval theodolite/pairs: outcomes", outcomes)
-    checks.same(
-        "strangers' task: followed",
-        (found["strangers"]["pairs"], found["strangers"]["followed"]),
-        (16.0, 0.5),
-    )
-    told = open_model(f"replay:{found['strangers']['log'].removeprefix('file://')}").notes
-    checks.same("strangers' task: system prompt told", ["Be brief." in note for note in told], [True])
+    # of 16 pairs in each of three epochs, that model follows 16, 0 and 8
+    for kind, told in found["strangers"].items():
+        what = f"inspect score theodolite/followed, strangers' task ({kind}): pairs, followed"
+        checks.same(what, (told["pairs"], told["followed"]), (48.0, 0.5))
+    notes = open_model(f"replay:{found['strangers']['free']['log'].removeprefix('file://')}").notes
+    is_told = [any(words in note for note in notes) for words in ("Be brief.", "3 epochs")]
+    checks.same("strangers' task: system prompt and epochs told", is_told, [True, True])
     check_replay(checks, "inspect_ai", HOME / "inspect", runs, ("all", "blind"))
     (log,) = (HOME / "inspect").rglob("*theodolite-compass*.eval")
     sample = read_samples(HOME / "runs" / "compass").samples[0]
@@ -121,6 +121,9 @@ def check_lmms_eval(checks: Checks, env: Path, runs: list[Path], expected: dict[
 
 def check_vlmevalkit(checks: Checks, env: Path, runs: list[Path]) -> None:
     """Tables load, prompts have their pictures, and its result files come back."""
+    if not any(env.glob("lib/*/site-packages/vlmeval-*")):
+        checks.tell("VLMEvalKit", "left out, since it is not installed; VLMEVALKIT=PATH names a checkout")
+        return
     written = export(HOME / "runs", HOME / "vlmevalkit", to="vlmevalkit")
     rows = sum(n for name, n in written.items() if name.endswith(".tsv"))
     found = run_in(
@@ -137,6 +140,8 @@ def check_vlmevalkit(checks: Checks, env: Path, runs: list[Path]) -> None:
     shown = [s for folder in runs for s in read_samples(folder).samples if s.item.request.pictures]
     checks.same("VLMEvalKit: pictures", found["pictures"], sum(len(s.item.request.pictures) for s in shown))
     checks.tell("VLMEvalKit: right, by its own exact matching", found["right"])
+    scored = sum(not math.isnan(value) for value in found["right"].values())
+    checks.same("VLMEvalKit: files of choices with a score", scored, len(found["right"]))
     check_replay(checks, "VLMEvalKit", HOME / "vlmevalkit-out", runs, ("all",))
 
 

@@ -20,7 +20,9 @@ from inspect_ai.model import (
     ModelOutput,
     modelapi,
 )
+from inspect_ai.scorer import includes
 from inspect_ai.solver import generate, system_message
+from inspect_ai.solver._task_state import sample_state
 
 from theodolite.diagnose.export.inspect_plugin import answer, followed
 
@@ -88,47 +90,67 @@ def asked(out: Path) -> dict:
     }
 
 
+def said(number: int, epoch: int) -> str:
+    """What the model says about a picture whose right answer is A if its number is even, else B: right, A, right half of the time."""
+    right = "AB"[number % 2]
+    return (right, "A", right if number < 4 else "A")[epoch - 1]
+
+
 @modelapi("recited")
 class Recitation(ModelAPI):
-    """Says given texts, one after the other; mockllm would count tokens with a vocabulary from the network."""
+    """Says given texts; mockllm would count tokens with a vocabulary from the network."""
 
     async def generate(self, input, tools, tool_choice, config):  # noqa: A002 - the names in inspect_ai
-        return ModelOutput.from_content(self.model_name, SAID.pop(0))
+        state = sample_state()
+        letter = said(int(str(state.sample_id)[1:]), state.epoch)
+        text = f"It is on the {SIDES[letter]}." if "free" in self.model_name else f"ANSWER: {letter}"
+        return ModelOutput.from_content(self.model_name, text)
 
 
-SAID: list[str] = []
+SIDES = {"A": "left", "B": "right"}
+EPOCHS = 3
+WORDS = {
+    "choices": "Where is it?",
+    "letters": "Where is it?\nA) left\nB) right\nAnswer with the letter.",
+    "free": "Where is it?",
+}
 
 
 def strangers(out: Path, pictures: list[str]) -> dict:
-    """A task that knows nothing of Theodolite, with a system prompt, by a model that is right half of the time."""
-    samples = [
-        Sample(
-            id=f"s{n}",
-            input=[
-                ChatMessageUser(content=[ContentImage(image=picture), ContentText(text="Where is it?")]),
-            ],
-            choices=["left", "right"],
-            target="AB"[n % 2],
+    """Tasks that know nothing of Theodolite, with a system prompt and several epochs, scored again by the command line."""
+    found: dict = {}
+    for kind, words in WORDS.items():
+        samples = [
+            Sample(
+                id=f"s{n}",
+                input=[ChatMessageUser(content=[ContentImage(image=picture), ContentText(text=words)])],
+                choices=list(SIDES.values()) if kind == "choices" else None,
+                target=SIDES["AB"[n % 2]] if kind == "free" else "AB"[n % 2],
+            )
+            for n, picture in enumerate(pictures)
+        ]
+        task = Task(
+            dataset=MemoryDataset(samples),
+            solver=[system_message("Be brief."), generate()],
+            scorer=includes(),
+            epochs=EPOCHS,
+            name=f"strangers-{kind}",
         )
-        for n, picture in enumerate(pictures)
-    ]
-    said = [f"ANSWER: {'AB'[n % 2] if n < 4 else 'A'}" for n in range(len(samples))]
-    SAID[:] = said
-    task = Task(
-        dataset=MemoryDataset(samples),
-        solver=[system_message("Be brief."), generate()],
-        scorer=followed(),
-        name="strangers",
-    )
-    (log,) = evaluate(
-        task,
-        model="recited/texts",
-        log_dir=str(out),
-        display="none",
-        max_samples=1,
-    )
-    assert any(isinstance(message, ChatMessageSystem) for message in log.samples[0].messages)
-    return {"log": log.location, **metrics_of(log)["followed"]}
+        (log,) = evaluate(task, model=f"recited/{kind}", log_dir=str(out / kind), display="none")
+        assert any(isinstance(message, ChatMessageSystem) for message in log.samples[0].messages)
+        found[kind] = {"log": log.location, "epochs": EPOCHS, **rescored(log.location, out / f"{kind}.eval")}
+    found["by includes"] = rescored(found["free"]["log"], out / "by.eval", "-S", "right=includes")
+    return found
+
+
+def rescored(log: str, again: Path, *more: str) -> dict[str, float]:
+    """The outcomes that ``inspect score`` adds to a log."""
+    command = [Path(sys.executable).with_name("inspect"), "score", log, "--model", "mockllm/model"]
+    how = ["--scorer", "theodolite/followed", "--action", "append", "--output-file", again, "--overwrite"]
+    done = subprocess.run([*command, *more, *how], capture_output=True, env=ENV, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
+    return metrics_of(read_eval_log(str(again), header_only=True))["followed"]
 
 
 def main() -> None:

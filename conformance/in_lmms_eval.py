@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lmms_eval.api.model import lmms
 from lmms_eval.evaluator import simple_evaluate
+from lmms_eval.loggers import EvaluationTracker
 from lmms_eval.tasks import TaskManager
 
 
@@ -56,10 +57,10 @@ def main() -> None:
         log_samples=True,
         bootstrap_iters=0,
     )
-    out.mkdir(parents=True, exist_ok=True)
+    tracker = EvaluationTracker(output_path=str(out))
+    tracker.general_config_tracker.model_name_sanitized, tracker.date_id = "recorded", "20260101_000000"
     for task, samples in found["samples"].items():
-        lines = (json.dumps(sample, default=str) + "\n" for sample in samples)
-        (out / f"20260101_000000_samples_{task}.jsonl").write_text("".join(lines))
+        tracker.save_results_samples(task, samples)
     figures = {}
     for task, results in found["results"].items():
         rest = task.removeprefix(f"theodolite_{plain[runs[task]]}_")

@@ -1,7 +1,8 @@
-"""Runs where VLMEvalKit is: loads the exported TSV files, builds prompts, writes result files, and evaluates the choices."""
+"""Runs where VLMEvalKit is: finds the exported TSV files by name, builds prompts, writes result files, and evaluates the choices."""
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,28 +16,18 @@ STOOD_IN = stand_in("vlmeval")
 def main() -> None:
     folder, answers, out = (Path(each) for each in sys.argv[1:4])
     out.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(folder, out / "lmu")
     os.environ["LMUData"] = str(out / "lmu")
-    import pandas
     import vlmeval
+    from vlmeval.dataset import build_dataset
     from vlmeval.dataset.image_mcq import ImageMCQDataset
-    from vlmeval.dataset.image_vqa import ImageVQADataset
-    from vlmeval.dataset.image_yorn import ImageYORNDataset
     from vlmeval.smp import dump
 
-    kinds = {"MCQ": ImageMCQDataset, "YORN": ImageYORNDataset, "VQA": ImageVQADataset}
     recorded = json.loads(answers.read_text())
     said_by_id = {name: text for run in recorded.values() for name, text in run.items()}
     found = {"files": 0, "rows": 0, "prompts": 0, "pictures": 0, "right": {}}
     for path in sorted(folder.glob("*.tsv")):
-        kind = kinds[path.stem.rpartition("_")[2]]
-
-        class Own(kind):
-            def load_data(self, dataset):
-                return pandas.read_csv(dataset, sep="\t")
-
-        data = Own.__new__(Own)
-        Own.__init__(data, dataset=str(path), skip_noimg=False)
-        data.dataset_name = path.stem
+        data = build_dataset(path.stem)
         found["files"] += 1
         found["rows"] += len(data)
         for number in range(len(data)):
@@ -46,10 +37,10 @@ def main() -> None:
                 part["type"] == "image" and Path(part["value"]).is_file() for part in message
             )
         table = data.data.drop(columns=["image"], errors="ignore").copy()
-        table["prediction"] = [said_by_id[name] for name in table["id"]]
+        table["prediction"] = [said_by_id[str(name)] for name in table["id"]]
         result = out / f"recorded_{path.stem}.xlsx"
         dump(table, str(result))
-        if kind is ImageMCQDataset:
+        if isinstance(data, ImageMCQDataset):
             scores = data.evaluate(str(result), model="exact_matching")
             found["right"][path.stem] = float(scores["Overall"].iloc[0])
     print(

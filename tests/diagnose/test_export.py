@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import known_models
 import numpy as np
@@ -118,6 +119,112 @@ def test_strangers_samples_are_paired_by_their_words():
     found = pair_outcomes(samples)
     assert found["pairs"] == 4  # a-b, a-c, b-d, c-d
     assert (found["followed"], found["unmoved"]) == (0.5, 0.5)
+
+
+def state(name, text, target, said, *, picture="p", choices=(), epoch=1, scores=None, stop="stop"):
+    """A sample of somebody's task, as inspect_ai gives it to scorers."""
+    shown = [SimpleNamespace(type="image", image=picture)] if picture else []
+    message = SimpleNamespace(role="user", content=[*shown, SimpleNamespace(type="text", text=text)])
+    answer = SimpleNamespace(stop_reason=stop, message=SimpleNamespace(content=said, text=said))
+    return SimpleNamespace(
+        sample_id=name,
+        epoch=epoch,
+        input=[message],
+        messages=[message],
+        metadata={},
+        choices=[SimpleNamespace(value=choice) for choice in choices],
+        output=SimpleNamespace(choices=[] if said is None else [answer]),
+        scores=scores,
+        targets=[target] if isinstance(target, str) else target,
+    )
+
+
+def followed_by(*states, right=""):
+    return pair_outcomes(inspect_plugin.graded_state(each, each.targets, right) for each in states)
+
+
+LETTERED = "Where is it?\nA) left\nB) right\nAnswer with the letter."
+
+
+@pytest.mark.parametrize(
+    ("text", "choices", "targets", "answers"),
+    [
+        ("Where?", (("left", "right"), ("left", "right")), ("A", "B"), ("ANSWER: A", "It is right.")),
+        ("Where?", (("left", "right"), ("right", "left")), ("A", "A"), ("A", "A")),  # shuffled choices
+        ("Where?", (("left", "right"), ("left", "right")), ("left", "right"), ("A", "B")),
+        (LETTERED, ((), ()), ("A", "B"), ("A", "(B) right")),
+        (LETTERED, ((), ()), ("left", "right"), ("the left one", "B")),
+        ("One of: left, right.", ((), ()), ("Left", "Right"), ("It is left.", "Right")),
+        ("Is it red?", ((), ()), ("Yes.", "no"), ("Yes, it is.", "No")),
+        ("How many?", ((), ()), ("2", "3"), ("There are two.", "3")),
+        ("What is it?", ((), ()), ("a cup", "dog"), ("I see a cup on a table.", "The picture shows a dog.")),
+    ],
+)
+def test_followed_reads_the_answers_to_strangers_questions(text, choices, targets, answers):
+    given = list(zip("ab", choices, targets, strict=True))
+    right = [
+        state(name, text, target, said, picture=name, choices=offered)
+        for (name, offered, target), said in zip(given, answers, strict=True)
+    ]
+    assert followed_by(*right) == {"followed": 1, "moved": 0, "unmoved": 0, "lost": 0, "pairs": 1}
+    twice = [
+        state(name, text, target, answers[0], picture=name, choices=given[0][1])
+        for name, _, target in (given[0], ("b", (), "B" if "A" in targets else targets[1]))
+    ]
+    assert followed_by(*twice)["unmoved"] == 1
+
+
+def test_followed_pairs_within_an_epoch():
+    said = {1: ("left", "right"), 2: ("left", "left"), 3: ("right", "left")}
+    states = [
+        state(name, "Where?", target, text, picture=name, epoch=epoch)
+        for epoch, texts in said.items()
+        for name, target, text in zip("ab", ("left", "right"), texts, strict=True)
+    ]
+    found = followed_by(*states)
+    assert found == pytest.approx(
+        {"followed": 1 / 3, "moved": 1 / 3, "unmoved": 1 / 3, "lost": 0, "pairs": 3}
+    )
+
+
+def test_followed_by_the_scores_of_others():
+    def score(value):
+        return {"judge": SimpleNamespace(value=value)}
+
+    texts = ("It lies beside the plate.", "Nothing is there.", "Nothing is there.")
+    states = [
+        state(name, "What do you see?", f"Says {name}. " * 9, text, picture=name, scores=score(value))
+        for name, text, value in zip("abc", texts, (1.0, "C", "I"), strict=True)
+    ]
+    assert followed_by(*states) == {}  # such targets cannot be read in an answer
+    found = followed_by(*states, right="judge")
+    assert (found["pairs"], found["followed"], found["unmoved"]) == pytest.approx((3, 1 / 3, 1 / 3))
+    with pytest.raises(UsageError, match=r"sample a has no score 'other'; it has: judge"):
+        followed_by(*states, right="other")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"picture": ""}, "it has no picture"),
+        ({"target": ["A", "B"], "choices": ("left", "right")}, "it has several right choices"),
+        ({"target": ""}, "it has no target"),
+        ({"target": "so long " * 7}, "its target has more than 12 words"),
+    ],
+)
+def test_followed_tells_why_a_sample_is_in_no_pair(given, why):
+    asked = state(**{"name": "a", "text": "Where?", "target": "left", "said": "left", **given})
+    graded = inspect_plugin.graded_state(asked, asked.targets)
+    assert (graded.targets, graded.reason.endswith(f"not paired: {why}")) == ((), True)
+
+
+def test_failed_and_filtered_answers_of_strangers_are_lost():
+    lost = [
+        state("b", "Where?", "right", None, picture="b"),
+        state("c", "Where?", "up", "", stop="content_filter"),
+    ]
+    found = followed_by(state("a", "Where?", "left", "left", picture="a"), *lost)
+    assert (found["lost"], found["pairs"]) == (1, 3)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
@@ -416,6 +523,11 @@ def test_a_data_set_is_exported_as_a_diagnosis_would_ask_it(tmp_path):
     relevant = {(d["id"], p["before"]) for d in docs for p in json.loads(d["pairs"]) if p["relevant"]}
     assert relevant == {("q1", "q0")}
     assert {"q0/light", "q1/light"} <= {d["id"] for d in docs}
+    export(tmp_path / "questions.jsonl", tmp_path / "tsv", to="vlmevalkit")
+    csv.field_size_limit(10**7)
+    for path in (tmp_path / "tsv").iterdir():
+        with path.open() as file:
+            assert {row["split"] for row in csv.DictReader(file, delimiter="\t")} == {"none"}
     with pytest.raises(UsageError, match="theodolite/pairs -T instrument=ask -T data="):
         export(tmp_path / "questions.jsonl", tmp_path / "logs", to="inspect")
 

@@ -7,6 +7,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -84,6 +85,32 @@ def test_a_picture_that_readers_see_differently_is_sent_as_we_see_it(fault_serve
     sent = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
     assert sent.mode == "RGB"
     assert (np.asarray(sent) == shown.pixels()).all()
+
+
+def closes_after_errors(server):
+    """Serve two connections: a list of models fails, and the connection is closed a moment later, unannounced."""
+    for _ in range(2):
+        connection = server.accept()[0]
+        while head := connection.recv(65536):
+            is_list = head.startswith(b"GET")
+            answer = b"{}" if is_list else b'{"choices": [{"message": {"content": "left"}}]}'
+            status = b"500 Internal Server Error" if is_list else b"200 OK"
+            connection.sendall(b"HTTP/1.1 %b\r\ncontent-length: %d\r\n\r\n%b" % (status, len(answer), answer))
+            if is_list:
+                time.sleep(0.5)
+                break
+        connection.close()
+
+
+def test_a_request_does_not_share_the_connection_of_the_check():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=closes_after_errors, args=[server], daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        model = open_model(f"openai:some-model@{url}?retries=0&timeout=10")
+        (response,) = model.generate([Request.ask("Where?")])
+        assert (response.text, response.reason) == ("left", "")
+        thread.join()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Picture, Request
 from theodolite.models import ask_measurer, open_model
 from theodolite.models import logs as _logs
+from theodolite.models import replay as _replay
 from theodolite.models.replay import recording_notes, unmatched
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
 
@@ -384,6 +385,30 @@ def test_a_system_prompt_is_told_and_not_matched(tmp_path):
     assert "You are terse." in model.notes[0]
     assert recording_notes(f"replay:{path}") == model.notes
     assert recording_notes("scripted:oracle") == ()
+
+
+def test_of_several_epochs_the_first_answers_and_this_is_told(tmp_path):
+    again = embedded("a", "Where?", "right", picture(1)) | {"epoch": 2}
+    named = (
+        inspect_sample("b", "Where is the dog?", "up"),
+        inspect_sample("b", "Where is the dog?", "down", epoch=2),
+    )
+    for samples in ([embedded("a", "Where?", "left", picture(1)), again], list(named)):
+        model = open_model(f"replay:{write_inspect(tmp_path / 'log.eval', samples, compress=False)}")
+        asked = [Request.ask(picture(1), text) for text in ("Where?", "Where is the dog?")]
+        assert {"left", "up"} & set(texts(model, *asked))
+        assert model.notes == (f"{model.name} has 2 epochs; the answers of the first are used",)
+
+
+def test_a_log_is_read_once_until_it_changes(tmp_path, monkeypatch):
+    path = write_inspect(tmp_path / "log.eval", [embedded("a", "Where?", "left", picture(1))], compress=False)
+    read = []
+    monkeypatch.setattr(_replay, "read_inspect", lambda path: read.append(path) or _logs.read_inspect(path))
+    for _ in range(3):
+        assert texts(open_model(f"replay:{path}"), Request.ask(picture(1), "Where?")) == ["left"]
+    assert len(read) == 1
+    write_inspect(path, [embedded("a", "Where?", "to the left", picture(1))], compress=False)
+    assert texts(open_model(f"replay:{path}"), Request.ask(picture(1), "Where?")) == ["to the left"]
 
 
 def test_a_request_without_a_picture_finds_only_such_a_record(tmp_path):

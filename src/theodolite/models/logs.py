@@ -51,6 +51,8 @@ class LoggedAnswer:
     """The digests of its pictures, if the log embeds all of them: of the bytes, and of the pixels."""
     system: str = ""
     """The system prompt. It is not part of `prompt`."""
+    epoch: int = 1
+    """How many times the sample was asked by then."""
 
 
 class _LmmsSample(Form):
@@ -218,6 +220,7 @@ def _inspect_sample(value: Any) -> LoggedAnswer:
         len(pictures),
         shown=tuple(shown) if all(shown) else (),
         system=said["system"],
+        epoch=sample.epoch,
     )
 
 

@@ -127,7 +127,10 @@ class OpenAIModel:
         import openai
 
         try:
-            await self._here().client.models.list(timeout=min(10.0, self.options.timeout))
+            # The connection is not used again: servers on uvicorn that fail here answer 500, and then close it unannounced.
+            await self._here().client.models.list(
+                timeout=min(10.0, self.options.timeout), extra_headers={"Connection": "close"}
+            )
         except openai.APIConnectionError as error:
             if isinstance(error.__cause__, Unanswered):
                 return  # it answers, though not with a list of models

@@ -17,6 +17,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
@@ -56,13 +57,25 @@ def open_model(name: ModelName) -> ReplayModel:
         infos = [folder / "run.json" for folder in runs]
         return ReplayModel(name.text, [], by_content=_read_runs(runs), identity=_identity(*infos))
     files = _log_files(path)
+    answers, problems, identity = _read_logs(name.text, tuple(files), tuple(map(_state, files)))
+    return ReplayModel(name.text, answers, identity=identity, problems=problems)
+
+
+@lru_cache(maxsize=2)
+def _read_logs(
+    text: str, files: tuple[Path, ...], _: tuple[tuple[int, ...], ...]
+) -> tuple[list[LoggedAnswer], list[Problem], str]:
+    """Read logs once: a command opens the same model several times. The states of the files tell if they have changed."""
+    name = ModelName.parse(text)
     logs = [_read_log(file, name) for file in files]
-    return ReplayModel(
-        name.text,
-        [answer for answers, _ in logs for answer in answers],
-        identity=_identity(*files, options=name.options),
-        problems=[problem for _, problems in logs for problem in problems],
-    )
+    answers = [answer for found, _ in logs for answer in found]
+    problems = [problem for _, found in logs for problem in found]
+    return answers, problems, _identity(*files, options=name.options)
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def is_log(text: str) -> bool:
@@ -123,8 +136,10 @@ class ReplayModel:
         self._by_shown: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
         named: list[tuple[str, LoggedAnswer]] = []
         systems: set[str] = set()
+        epochs = 1
         for answer in answers:
             systems |= {answer.system} - {""}
+            epochs = max(epochs, answer.epoch)
             for digest in answer.shown[0] if answer.shown else ():
                 self._by_shown[digest].append(answer)
             self._by_ref[answer.ref].append(answer)
@@ -138,6 +153,8 @@ class ReplayModel:
             f"{name} was recorded with a system prompt, which Theodolite does not send: {_short(text)!r}"
             for text in sorted(systems)[:_MOST_NOTES]
         )
+        if epochs > 1:
+            self.notes += (f"{name} has {epochs} epochs; the answers of the first are used",)
         """What to know about the recording."""
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
@@ -226,7 +243,7 @@ class ReplayModel:
 
     def _same_content(self, found: Sequence[LoggedAnswer], request: Request) -> Response:
         """Return the record of exactly this request: the one with its id, or any if all have the same answer."""
-        found = [answer for answer in found if answer.ref == request.ref] or found
+        found = [answer for answer in found if answer.ref == request.ref] or _first_epoch(found)
         if _differ(found):
             return Response.failed(
                 f"{len(found)} records of {self.name} have this request, with different answers"
@@ -239,6 +256,7 @@ class ReplayModel:
         The log does not contain its pictures. The same words with fewer pictures are a different request. Each record
         answers only one request, so that the same words with other pictures do not get the same answer.
         """
+        found = _first_epoch(found)
         if _differ(found):
             return Response.failed(f"{len(found)} records of {self.name} have {what}, with different answers")
         answer = found[0]
@@ -295,6 +313,11 @@ def recording_notes(text: str) -> tuple[str, ...]:
 
 def _differ(answers: Sequence[LoggedAnswer]) -> bool:
     return len({(answer.response.status, answer.response.text) for answer in answers}) > 1
+
+
+def _first_epoch(answers: Sequence[LoggedAnswer]) -> Sequence[LoggedAnswer]:
+    first = min(answer.epoch for answer in answers)
+    return [answer for answer in answers if answer.epoch == first]
 
 
 def _read_runs(folders: Sequence[Path]) -> dict[str, list[LoggedAnswer]]:

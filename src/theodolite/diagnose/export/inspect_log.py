@@ -97,6 +97,8 @@ def score_metadata(graded: Graded) -> dict[str, Any]:
         "words": graded.words,
         "pictures": graded.pictures,
         "targets": list(graded.targets),
+        **({"text": graded.text} if graded.text else {}),
+        **({"epoch": graded.epoch} if graded.epoch > 1 else {}),
     }
 
 

@@ -15,26 +15,43 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from theodolite.answers import Answer, AnswerFormat
-from theodolite.answers.grading import Grade, grade, rubric_of
+from theodolite.answers import Answer, AnswerFormat, normal_form
+from theodolite.answers.grading import Grade, gold_labels, grade, rubric_of
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Message, Picture, Request
 from theodolite.diagnose.export.inspect_log import PROVIDER, sample_json, score_metadata
 from theodolite.diagnose.export.samples import plan_runs, read_samples
 from theodolite.diagnose.export.shares import FAILED, Graded, by_condition, pair_outcomes, short_hash
+from theodolite.instruments.ask.data.layouts import LONGEST_ANSWER
+from theodolite.instruments.ask.data.options import named_option, options_in_words
+from theodolite.instruments.ask.data.pictures import Unusable
 from theodolite.instruments.instrument import find_instruments, instruments
 
 __all__ = ["graded_state", "pair_samples"]
 
+_LONGEST_TEXT = 10_000
+"""The longest free text that a score keeps."""
 
-def graded_state(state: Any, targets: Sequence[str]) -> Graded:
-    """Read and score the answer of a sample, by its rubric or, in a task of others, by its choices and target."""
+
+def graded_state(state: Any, targets: Sequence[str], right: str = "") -> Graded:
+    """Read and score the answer of a sample, by its rubric or, in a task of others, by its choices and target.
+
+    Args:
+        state: The sample, as inspect_ai gives it to scorers.
+        targets: Its right answers.
+        right: The name of another score of the sample, which says whether the answer is right. Default: it is read.
+
+    Raises:
+        UsageError: If the sample has no score of that name.
+    """
     about: Mapping[str, Any] = state.metadata or {}
-    is_ours = isinstance(about.get("rubric"), Mapping)
-    rubric: Mapping[str, Any] = about["rubric"] if is_ours else _foreign_rubric(state, targets)
+    if not isinstance(about.get("rubric"), Mapping):
+        return _graded_foreign(state, targets, right)
+    rubric: Mapping[str, Any] = about["rubric"]
     found = _grade(state, about, rubric)
     return Graded(
         str(state.sample_id),
@@ -43,15 +60,54 @@ def graded_state(state: Any, targets: Sequence[str]) -> Graded:
         found.answer.value if found is not None else None,
         found.answer.reason if found is not None else "",
         str(about.get("condition") or "plain"),
-        str(about.get("split") or "") if is_ours else "",
+        str(about.get("split") or ""),
         str(rubric.get("group") or ""),
-        tuple((str(pair["before"]), bool(pair["relevant"])) for pair in about.get("pairs") or ())
-        if is_ours
-        else (),
-        "" if is_ours else short_hash(*_texts(state.input), *(choice.value for choice in state.choices)),
-        "" if is_ours else short_hash(*_images(state.input)),
-        () if is_ours else tuple(targets),
+        tuple((str(pair["before"]), bool(pair["relevant"])) for pair in about.get("pairs") or ()),
+        epoch=state.epoch,
     )
+
+
+def _graded_foreign(state: Any, targets: Sequence[str], right: str) -> Graded:
+    """A sample of others. What it says and its targets are texts of options, which may be listed in any order."""
+    shown = _shown(state)
+    choices = [choice.value for choice in state.choices]
+    expected, golds = _foreign_format(choices or _texts(shown), targets, are_choices=bool(choices))
+    found = _grade(state, {}, rubric_of(expected, golds))
+    if right:
+        found = _graded_by(state, right)
+    unpaired = _unpaired(shown, expected, targets, is_read=not right)
+    answer = found.answer if found is not None else Answer("unreadable")
+    said = expected.options.get(str(answer.value), answer.value) if not right else answer.value
+    text = state.output.choices[0].message.text if found is not None and expected.kind == "text" else ""
+    return Graded(
+        str(state.sample_id),
+        found.value if found is not None else None,
+        answer.status if found is not None else FAILED,
+        said,
+        "; ".join(filter(None, (answer.reason, unpaired and f"not paired: {unpaired}"))),
+        words=short_hash(*_texts(shown), *sorted(choices)),
+        pictures=short_hash(*_images(shown)),
+        targets=() if unpaired else tuple(expected.options.get(gold, gold) for gold in golds),
+        text="" if right else text[:_LONGEST_TEXT],
+        epoch=state.epoch,
+    )
+
+
+def _unpaired(shown: Any, expected: AnswerFormat, targets: Sequence[str], *, is_read: bool) -> str:
+    """Why a sample of others is in no pair. Empty if it may be in one."""
+    if not _images(shown):
+        return "it has no picture"
+    if not any(target.strip() for target in targets):
+        return "it has no target"
+    if is_read and expected.kind == "choice" and len(targets) > 1:
+        return "it has several right choices"
+    if (
+        is_read
+        and expected.kind == "text"
+        and max(len(target.split()) for target in targets) > LONGEST_ANSWER
+    ):
+        return f"its target has more than {LONGEST_ANSWER} words"
+    return ""
 
 
 def _grade(state: Any, about: Mapping[str, Any], rubric: Mapping[str, Any]) -> Grade | None:
@@ -67,17 +123,40 @@ def _grade(state: Any, about: Mapping[str, Any], rubric: Mapping[str, Any]) -> G
     return (named[0].grade if named else grade)(choice.message.text, rubric, **how)
 
 
-def _foreign_rubric(state: Any, targets: Sequence[str]) -> dict[str, Any]:
-    """What a task of others asks for: one of its choices, yes or no, a number, or words."""
-    choices = [choice.value for choice in state.choices]
-    if choices:
-        return dict(rubric_of(AnswerFormat.choice(choices, style="letter"), targets))
-    words = {target.strip().casefold() for target in targets}
+def _graded_by(state: Any, right: str) -> Grade | None:
+    """The text of an answer, with the value that another scorer gave it."""
+    if not state.output.choices:
+        return None
+    scores = state.scores or {}
+    if right not in scores:
+        known = ", ".join(scores) or "none; --action append keeps them"
+        raise UsageError(f"sample {state.sample_id} has no score {right!r}; it has: {known}")
+    text = state.output.choices[0].message.text
+    said = Answer("value", text) if text.strip() else Answer("unreadable", reason="empty")
+    return Grade(said, float(scores[right].value in (1, "C")))  # C is inspect_ai's letter for correct
+
+
+def _foreign_format(
+    asked: Sequence[str], targets: Sequence[str], *, are_choices: bool
+) -> tuple[AnswerFormat, list[str]]:
+    """What a task of others asks for, and the right answers: options, yes or no, a number, or words."""
+    golds = [target.strip() for target in targets]
+    words = {normal_form(gold) for gold in golds}
+    options, has_letters = (tuple(asked), True) if are_choices else options_in_words("\n".join(asked))
+    if options:
+        expected = AnswerFormat.choice(options, style="letter" if has_letters else "word")
+        try:
+            named = [named_option(gold, options) for gold in golds]
+        except Unusable:
+            if are_choices:
+                return expected, golds
+        else:
+            return expected, gold_labels(expected, named)
     if words and words <= {"yes", "no"}:
-        return dict(rubric_of(AnswerFormat.yes_no(), targets))
+        return AnswerFormat.yes_no(), golds
     if words and all(_is_number(word) for word in words):
-        return dict(rubric_of(AnswerFormat.number(), targets))
-    return dict(rubric_of(AnswerFormat.text(), targets))
+        return AnswerFormat.number(), golds
+    return AnswerFormat.text(), golds
 
 
 def _is_number(text: str) -> bool:
@@ -86,6 +165,11 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _shown(state: Any) -> Any:
+    """The input, or the messages where a solver added the pictures."""
+    return state.input if _images(state.input) else state.messages
 
 
 def _parts(given: Any) -> list[Any]:
@@ -109,7 +193,12 @@ def _texts(given: Any) -> list[str]:
 
 
 def _images(given: Any) -> list[str]:
-    return [part.image for part in _parts(given) if not isinstance(part, str) and part.type == "image"]
+    """The pictures and videos."""
+    return [
+        str(getattr(part, part.type))
+        for part in _parts(given)
+        if not isinstance(part, str) and part.type in {"image", "video"}
+    ]
 
 
 def pair_samples(instrument: str, data: str, size: str, seed: int) -> list[dict[str, Any]]:
@@ -189,17 +278,20 @@ if find_spec("inspect_ai") is not None:
 
         return compute
 
-    @metric
+    _HAS_EPOCHS = "scores" in signature(metric).parameters  # else metrics get one score for all epochs
+    _EVERY_EPOCH: Any = {"scores": "unreduced"} if _HAS_EPOCHS else {}
+
+    @metric("outcomes", **_EVERY_EPOCH)
     def outcomes() -> Metric:
-        """The shares of pairs that are followed, moved, unmoved and lost."""
+        """The shares of pairs that are followed, moved, unmoved and lost, and the number of pairs."""
 
         def compute(scores: list[SampleScore]) -> Any:
-            return pair_outcomes(_from_scores(scores))
+            return pair_outcomes(_from_scores(scores)) or {"pairs": 0.0}
 
         return compute
 
-    def _score(state: TaskState, target: Target) -> tuple[Graded, dict[str, Any]]:
-        found = graded_state(state, list(target))
+    def _score(state: TaskState, target: Target, right: str = "") -> tuple[Graded, dict[str, Any]]:
+        found = graded_state(state, list(target), right)
         said = str(found.said) if found.status == "value" else None
         told = f"{found.status}: {found.reason}".removesuffix(": ")
         return found, {"answer": said, "explanation": told, "metadata": score_metadata(found)}
@@ -217,11 +309,17 @@ if find_spec("inspect_ai") is not None:
         return score
 
     @scorer(metrics=[outcomes()])
-    def followed() -> Scorer:
-        """Read the answer as Theodolite does, for the outcomes of pairs."""
+    def followed(right: str = "") -> Scorer:
+        """Read the answer as Theodolite does, for the outcomes of pairs.
+
+        Args:
+            right: The name of another score of the log, which says whether an answer is right. Default: answers are read.
+        """
 
         async def score(state: TaskState, target: Target) -> Score:
-            found, fields = _score(state, target)
+            if state.epoch > 1 and not _HAS_EPOCHS:
+                raise UsageError("theodolite/followed needs a newer inspect_ai for runs of several epochs")
+            found, fields = _score(state, target, right)
             return Score(value=float(found.value or 0.0), **fields)
 
         return score

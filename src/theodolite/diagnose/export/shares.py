@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from theodolite.answers import Answer, normal_form
+from theodolite.answers import Answer, AnswerFormat, normal_form, read_answer
+from theodolite.answers.items import is_right
 from theodolite.pairs.outcomes import Outcome, outcome_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class Graded:
     pictures: str = ""
     """A hash of the pictures."""
     targets: tuple[str, ...] = ()
+    text: str = ""
+    """The answer itself, if it is free text: it is read once the targets of all samples with the same words are known."""
+    epoch: int = 1
+    """Samples are paired within their epoch."""
 
     @classmethod
     def of(cls, sample: Sample) -> Graded | None:
@@ -83,6 +88,8 @@ class Graded:
             words=str(about.get("words") or ""),
             pictures=str(about.get("pictures") or ""),
             targets=tuple(map(str, about.get("targets") or ())),
+            text=str(about.get("text") or ""),
+            epoch=int(about.get("epoch") or 1),
         )
 
     @property
@@ -147,22 +154,35 @@ def _share(outcomes: Sequence[Outcome], name: str) -> float:
 
 
 def _outcomes(samples: Sequence[Graded]) -> Iterator[tuple[bool, Outcome]]:
-    by_id = {each.id: each for each in samples}
+    by_id = {(each.id, each.epoch): each for each in samples}
     if any(each.pairs for each in samples):
         for after in samples:
             for name, is_relevant in after.pairs:
-                if name in by_id:
-                    yield is_relevant, _outcome(by_id[name], after, is_relevant=is_relevant)
+                before = by_id.get((name, after.epoch))
+                if before is not None:
+                    yield is_relevant, _outcome(before, after, is_relevant=is_relevant)
         return
-    by_words: dict[str, list[Graded]] = {}
+    by_words: dict[tuple[str, int], list[Graded]] = {}
     for each in samples:
         if each.words and each.pictures and each.targets:
-            by_words.setdefault(each.words, []).append(each)
+            by_words.setdefault((each.words, each.epoch), []).append(each)
     for group in by_words.values():
-        for first, second in combinations(group, 2):
-            targets = [{normal_form(target) for target in each.targets} for each in (first, second)]
-            if first.pictures != second.pictures and not targets[0] & targets[1]:
+        targets = {normal_form(target): target for each in group for target in each.targets}
+        read = [
+            (_read_among(each, targets), {normal_form(target) for target in each.targets}) for each in group
+        ]
+        for (first, one), (second, other) in combinations(read, 2):
+            if first.pictures != second.pictures and not one & other:
                 yield True, _outcome(first, second, is_relevant=True)
+
+
+def _read_among(sample: Graded, targets: Mapping[str, str]) -> Graded:
+    """A sample whose free text is read as a choice between all targets of its question."""
+    if not sample.text or len(targets) == 1:
+        return sample
+    answer = read_answer(sample.text, AnswerFormat.choice(targets))
+    value = float(any(is_right(answer, target) for target in sample.targets))
+    return replace(sample, value=value, status=answer.status, said=answer.value)
 
 
 def _outcome(before: Graded, after: Graded, *, is_relevant: bool) -> Outcome:

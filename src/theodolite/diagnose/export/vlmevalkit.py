@@ -20,6 +20,8 @@ from theodolite.diagnose.export.samples import Sample, SampledRun
 
 __all__ = ["NO_PICTURE", "write_tsv_files"]
 
+_NO_SPLIT = "none"
+"""VLMEvalKit's own word. Of an empty field it makes a number that equals nothing, and gives no accuracy."""
 NO_PICTURE = "left out: no picture"
 
 
@@ -75,7 +77,7 @@ def _row(sample: Sample) -> tuple[str, dict[str, Any]]:
         "answer": sample.gold,
         "category": sample.row.kind or sample.row.instrument,
         "condition": sample.row.condition,
-        "split": sample.row.split,
+        "split": sample.row.split or _NO_SPLIT,
         "cluster": sample.row.cluster,
     }
     if sample.task:

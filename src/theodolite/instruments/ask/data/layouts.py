@@ -29,13 +29,13 @@ from theodolite.instruments.ask.data.pictures import PictureFinder, Unusable
 from theodolite.instruments.ask.data.question import Question
 from theodolite.models.tables import Role, Row, first, plain_words, values
 
-__all__ = ["EXPECTED", "looks_like_questions", "read_question"]
+__all__ = ["EXPECTED", "LONGEST_ANSWER", "looks_like_questions", "read_question"]
 
 EXPECTED = (
     "a picture (image, picture, image_path, image_id …), a question (question, prompt, text, conversations, or caption with a "
     "label) and a right answer (answer, answers, label, ground_truth …)"
 )
-_LONGEST_ANSWER = 12
+LONGEST_ANSWER = 12
 """The longest answer to an open question, in words. Longer ones cannot be compared with a model's words."""
 _VOTES = 3
 _TRUE, _FALSE = (
@@ -76,8 +76,8 @@ def read_question(row: Row, number: int, finder: PictureFinder) -> Question:
             listing = "letters" if has_letters else "words"
         except Unusable:
             pass  # what looked like options were none
-    if not options and len(answer.split()) > _LONGEST_ANSWER:
-        raise Unusable(f"answer of more than {_LONGEST_ANSWER} words")
+    if not options and len(answer.split()) > LONGEST_ANSWER:
+        raise Unusable(f"answer of more than {LONGEST_ANSWER} words")
     group = first(row, "group")
     return Question(
         id=str(first(row, "id") if first(row, "id") is not None else number),
