@@ -116,7 +116,7 @@ class Supply:
     def portion(self, number: int) -> dict[str, NDArray[np.uint8]]:
         """Generate the scenes of one portion, from two sources, shuffled by the seed. Excludes test scenes."""
         rng = np.random.default_rng([self.seed, number, 1])
-        parts = []
+        parts: list[dict[str, NDArray[np.uint8]]] = []
         for seed in np.random.SeedSequence([self.seed, number]).generate_state(2):
             place = 2 * number + len(parts)
             preset, count = self.sources[place % len(self.sources)]

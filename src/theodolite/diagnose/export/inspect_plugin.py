@@ -21,14 +21,12 @@ from typing import Any
 
 from theodolite.answers import Answer, AnswerFormat, normal_form
 from theodolite.answers.grading import Grade, gold_labels, grade, rubric_of
+from theodolite.answers.listed_options import LONGEST_ANSWER, NoSuchOption, named_option, options_in_words
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Message, Picture, Request
 from theodolite.diagnose.export.inspect_log import PROVIDER, sample_json, score_metadata
 from theodolite.diagnose.export.samples import plan_runs, read_samples
 from theodolite.diagnose.export.shares import FAILED, Graded, by_condition, pair_outcomes, short_hash
-from theodolite.instruments.ask.data.layouts import LONGEST_ANSWER
-from theodolite.instruments.ask.data.options import named_option, options_in_words
-from theodolite.instruments.ask.data.pictures import Unusable
 from theodolite.instruments.instrument import find_instruments, instruments
 
 __all__ = ["graded_state", "pair_samples"]
@@ -147,7 +145,7 @@ def _foreign_format(
         expected = AnswerFormat.choice(options, style="letter" if has_letters else "word")
         try:
             named = [named_option(gold, options) for gold in golds]
-        except Unusable:
+        except NoSuchOption:
             if are_choices:
                 return expected, golds
         else:

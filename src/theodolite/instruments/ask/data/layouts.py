@@ -23,20 +23,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from theodolite.answers import normal_form
+from theodolite.answers.listed_options import LONGEST_ANSWER, NoSuchOption, named_option, options_in_words
 from theodolite.core.types import Picture, content_hash
-from theodolite.instruments.ask.data.options import given_options, named_option, options_in_words
+from theodolite.instruments.ask.data.options import given_options
 from theodolite.instruments.ask.data.pictures import PictureFinder, Unusable
 from theodolite.instruments.ask.data.question import Question
 from theodolite.models.tables import Role, Row, first, plain_words, values
 
-__all__ = ["EXPECTED", "LONGEST_ANSWER", "looks_like_questions", "read_question"]
+__all__ = ["EXPECTED", "looks_like_questions", "read_question"]
 
 EXPECTED = (
     "a picture (image, picture, image_path, image_id …), a question (question, prompt, text, conversations, or caption with a "
     "label) and a right answer (answer, answers, label, ground_truth …)"
 )
-LONGEST_ANSWER = 12
-"""The longest answer to an open question, in words. Longer ones cannot be compared with a model's words."""
 _VOTES = 3
 _TRUE, _FALSE = (
     frozenset({"1", "true", "yes", "entailment"}),
@@ -67,14 +66,17 @@ def read_question(row: Row, number: int, finder: PictureFinder) -> Question:
     listing: Literal["", "words", "letters"] = ""
     in_words, has_letters = options_in_words(words)
     if options:
-        answer = named_option(answer, options)
+        try:
+            answer = named_option(answer, options)
+        except NoSuchOption as error:
+            raise Unusable(str(error)) from error
         has_all = all(normal_form(option) in normal_form(words) for option in options)
         listing = ("letters" if in_words == options and has_letters else "words") if has_all else ""
     elif in_words:
         try:
             answer, options = named_option(answer, in_words), in_words
             listing = "letters" if has_letters else "words"
-        except Unusable:
+        except NoSuchOption:
             pass  # what looked like options were none
     if not options and len(answer.split()) > LONGEST_ANSWER:
         raise Unusable(f"answer of more than {LONGEST_ANSWER} words")

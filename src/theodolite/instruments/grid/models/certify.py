@@ -15,10 +15,9 @@ preset:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -26,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import parse_json, read_gzip
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Json
 from theodolite.instruments.grid.data.batch import SceneBatch, join
@@ -224,8 +224,8 @@ def _edit_lines(model_answers: _Asking, preset: str, *, n: int, seed: int) -> li
     lines += cell.lines(FOLLOWS, every, after == every.answer)
     swapped = join([one, every])
     is_followed = np.concatenate([after_one, after]) == swapped.answer
-    has_region = look(swapped.world, swapped.cells, swapped.questions).region(0).any(axis=1)
-    is_zero = has_region & (swapped.answer == 0) & IS_COUNT[swapped.bucket]
+    has_region = np.asarray(look(swapped.world, swapped.cells, swapped.questions).region(0).any(axis=1))
+    is_zero = np.asarray(has_region & (swapped.answer == 0) & IS_COUNT[swapped.bucket])
     for what, rows in ((NONE_LEFT, is_zero), (NO_REGION, ~has_region)):
         lines += cell.lines(what, swapped.take(rows), is_followed[rows])
     lines += cell.lines(INVARIANT, few, after == before)
@@ -298,9 +298,8 @@ class _Cell:
 def released_certificate(kind: PairedKind) -> Certificate:
     """The certificate that ships with the released weights."""
     folder = files("theodolite.instruments.grid.models").joinpath("weights")
-    return certificate_from_json(
-        json.loads(folder.joinpath(f"{kind}.certificate.json").read_text(encoding="utf-8"))
-    )
+    with as_file(folder.joinpath(f"{kind}.certificate.json.gz")) as path:
+        return certificate_from_json(parse_json(read_gzip(path)))
 
 
 def certify_model(
