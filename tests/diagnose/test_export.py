@@ -527,7 +527,7 @@ def test_a_data_set_is_exported_as_a_diagnosis_would_ask_it(tmp_path):
     csv.field_size_limit(10**7)
     for path in (tmp_path / "tsv").iterdir():
         with path.open() as file:
-            assert {row["split"] for row in csv.DictReader(file, delimiter="\t")} == {"none"}
+            assert {row["split"] for row in csv.DictReader(file, delimiter="\t")} == {"own data"}
     with pytest.raises(UsageError, match="theodolite/pairs -T instrument=ask -T data="):
         export(tmp_path / "questions.jsonl", tmp_path / "logs", to="inspect")
 
