@@ -11,7 +11,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.mark.slow
 def test_the_table_of_real_prose_is_computed(shared_data):
-    spec = importlib.util.spec_from_file_location("real_prose", DOCS / "hooks" / "real_prose.py")
+    spec = importlib.util.spec_from_file_location("real_prose", DOCS / "site" / "real_prose.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     page = (DOCS / "instruments" / "trace.md").read_text(encoding="utf-8")
