@@ -44,19 +44,18 @@ def grid_pair_separation() -> str:
     names = sorted(
         {name for name, _, _ in found} - set(_ANCHORS), key=lambda name: -found[name, measures[0], last][0]
     )
-    rows = [
-        [
-            f"`{name}`" + (" (ours)" if name in _OURS else ""),
-            *(
-                _interval(found.get((name, measure, place)))
-                for measure in measures
-                for place in range(last + 1)
-            ),
+    heads = [f"pair trained on {run['trained_on']}, scenes of {run['preset']}" for run in _runs()]
+    tables = []
+    for measure in measures:
+        rows = [
+            [
+                f"`{name}`" + (" (ours)" if name in _OURS else ""),
+                *(_interval(found.get((name, measure, place))) for place in range(last + 1)),
+            ]
+            for name in names
         ]
-        for name in names
-    ]
-    heads = [f"{measure}: {run['trained_on']}, on {run['preset']}" for measure in measures for run in _runs()]
-    return table(["explainer", *heads], rows)
+        tables.append(f"*{measure.capitalize()}*\n\n{table(['explainer', *heads], rows)}")
+    return "\n\n".join(tables)
 
 
 def grid_depth() -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-from _rows import number, percent, table
+from _rows import KEEP, number, percent, table
 
 from theodolite import stats
 from theodolite.core.registry import registry
@@ -205,7 +205,7 @@ def grid_certificate() -> str:
         for preset in dict.fromkeys(line.preset for line in certificate.lines):
             found = replace(certificate, lines=tuple(x for x in certificate.lines if x.preset == preset))
             cells = [
-                f"{100 * found.pooled(what, data, relational=True):.1f} %"
+                f"{100 * found.pooled(what, data, relational=True):.1f}{KEEP}%"
                 for what, data in _CERTIFIED.values()
             ]
             worst = found.lowest(ACCURACY, kind)
