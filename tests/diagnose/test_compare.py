@@ -5,14 +5,17 @@ import json
 import known_models
 import pytest
 
+from theodolite.answers import Answer
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.compare import Verdicts, compare
+from theodolite.diagnose.compare_pairs import _relevant
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
 from theodolite.diagnose.separation import Twins
+from theodolite.pairs import AnsweredPair, Edit
 from toy_instrument import TOY, registered
 
 FEW = 13
@@ -96,13 +99,23 @@ def test_the_command_shows_a_table_and_writes_a_page(diagnosis, tmp_path, capsys
     assert "two diagnoses or two runs" in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_picture_may_be_paired_with_several_others():
+    another = Edit("another picture", is_relevant=True)
+    said = Answer("value", "left"), Answer("value", "right")
+    pairs = [
+        AnsweredPair("q1", another, "p1", *said, gold="left", edited_gold="right", shown=("q1", other))
+        for other in ("q2", "q3")
+    ]
+    assert len(_relevant(pairs)) == 2
+
+
 def test_followed_pairs_are_compared_one_by_one(diagnosis, capsys):
     looks, reads = (f"{diagnosis}#{model}" for model in (LOOKS, READS))
     (change,) = compare(looks, reads).followed
     views = {model: diagnosed_view(diagnosis, model) for model in (LOOKS, READS)}
     assert change.first == pytest.approx(views[LOOKS].followed.value)
     assert change.second == pytest.approx(views[READS].followed.value)
-    assert change.difference.value == pytest.approx(change.second - change.first)
+    assert change.difference.value == pytest.approx(change.first - change.second)
     assert change.n == views[LOOKS].n_relevant
     assert change.is_lower
     assert not compare(reads, looks).followed[0].is_lower

@@ -58,6 +58,7 @@ def compare(
             out=folder,
             notes=list(found.notes),
             verdicts=found.verdicts,
+            followed=found.followed,
         )
     if json:
         print_json(
@@ -140,7 +141,8 @@ def _show(found: Compared, *, every: bool) -> None:
     measured = [each for each in found.comparisons if each.difference is not None]
     different = [each for each in measured if each.p_holm is not None and each.p_holm < 0.05]
     shown = found.comparisons if every else sorted(different, key=lambda each: each.p_holm or 0.0)[:_MOST]
-    show([differences_table(found, shown)], json=False)
+    if shown:
+        show([differences_table(found, shown)], json=False)
     note(
         f"{len(different)} of {len(measured)} metrics differ with a corrected p below 0.05"
         + ("" if every or len(different) <= _MOST else f"; {_MOST} are shown, --all shows every one")

@@ -257,7 +257,9 @@ def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence
             ],
         ),
         calls=sum(
-            each.counts.planned - each.counts.pending - each.counts.failed for each in own if each.counts
+            each.counts.planned - each.counts.pending - each.counts.failed + each.counts.repeated
+            for each in own
+            if each.counts
         ),
         seconds=sum(each.seconds for each in own),
     )

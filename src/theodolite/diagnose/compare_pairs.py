@@ -14,7 +14,7 @@ from theodolite.diagnose.verdict import label_of
 from theodolite.instruments.instrument import find_instruments
 from theodolite.pairs import AnsweredPair
 
-__all__ = ["FollowedChange", "compare_followed", "followed_table"]
+__all__ = ["FollowedChange", "compare_followed", "followed_summary", "followed_table"]
 
 _LEVEL = 0.05
 
@@ -30,7 +30,7 @@ class FollowedChange:
     first: float
     second: float
     difference: stats.Estimate
-    """Second minus first."""
+    """First minus second, as for all metrics."""
     p_value: float
     p_holm: float = 1.0
     """Corrected over all labels."""
@@ -38,7 +38,7 @@ class FollowedChange:
     @property
     def is_lower(self) -> bool:
         """True if the second surely follows fewer pairs."""
-        return self.difference.value < 0 and self.p_holm < _LEVEL
+        return self.difference.value > 0 and self.p_holm < _LEVEL
 
 
 def compare_followed(
@@ -72,16 +72,30 @@ def _compare(
     if len(set(clusters)) < MIN_CLUSTERS:
         return None
     before, after = ([float(side[key].outcome == "followed") for key in shared] for side in (mine, theirs))
-    difference = stats.clustered_difference(after, before, clusters)
+    difference = stats.clustered_difference(before, after, clusters)
     if difference is None:
         return None
-    test = stats.sign_flip_test(after, before, clusters=clusters, seed=seed)
+    test = stats.sign_flip_test(before, after, clusters=clusters, seed=seed)
     n = len(shared)
     return FollowedChange(label, n, sum(before) / n, sum(after) / n, difference, test.p_value)
 
 
-def _relevant(pairs: Iterable[AnsweredPair]) -> dict[tuple[str, str], AnsweredPair]:
-    return {(pair.item, pair.edit.name): pair for pair in pairs if pair.edit.is_relevant}
+def _relevant(pairs: Iterable[AnsweredPair]) -> dict[tuple[str, str, tuple[str, ...]], AnsweredPair]:
+    """The relevant pairs by item, edit and the two items shown: an item may be paired with several other pictures."""
+    return {(pair.item, pair.edit.name, tuple(pair.shown)): pair for pair in pairs if pair.edit.is_relevant}
+
+
+def followed_summary(changes: Sequence[FollowedChange], first: str = "", second: str = "") -> str:
+    """One sentence for the top of a page; empty if there are no pairs to compare."""
+    if not changes:
+        return ""
+    differ = [each for each in changes if each.p_holm < _LEVEL]
+    if not differ:
+        return "The models do not surely differ in the pairs that they follow. "
+    told = ", ".join(
+        f"{100 * each.first:.0f} against {100 * each.second:.0f} % ({each.label})" for each in differ
+    )
+    return f"{first} follows other shares of pairs than {second}: {told}. "
 
 
 def followed_table(changes: Sequence[FollowedChange], first: str, second: str) -> Table:
@@ -93,7 +107,7 @@ def followed_table(changes: Sequence[FollowedChange], first: str, second: str) -
             Column("pictures", "measured on"),
             Column("first", first, "share", "diagnose.followed"),
             Column("second", second, "share", "diagnose.followed"),
-            Column("difference", "second minus first", "number", signed=True),
+            Column("difference", f"{first} minus {second}", "number", signed=True),
             Column("n", "pairs", "count"),
             Column("p_holm", "p corrected", "p"),
         ],

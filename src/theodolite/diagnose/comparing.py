@@ -66,7 +66,7 @@ def _compare(table: ScoreTable, first: str, second: str, column: Column, seed: i
     if not n_clusters:
         return _Found(column, None, None, "no item has a score from both")
     if n_clusters < MIN_CLUSTERS:
-        why = f"too little data: {n_clusters} clusters in common, at least {MIN_CLUSTERS} are needed"
+        why = f"too little data: {n_clusters} clusters in common, at least {MIN_CLUSTERS} are needed: a larger --size"
         return _Found(column, None, None, why)
     test = stats.sign_flip_test(mine, theirs, clusters=clusters, seed=seed)
     return _Found(column, table.difference(first, second, column), test)

@@ -179,6 +179,8 @@ class Counts(Form):
     """Answered: the text names several answers."""
     unreadable: int = 0
     """Answered: no answer was found in the text."""
+    repeated: int = 0
+    """Requests of these items that were made again, which are not counted above."""
 
     @property
     def lost(self) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from theodolite import __version__
 from theodolite.core.errors import MissingExtraError, UnsupportedError
 from theodolite.core.scores import ItemScore
-from theodolite.core.types import Picture
+from theodolite.core.types import REPEATS, Picture
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
 from theodolite.diagnose.background_data import Makers, make_in_background
@@ -264,13 +264,13 @@ def _counts(folders: Sequence[Path], rows: Sequence[ItemRow]) -> tuple[Counts, f
     seconds = 0.0
     for folder in folders:
         with Run.open(folder) as run:
-            tally = run.tally()
-            seconds += sum(
-                result.record.response.seconds for result in run.results(with_repeats=True) if result.record
-            )
-        total.update(
-            planned=tally.planned, answered=tally.answered, refused=tally.refused, failed=tally.failed
-        )
+            for result in run.results(with_repeats=True):
+                record = result.record
+                seconds += record.response.seconds if record else 0.0
+                if REPEATS in result.item.meta:
+                    total["repeated"] += record is not None
+                else:
+                    total.update(["planned", *([record.response.status] if record else [])])
     statuses = Counter(row.status for row in rows)
     in_words = max(statuses["refused"] - total["refused"], 0)
     counts = Counts(
@@ -283,6 +283,7 @@ def _counts(folders: Sequence[Path], rows: Sequence[ItemRow]) -> tuple[Counts, f
         cut_off=statuses["cut off"],
         ambiguous=statuses["ambiguous"],
         unreadable=statuses["unreadable"],
+        repeated=total["repeated"],
     )
     return counts, seconds
 

@@ -184,7 +184,10 @@ def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:
     there are no swaps.
     """
     if len(questions) < 2:
-        raise UsageError("swapping pictures needs at least two questions; remove 'swapped' from the settings")
+        raise UsageError(
+            "pictures are swapped among at least two questions, and there is one; check the pictures of the others, or leave "
+            "out the setting 'swapped'"
+        )
     order = [questions[i] for i in np.random.default_rng(seed).permutation(len(questions))]
     by_words: defaultdict[str, list[Question]] = defaultdict(list)
     for question in order:

@@ -265,6 +265,9 @@ def _verdict(
     chance: float | None,
 ) -> tuple[Standing, str]:
     """Decide by pairs if there are relevant ones, else by the drop."""
+    if any(pair.edit.is_relevant for pair in pairs):
+        found = judge_looking(pairs, chance=chance)
+        return found.standing, found.because
     by_setting = {each.setting: each for each in settings}
     shown = by_setting.get("picture")
     if shown is not None and _is_lost(shown):
@@ -274,9 +277,6 @@ def _verdict(
             "cannot be read",
             f"{lost} of {shown.asked} responses with the picture have no answer ({counts})",
         )
-    if any(pair.edit.is_relevant for pair in pairs):
-        found = judge_looking(pairs, chance=chance)
-        return found.standing, found.because
     if not comparisons or shown is None:
         return "not settled", "no question was measured both with its picture and in another setting"
     sharpest = comparisons[

@@ -12,6 +12,7 @@ from theodolite.core.errors import StorageError
 from theodolite.core.types import Picture
 from theodolite.diagnose.browse import browse
 from theodolite.diagnose.compare import Verdicts
+from theodolite.diagnose.compare_pairs import FollowedChange, followed_summary
 from theodolite.diagnose.record import Comparison, MetricForm
 from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.diagnosis import diagnosis_page, missing_words
@@ -91,6 +92,7 @@ def write_comparison(
     title: str = "",
     notes: Sequence[str] = (),
     verdicts: Sequence[Verdicts] = (),
+    followed: Sequence[FollowedChange] = (),
 ) -> Path:
     """Write the page of paired comparisons of two runs, or of the models of a diagnosis.
 
@@ -101,6 +103,7 @@ def write_comparison(
         title: Title of the page. Default: the names of the models.
         notes: Notes to show at the top.
         verdicts: The verdicts on both models, by instrument.
+        followed: The followed pairs of both models, by instrument and kind of pictures.
 
     Returns:
         The path of the page.
@@ -117,15 +120,23 @@ def write_comparison(
         "d": {"comparisons": comparisons},
         "title": title or " against ".join(map(series.name, models)) or "Nothing to compare",
         "eyebrow": "Paired comparison on the same items",
-        "summary": f"{n_different} of {len(measured)} metrics differ with a corrected p below {ALPHA:g}."
-        if measured
-        else "No metric could be compared.",
+        "summary": _summary(followed, models, series, n_different, len(measured)),
+        "followed": followed,
         "notes": notes,
         "verdicts": verdicts,
         "sides": models,
         "has_items": False,
     }
     return _write(Path(out), finished("comparison.html", context, glossary))
+
+
+def _summary(
+    followed: Sequence[FollowedChange], models: Sequence[str], series: Series, n_different: int, n: int
+) -> str:
+    """The first words of a comparison: pairs, then metrics."""
+    pairs = followed_summary(followed, *map(series.name, models[:2])) if len(models) > 1 else ""
+    metrics = f"{n_different} of {n} metrics differ with a corrected p below {ALPHA:g}."
+    return f"{pairs}{metrics if n else 'No metric could be compared.'}"
 
 
 def _write(target: Path, page: str) -> Path:
