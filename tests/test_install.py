@@ -47,8 +47,11 @@ def test_without_extras_the_package_imports_and_the_command_line_opens(licences)
     assert {"spacy", "ray", "zstandard", "pytest"} <= set(hidden)
     script = f"""
 import sys
-for name in {hidden!r}:
-    sys.modules[name] = None
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Hidden())
 import theodolite
 from theodolite.cli.main import main
 assert all(getattr(theodolite, name) is not None for name in theodolite.__all__)
