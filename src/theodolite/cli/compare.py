@@ -61,30 +61,32 @@ def compare(
             followed=found.followed,
         )
     if json:
-        print_json(
-            {
-                "first": found.first,
-                "second": found.second,
-                "page": str(page) if page else None,
-                "notes": list(found.notes),
-                "verdicts": [
-                    {
-                        "instrument": row.instrument,
-                        "first": _verdict_json(row.first),
-                        "second": _verdict_json(row.second),
-                    }
-                    for row in found.verdicts
-                ],
-                "followed": [{**asdict(each), "is_lower": each.is_lower} for each in found.followed],
-                "comparisons": [each.model_dump(mode="json") for each in found.comparisons],
-            }
-        )
+        print_json(_as_json(found, page))
     else:
         _show(found, every=every)
         if page is not None:
             out.print(f"Page: {page}", soft_wrap=True)
     if fail_if_lower:
         _exit_if_lower(found)
+
+
+def _as_json(found: Compared, page: Path | None) -> dict[str, Any]:
+    return {
+        "first": found.first,
+        "second": found.second,
+        "page": str(page) if page else None,
+        "notes": list(found.notes),
+        "verdicts": [
+            {
+                "instrument": row.instrument,
+                "first": _verdict_json(row.first),
+                "second": _verdict_json(row.second),
+            }
+            for row in found.verdicts
+        ],
+        "followed": [{**asdict(each), "is_lower": each.is_lower} for each in found.followed],
+        "comparisons": [each.model_dump(mode="json") for each in found.comparisons],
+    }
 
 
 def _exit_if_lower(found: Compared) -> None:

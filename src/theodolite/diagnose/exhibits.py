@@ -18,7 +18,7 @@ from theodolite.diagnose.record import Diagnosis, ExhibitForm, ShownAnswer
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Exhibit", "Exhibits", "exhibits"]
+__all__ = ["Exhibit", "Exhibits", "exhibits", "picture_of"]
 
 _THUMBNAIL = 192
 """The longest side of a picture in a notebook, in pixels. `Exhibit.pictures` has them in full."""
@@ -37,7 +37,7 @@ class Exhibit:
 
     def pictures(self) -> tuple[Image | None, Image | None]:
         """Return the first picture before and after the edit. None if it cannot be read."""
-        before, after = (_picture(side, self.folder) for side in (self.form.before, self.form.after))
+        before, after = (picture_of(side, self.folder) for side in (self.form.before, self.form.after))
         return before, after
 
     def __repr__(self) -> str:
@@ -101,8 +101,8 @@ def exhibits(
     return Exhibits(list(found()))
 
 
-def _picture(side: ShownAnswer, folder: Path) -> Image | None:
-    """The first picture of a side. None if it is missing or lies outside of the diagnosis."""
+def picture_of(side: ShownAnswer, folder: Path) -> Image | None:
+    """The first picture of a side of a pair. None if it is missing or lies outside of the diagnosis."""
     if not side.pictures:
         return None
     path = (folder / side.pictures[0]).resolve()

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.core.drawing import FAINT, INK, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Picture
+from theodolite.diagnose.exhibits import picture_of
 from theodolite.diagnose.names import short_names
 from theodolite.diagnose.pairs_table import lookings
-from theodolite.diagnose.record import Diagnosis, ExhibitForm, LookingForm, ShownAnswer
+from theodolite.diagnose.record import Diagnosis, ExhibitForm, LookingForm
 from theodolite.diagnose.result import Diagnosed
 from theodolite.report.summary import OUTCOMES, asked, percent
 
@@ -165,19 +165,6 @@ def _pair(axes: Sequence[Axes], exhibit: ExhibitForm, folder: Path) -> None:
         colour = COLOURS["followed"] if is_right else COLOURS["unmoved"]
         truth = "" if is_right else f"\n(right: {side.gold})"
         panel.set_xlabel(f"{word}: {told}{truth}", fontsize=9, color=colour)
-
-
-def picture_of(side: ShownAnswer, folder: Path) -> Any:
-    """The first picture of a side. None if it is missing or lies outside of the diagnosis."""
-    if not side.pictures:
-        return None
-    path = (folder / side.pictures[0]).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        return None
-    try:
-        return Picture.from_path(path).pixels()
-    except UsageError:
-        return None
 
 
 def pair_drawings(found: Diagnosed) -> dict[str, Drawing]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from theodolite.core.drawing import FAINT, INK, QUIET, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
+from theodolite.diagnose.exhibits import picture_of
 from theodolite.diagnose.record import ExhibitForm, Standing
 from theodolite.diagnose.result import Diagnosed
-from theodolite.report.pair_figures import COLOURS, picture_of, shares_bar
+from theodolite.report.pair_figures import COLOURS, shares_bar
 from theodolite.report.summary import OUTCOMES, Summary, asked, interval, percent, summaries, telling
 
 if TYPE_CHECKING:
