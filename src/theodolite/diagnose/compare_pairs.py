@@ -93,9 +93,9 @@ def followed_summary(changes: Sequence[FollowedChange], first: str = "", second:
     if not differ:
         return "The models do not surely differ in the pairs that they follow. "
     told = ", ".join(
-        f"{100 * each.first:.0f} against {100 * each.second:.0f} % ({each.label})" for each in differ
+        f"{100 * each.first:.0f} and {100 * each.second:.0f} % ({each.label})" for each in differ
     )
-    return f"{first} follows other shares of pairs than {second}: {told}. "
+    return f"Followed pairs of {first} and {second}: {told}. "
 
 
 def followed_table(changes: Sequence[FollowedChange], first: str, second: str) -> Table:
