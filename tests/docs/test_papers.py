@@ -120,7 +120,7 @@ def test_every_command_gives_what_the_page_says(paper, tmp_path, monkeypatch, ca
     monkeypatch.setattr(drawing, "DPI", 40)
     if paper == "CREG":
         write_coco(tmp_path)
-    if paper == "step-grounding":
+    if paper == "Step grounding":
         write_beliefs(tmp_path)
     for words in commands(SECTIONS[paper]):
         run(words, capsys)
