@@ -5,7 +5,7 @@
 Not part of ``make bench``, since it needs a GPU. Worker processes share the GPU. Each explains the scenes of a bucket
 together, so that the network answers them in batches of thousands. A second stage tests whether the number of interacting
 words increases with depth for the pure model and stays constant for the spurious one. ``scores.json`` is rewritten whenever
-a scenario is scored. After ``--seconds`` no further bucket is explained. Needs torch, numpy, scipy, pillow and pydantic
+a scenario is scored; ``bench.grid_record`` puts it into the documentation. After ``--seconds`` no further bucket is explained. Needs torch, numpy, scipy, pillow and pydantic
 (matplotlib for figures), but not shapiq or captum.
 """
 
@@ -29,6 +29,7 @@ from bench.grid_evaluation import (
     open_workers,
 )
 from bench.result import Result
+from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.world import BUCKET_KEYS
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.score import TABLE_NAMES, ExplainScore, explain_tables
@@ -81,7 +82,7 @@ def run(options: Options) -> Iterator[Result]:
             seconds=options.left(started),
         )
         score, usage = evaluate(
-            size, Path(folder) / "whole", workers, lambda found: _save(found, options.out, "scores.json")
+            size, Path(folder) / "whole", workers, lambda found: _save(found, options, "scores.json")
         )
         minutes = (time.perf_counter() - started) / 60
         _print_score(score)
@@ -124,7 +125,11 @@ def _depth(options: Options, folder: Path, workers: ProcessPoolExecutor, started
         seconds=options.left(started),
     )
     before = time.perf_counter()
-    score, usage = evaluate(size, folder, workers, lambda found: _save(found, options.out, "depth.json"))
+    try:
+        score, usage = evaluate(size, folder, workers, lambda found: _save(found, options, "depth.json"))
+    except UsageError as error:
+        print(f"interacting words by depth are left out: {error}")
+        return
     print(
         f"interacting words: {options.depth_samples} scenes per bucket, at most {options.depth_calls} calls each"
     )
@@ -133,12 +138,17 @@ def _depth(options: Options, folder: Path, workers: ProcessPoolExecutor, started
     yield Result("interacting words by depth", time.perf_counter() - before, "s")
 
 
-def _save(score: ExplainScore, out: Path | None, name: str) -> None:
+def _save(score: ExplainScore, options: Options, name: str) -> None:
     """Write the scores so far."""
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        command = (
+            f"python -m bench.grid_explain_gpu --samples {options.samples} --calls {options.calls} "
+            f"--preset {options.preset}"
+        )
         tables = [table.as_json() for table in explain_tables(score, TABLE_NAMES)]
-        (out / name).write_text(json.dumps({"tables": tables}))
+        told = {"command": command, "preset": options.preset, "tables": tables}
+        (options.out / name).write_text(json.dumps(told))
     print(f"scored: {', '.join(run.scenario for run in score.runs)}", flush=True)
 
 
