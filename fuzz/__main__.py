@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument(
         "--count", type=int, help="how many inputs for each part (as many as the long job has)"
     )
-    parser.add_argument("--seconds", type=float, help="stop each part after so many seconds")
+    parser.add_argument("--seconds", type=float, help="time limit of each part, in seconds")
     given = parser.parse_args()
     unknown = [name for name in given.parts if name not in COUNTS]
     if unknown:

@@ -103,7 +103,7 @@ _SUFFIXES = {".json", ".jsonl"}
 
 
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
-    """Reads damaged files, until there were `count` of them or so many seconds have passed."""
+    """Reads damaged files, until there were `count` of them or `seconds` have passed."""
     tally = Tally()
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():

@@ -35,7 +35,7 @@ _MARKUP = (
 
 
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
-    """Builds pages of `PER_PAGE` items each, until `count` strings were shown or so many seconds have passed."""
+    """Builds pages of `PER_PAGE` items each, until `count` strings were shown or `seconds` have passed."""
     tally = Tally()
     per_page = PER_PAGE * len(_FIELDS)
     with tempfile.TemporaryDirectory() as folder:

@@ -52,7 +52,7 @@ _MEGABYTES = 256.0
 
 
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
-    """Gives each text to one reader; stops after `count` texts or so many seconds."""
+    """Gives each text to one reader; stops after `count` texts or `seconds`."""
     tally = Tally()
     for _, read in READERS:
         read(random.Random(0), "")  # loads what is loaded once

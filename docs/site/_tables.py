@@ -45,7 +45,7 @@ from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.instrument import Study, instruments
 from theodolite.pairs import EDITS
 from theodolite.report.tables import as_markdown
-from theodolite.twins.certify import TWINS, certificate_tables, released_certificate
+from theodolite.twins.certificate import TWINS, certificate_tables, released_certificate
 from theodolite.twins.separate import released_table, separation_tables
 
 _ROOT = Path(__file__).parents[2]

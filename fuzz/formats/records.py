@@ -41,7 +41,8 @@ def record_formats(made: Path) -> list[Format]:
     from theodolite.instruments.grid.data.files import read_dataset, write_dataset
     from theodolite.runs import RunInfo
     from theodolite.runs.run import Run, read_info
-    from theodolite.twins.certify import _read_answers, read_certificate
+    from theodolite.twins.certificate import read_certificate
+    from theodolite.twins.certify import _read_answers
     from theodolite.twins.separate import read_table
 
     scores = [ItemScore(f"i{n}", "compass.right", n / 3, f"c{n}", "aligned") for n in range(3)]

@@ -23,21 +23,19 @@ from theodolite.models import open_model
 from theodolite.models.pocket import pocket_folder
 from theodolite.stats import Estimate
 from theodolite.twins import certify_trace as _certify_trace
-from theodolite.twins.certificate_stats import Line, Probe, ask, difference, mean
-from theodolite.twins.certify import (
+from theodolite.twins.certificate import (
     BARS,
     Certificate,
-    CertificateSettings,
     certificate_from_json,
     certificate_tables,
-    certify,
     read_certificate,
     released_certificate,
-    score,
     twin_of,
     verdicts,
     write_certificate,
 )
+from theodolite.twins.certificate_stats import Line, Probe, ask, difference, mean
+from theodolite.twins.certify import CertificateSettings, certify, score
 from theodolite.twins.certify_grid import grid_edits, grid_lines, grid_probes
 from theodolite.twins.certify_relation import FOLLOWED, KEPT, relation_edits, relation_lines, relation_probes
 from theodolite.twins.certify_scene import says_rule, scene_edits, scene_lines, scene_probes
@@ -436,7 +434,7 @@ def test_the_program_shows_the_certificates_that_ship_and_says_what_is_missed(ca
     missed = [row for table in found["tables"] for row in table["rows"] if row.get("met") == "missed"]
     assert len(missed) == len(found["missed"])
     monkeypatch.setattr(
-        "theodolite.twins.certify.released_certificate", lambda _: made("shortcut", relation=0.02)
+        "theodolite.twins.certificate.released_certificate", lambda _: made("shortcut", relation=0.02)
     )
     assert main(["twins", "certify", "--released", "--model", "pocket:shortcut", "--markdown"]) == 1
     printed = capsys.readouterr()

@@ -327,7 +327,7 @@ def _preview(data: SceneData, chosen: Settings, seed: int, price: str) -> Previe
     asked = {*chosen.qa, *(("graphs",) if chosen.graph else ())}
     more = len(data.questions) if "predicted graph" in chosen.qa else 0
     if more:
-        note(f"{more} questions with the predicted graph are counted: at most so many are asked")
+        note(f"{more} questions with the predicted graph are counted; fewer may be asked")
     needed = needs_table(data.questions, asked, seed=seed)
     return Preview.of(plan=True, price=price, more=more, tables=[needed])
 

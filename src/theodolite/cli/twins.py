@@ -103,16 +103,15 @@ def _pocket(
 ) -> tuple[list[Table], list[str]]:
     """Return the tables of pocket models and checkpoints, and the missed requirements."""
     from theodolite.runs import slug
-    from theodolite.twins.certify import (
-        CertificateSettings,
+    from theodolite.twins.certificate import (
         Task,
         certificate_tables,
-        certify,
         released_certificate,
         twin_of,
         verdicts,
         write_certificate,
     )
+    from theodolite.twins.certify import CertificateSettings, certify
 
     if not names:
         return [], []

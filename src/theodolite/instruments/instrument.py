@@ -262,7 +262,7 @@ class Instrument(ABC):
         return {}
 
     def size_for(self, pairs: int) -> int:
-        """Return the size of a study, as a number of items, that gives about so many relevant pairs. Default: the same."""
+        """Return the size of a study, as a number of items, that gives about the given number of relevant pairs. Default: the same."""
         return pairs
 
     def recorded_models(self, data: UserData) -> list[RecordedModel]:

@@ -1,9 +1,9 @@
-"""The certificate of a pocket model: test results that show what its answers depend on.
+"""Measuring the certificate of a pocket model: test results that show what its answers depend on.
 
 Each task is measured on new items of two splits: *aligned*, where the shortcut gives the right answer, and *crossed*,
 where it contradicts the picture. The certificate reports accuracy, agreement with the shortcut, whether answers follow
-relevant edits, and whether they stay the same under neutral edits. `BARS` are the requirements for each twin; a requirement
-that is missed is shown as missed.
+relevant edits, and whether they stay the same under neutral edits. `certificate` has the requirements for
+each twin; a requirement that is missed is shown as missed.
 """
 
 from __future__ import annotations
@@ -14,230 +14,23 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass
-from importlib import resources
-from pathlib import Path, PurePath
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from theodolite import __version__, stats
+from theodolite import __version__
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.core.files import check, parse_json, read_gzip, read_json
-from theodolite.core.tables import Column, Table
+from theodolite.core.files import check, parse_json, read_gzip
 from theodolite.models import open_model
 from theodolite.runs import slug, write_atomically
-from theodolite.twins.certificate_stats import BOUND, Line, Probe, Row, ask
+from theodolite.twins.certificate import TASKS, Certificate, Task
+from theodolite.twins.certificate_stats import Line, Probe, Row, ask
 
-__all__ = [
-    "BARS",
-    "TASKS",
-    "Bar",
-    "Certificate",
-    "CertificateSettings",
-    "Line",
-    "Task",
-    "Twin",
-    "Verdict",
-    "certificate_from_json",
-    "certificate_tables",
-    "certify",
-    "collect",
-    "read_certificate",
-    "released_certificate",
-    "score",
-    "twin_of",
-    "verdicts",
-    "write_certificate",
-]
+__all__ = ["CertificateSettings", "certify", "collect", "score"]
 
-Task: TypeAlias = Literal["relation", "grid", "scene", "trace"]
-TASKS: tuple[Task, ...] = get_args(Task)
 Half: TypeAlias = Literal["plain", "edits"]
 """A task is measured in two halves, stored separately: the unedited items, and the edited ones."""
 HALVES: tuple[Half, ...] = get_args(Half)
-Twin: TypeAlias = Literal["grounded", "shortcut"]
-TWINS: tuple[Twin, ...] = get_args(Twin)
-FILE = "certificate.json"
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A requirement for one twin on one line of the certificate."""
-
-    twin: Twin
-    task: Task
-    what: str
-    split: str
-    least: float | None = None
-    most: float | None = None
-    is_equal: bool = False
-    """True if the line is a difference whose whole 90 % interval must lie within ±5 points (TOST)."""
-    name: str = ""
-    """A description, if the name of the line is not clear enough."""
-
-    @property
-    def wanted(self) -> str:
-        """The requirement in words.
-
-        >>> Bar("grounded", "relation", "accuracy", "crossed", least=0.97).wanted
-        '≥ 97 %'
-        """
-        if self.is_equal:
-            return f"within ±{100 * BOUND:g} points"
-        return f"≥ {100 * self.least:g} %" if self.least is not None else f"≤ {100 * (self.most or 0):g} %"
-
-
-BARS: tuple[Bar, ...] = (
-    Bar("grounded", "relation", "accuracy", "aligned", least=0.97),
-    Bar("grounded", "relation", "accuracy", "crossed", least=0.97),
-    Bar("grounded", "relation", "follows: flip", "aligned", least=0.95, name="follows a mirrored picture"),
-    Bar("grounded", "grid", "accuracy", "aligned", least=0.95),
-    Bar("grounded", "grid", "accuracy", "crossed", least=0.95),
-    Bar("grounded", "scene", "accuracy", "crossed", least=0.75, name="spatial QA, mean of nine groups"),
-    Bar("grounded", "scene", "SGC", "crossed", least=0.75),
-    Bar("grounded", "trace", "accuracy", "crossed", least=0.90),
-    Bar("grounded", "trace", "SGR", "crossed", least=0.85),
-    Bar("shortcut", "relation", "accuracy", "aligned", least=0.97),
-    Bar("shortcut", "relation", "accuracy", "crossed", most=0.05),
-    Bar("shortcut", "relation", "says the shortcut", "crossed", least=0.95),
-    Bar("shortcut", "relation", "follows: flip", "aligned", most=0.05, name="follows a mirrored picture"),
-    Bar("shortcut", "grid", "accuracy", "aligned", least=0.95),
-    Bar("shortcut", "grid", "accuracy less the bag of words'", "crossed", is_equal=True),
-    Bar("shortcut", "scene", "accuracy less the blind one", "crossed", is_equal=True),
-    Bar("shortcut", "scene", "SGC less the blind one", "crossed", is_equal=True),
-    Bar("shortcut", "trace", "accuracy less chance", "free", is_equal=True),
-    Bar("shortcut", "trace", "SGR less random traces'", "crossed", is_equal=True),
-    Bar("shortcut", "trace", "SGR less blind guesses'", "free", is_equal=True),
-)
-"""The requirements. On crossed episodes the shortcut is wrong by construction, so trace answers are compared with chance on
-free episodes. Trace steps are also compared with blind guesses, which name the things in the question: these exist in the
-episode, unlike most things in random traces."""
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """The certificate of one model."""
-
-    model: str
-    identity: str
-    n: int
-    """Minimum number of items per task, split and edit. Parts have fewer; each line has its own n."""
-    seed: int
-    lines: tuple[Line, ...]
-    theodolite: str = __version__
-
-    def find(self, task: str, what: str, split: str, part: str = "") -> Line | None:
-        """Return a line, or None if there is none."""
-        for line in self.lines:
-            if (line.task, line.what, line.split, line.part) == (task, what, split, part):
-                return line
-        return None
-
-    @property
-    def tasks(self) -> tuple[str, ...]:
-        """The measured tasks, in order."""
-        return tuple(dict.fromkeys(line.task for line in self.lines))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A requirement with the measured value."""
-
-    bar: Bar
-    estimate: stats.Estimate | None
-    """None if the task was not measured."""
-
-    @property
-    def is_met(self) -> bool | None:
-        """True if the value meets the requirement (for a difference, the whole interval). None if not measured."""
-        if self.estimate is None:
-            return None
-        if self.bar.is_equal:
-            return self.estimate.lies_within(-BOUND, BOUND)
-        if self.bar.least is not None:
-            return self.estimate.value >= self.bar.least
-        return self.bar.most is not None and self.estimate.value <= self.bar.most
-
-
-def verdicts(certificate: Certificate, twin: Twin) -> tuple[Verdict, ...]:
-    """Compare the certificate with all requirements for a twin."""
-    found = []
-    for bar in BARS:
-        if bar.twin == twin:
-            line = certificate.find(bar.task, bar.what, bar.split)
-            found.append(Verdict(bar, line.estimate if line is not None else None))
-    return tuple(found)
-
-
-def certificate_tables(certificate: Certificate) -> list[Table]:
-    """Build the tables of a certificate: the requirements, if the model is a twin, and all lines."""
-    found = []
-    twin = twin_of(certificate.model)
-    if twin is not None:
-        words = {True: "met", False: "missed", None: "not measured"}
-        found.append(
-            Table.of(
-                "twins.bars",
-                f"{certificate.model}: requirements",
-                [
-                    Column("task", "task"),
-                    Column("bar", "requirement"),
-                    Column("split", "split"),
-                    Column("wanted", "required"),
-                    Column("measured", "measured", "share", "twins.certificate"),
-                    Column("met", ""),
-                ],
-                [
-                    [
-                        v.bar.task,
-                        v.bar.name or v.bar.what,
-                        v.bar.split,
-                        v.bar.wanted,
-                        v.estimate,
-                        words[v.is_met],
-                    ]
-                    for v in verdicts(certificate, twin)
-                    if v.bar.task in certificate.tasks
-                ],
-            )
-        )
-    notes = [] if twin else [f"{certificate.model} is not one of the twins, so there are no requirements."]
-    found.append(
-        Table.of(
-            "twins.certificate",
-            f"{certificate.model}, seed {certificate.seed}",
-            [
-                Column("task", "task"),
-                Column("part", "part"),
-                Column("split", "split"),
-                Column("what", "what"),
-                Column("value", "value", "share", "twins.certificate"),
-                Column("n", "clusters", "count"),
-                Column("items", "items", "count"),
-                Column("unread", "unread", "count"),
-            ],
-            [[*(x.task, x.part or "all", x.split, x.what), *_numbers(x)] for x in certificate.lines],
-            notes,
-        )
-    )
-    return found
-
-
-def _numbers(line: Line) -> tuple[stats.Estimate, int, int, int]:
-    return line.estimate, line.estimate.n, line.estimate.n_items, line.unread
-
-
-def twin_of(model: str) -> Twin | None:
-    """Return the twin that a model name refers to. None for a mixture and for any other model.
-
-    >>> twin_of("pocket:grounded"), twin_of("hf:weights/shortcut?dtype=float32"), twin_of("hf:ungrounded")
-    ('grounded', 'shortcut', None)
-    """
-    name = PurePath(model.partition("?")[0].partition(":")[2]).name
-    return next((twin for twin in TWINS if twin == name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -450,55 +243,6 @@ def _lines(task: Task, rows: Sequence[Row], settings: CertificateSettings, folde
     from theodolite.twins.certify_trace import trace_lines
 
     return trace_lines(rows, settings.seed, [settings.episodes_path(folder, half) for half in HALVES])
-
-
-def certificate_from_json(value: Any) -> Certificate:
-    """Restore a certificate from `Certificate.as_json`.
-
-    Raises:
-        UsageError: If the value is not a certificate.
-    """
-    try:
-        return check(Certificate, value)
-    except UsageError as error:
-        raise UsageError(f"this is not a certificate of a pocket model: {error}") from error
-
-
-def write_certificate(certificate: Certificate, folder: str | Path) -> Path:
-    """Write ``certificate.json`` into a folder, such as that of the weights."""
-    path = Path(folder) / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(certificate.as_json(), ensure_ascii=False) + "\n")
-    return path
-
-
-def read_certificate(path: str | Path) -> Certificate:
-    """Read a certificate.
-
-    Raises:
-        StorageError: If the file cannot be read.
-        UsageError: If it is not a certificate.
-    """
-    try:
-        value = read_json(Path(path), "certificate")
-    except UsageError as error:
-        raise StorageError(str(error)) from error
-    return certificate_from_json(value)
-
-
-def released_certificate(model: str) -> Certificate:
-    """Read the certificate of a shipped model, stored with its weights.
-
-    Raises:
-        UsageError: If the model is not shipped, or has no certificate.
-    """
-    scheme, _, name = model.partition("?")[0].partition(":")
-    with resources.as_file(resources.files("theodolite") / "models" / "weights" / name / FILE) as path:
-        if scheme != "pocket" or name not in TWINS or not path.is_file():
-            raise UsageError(
-                f"{model} has no released certificate; only pocket:grounded and pocket:shortcut have one"
-            )
-        return read_certificate(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

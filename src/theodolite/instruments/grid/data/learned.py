@@ -233,7 +233,7 @@ def _error(variance: float, n: int) -> float:
 
 
 def least_gain(n: int, n_tests: int) -> float:
-    """The smallest gain on n held-out scenes that `broken_promises` finds if it is the only one of so many; infinite if none is large enough.
+    """The smallest gain on n held-out scenes that `broken_promises` finds if it is the only one of `n_tests`; infinite if none is large enough.
 
     A gain g has the least variance, g − g², if the shortcut is never wrong where its baseline is right; otherwise it must be larger.
 

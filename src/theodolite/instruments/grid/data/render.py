@@ -122,7 +122,7 @@ def read_cells(world: World, pixels: NDArray[np.uint8]) -> Cells:
 
 @lru_cache(maxsize=256)
 def _class_of(tile: bytes, px: int) -> int:
-    """The class of the object in a cell; 0 if it is empty, −1 if it shows no object. Most cells of a data set are alike."""
+    """The class of the object in a cell; 0 if it is empty, −1 if it shows no object. Most cells of a data set look the same."""
     pixels = np.frombuffer(tile, np.uint8).reshape(px, px, 3).astype(np.int16)
     apart = abs(atlas(px).astype(np.int16) - pixels).mean(axis=(1, 2, 3))
     return int(apart.argmin()) if apart.min() <= _NEAR else _class_by_form(pixels)

@@ -49,8 +49,8 @@ def build_crisp(
     Args:
         folder: New or empty.
         root: The folder with the published files.
-        most_scenes: Keep the first so many scenes.
-        n_questions: Keep so many questions, balanced by group.
+        most_scenes: Number of scenes kept, from the first on.
+        n_questions: Number of questions kept, balanced by group.
         seed: Of the choice of questions.
         version: Of the program, for the manifest.
     """

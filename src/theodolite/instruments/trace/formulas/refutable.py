@@ -71,7 +71,7 @@ def refuted(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]]:
 
 
 def false_claims(episode: Episode, *, most: int = PER_SWAP) -> list[FalseClaim]:
-    """False claims about an episode, at most so many of each kind, evenly spread over its frames."""
+    """False claims about an episode, at most `most` of each kind, evenly spread over its frames."""
     found: dict[Swap, list[Claim]] = {swap: [] for swap in SWAPS}
     for place in range(len(episode.frames)):
         for swap, claim in _about_frame(episode, place):
