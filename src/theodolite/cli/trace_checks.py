@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note
+from theodolite.cli.console import note, notes
 from theodolite.cli.output import show
 from theodolite.cli.running import Preview, run_and_show
 from theodolite.core.errors import UsageError
@@ -115,6 +115,7 @@ def annotate(  # noqa: PLR0913, PLR0917 - one parameter per option
     if (out is not None or data is not None) and traces is None:
         raise UsageError("give the traces with --traces: a JSONL file, or a run folder")
     loaded = load_traces(traces, data) if traces is not None else LoadedTraces([], {})
+    notes(loaded.notes)
     judged = judge(loaded.traces, loaded.episodes, open_verifier(verifier))
     if out is not None:
         n = labelling.export_labels(judged, loaded.episodes, out, n_steps=size, seed=seed)
@@ -152,6 +153,7 @@ def ablate(
     judge_by = open_verifier(verifier)
     parts = [load_traces(source, data) for source in sources]
     whole = joined(parts)
+    notes(whole.notes)
     pooled, failed = ablate_traces(whole.traces, whole.episodes, judge_by, pairs=pairs, seed=seed)
     models = []
     if len(parts) > 1:
