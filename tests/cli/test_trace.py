@@ -1,6 +1,7 @@
 """The commands of trace: runs, existing traces, people's labels; and bad input of every kind."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -347,6 +348,23 @@ def test_traces_of_several_styles_are_told_apart(data, tmp_path, capsys):
     assert {row["traces"] for row in found["trace.grounding"]} == {first[0]["traces"]}
     heads = [(row["episode"], row["style"], row["step"]) for row in found["trace.steps"] if row["episode"]]
     assert len(heads) == len(set(heads))
+
+
+def test_the_page_for_labelling_holds_the_claims_and_their_pictures(data, traces, tmp_path, capsys):
+    file, page = tmp_path / "labels.jsonl", tmp_path / "labels.html"
+    line = ["trace", "annotate", "--traces", traces, "--data", data, "--size", 4, "--out"]
+    told = run_json(capsys, *line, file)
+    assert run_json(capsys, *line, page)["claims"] == told["claims"]
+    block = re.search(
+        r'<script type="application/json" id="labels">(.*?)</script>', page.read_text(), re.DOTALL
+    )
+    task = json.loads(block[1])
+    assert task["rows"] == [json.loads(each) for each in file.read_text().splitlines()]
+    assert [step["last"] for step in task["steps"]][-1] == len(task["rows"])
+    assert {name for step in task["steps"] for name in step["pictures"]} == set(task["inside"]) != set()
+    assert "supported" not in block[1]  # no verdict
+    assert main([*map(str, line), str(page)]) == 2
+    assert "exists already" in capsys.readouterr().err
 
 
 def test_answers_that_cannot_be_read_are_counted(data, traces, tmp_path, capsys):

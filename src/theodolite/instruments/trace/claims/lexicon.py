@@ -32,7 +32,7 @@ COLOURS = word_set(
     "red orange yellow green blue purple violet pink brown black white grey gray silver gold golden beige tan navy teal"
     " turquoise cyan magenta maroon cream olive crimson scarlet indigo lavender"
 )
-HUES = ("red", "blue", "green", "yellow", "purple", "grey", "orange", "pink", "brown", "black", "white")
+HUES = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "brown", "grey", "black", "white")
 """Plain colours, by which others are exchanged to make a claim false."""
 ABSENT = (
     "giraffe",

@@ -262,7 +262,7 @@ def write_calibration(
     """
     told = asdict(result)
     value: Mapping[str, object] = {"model": model, **told, "words": sorted(words)}
-    file.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(value) + "\n", encoding="utf-8")
 
 
 def calibrate_checkpoint(
