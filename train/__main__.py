@@ -197,14 +197,21 @@ def _train_grid(given: argparse.Namespace) -> None:
 def _add_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, required=True, help="UD English-EWT in spaCy's binary format")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int)
+    parser.add_argument("--steps", type=int, help="steps of the first round, on the treebank")
+    parser.add_argument("--tuning-steps", type=int, help="steps of the second round, with sentence patterns")
     parser.set_defaults(run=_train_parser)
 
 
 def _train_parser(given: argparse.Namespace) -> None:
-    from train.parser.train import STEPS, train_parser
+    from train.parser.train import STEPS, TUNING_STEPS, train_parser
 
-    found = train_parser(given.data, given.out, steps=given.steps or STEPS)
+    for name in ("steps", "tuning_steps"):
+        value = getattr(given, name)
+        if value is not None and value < 1:
+            raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
+    found = train_parser(
+        given.data, given.out, steps=given.steps or STEPS, tuning_steps=given.tuning_steps or TUNING_STEPS
+    )
     accuracy = ", ".join(f"{name} {value}" for name, value in asdict(found).items())
     print(f"wrote {given.out}: {accuracy}")
 

@@ -1,6 +1,7 @@
 """The commands of trace: runs, existing traces, people's labels; and bad input of every kind."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -286,12 +287,84 @@ def test_bad_traces_are_told_one_by_one(data, traces, tmp_path, capsys):
         "frame 77",
         "3000 steps",
         "no episode 'gone'",
-        "has no steps",
-        "the text of the trace of 'e2' is empty",
+        "no trace: empty",
         "the trace of 'e2' has neither 'text' nor 'steps'",
     ):
         assert told in reasons
-    assert tables_of(found)["trace.grounding"][0]["traces"] == 4
+    assert sum(row["traces"] for row in tables_of(found)["trace.grounding"]) == 5
+
+
+NO_TRACES = {
+    "": "empty",
+    " \n": "empty",
+    '```json\n{"answer": "left"}\n```': "JSON without steps",
+    "As an AI language model, I cannot see images.": "refused",
+    "Der rote Ball liegt links neben dem Würfel und bewegt sich nicht.": "not English",
+    "红色的球在蓝色立方体的左边。": "not English",
+    "ball " * 400: "repeats itself",
+}
+
+
+def test_no_text_ends_verify_and_what_is_no_trace_is_counted(data, tmp_path, capsys):
+    """One by one, since a single one may be all that a file holds."""
+    for number, (text, reason) in enumerate(NO_TRACES.items()):
+        file = tmp_path / f"{number}.jsonl"
+        file.write_text(json.dumps({"episode": "e0", "text": text}))
+        found = run_json(capsys, "trace", "verify", "--data", data, "--traces", file)
+        row = tables_of(found)["trace.grounding"][0]
+        assert (row["traces"], row["claims"], row["sgr"]) == (1, 0, None)
+        assert f"1 of 1 texts are no trace (1 {reason})" in notes_of(found, "trace.grounding")
+        assert [why for _, why in problems_of(found)] == [f"no trace: {reason}"]
+    odd = [
+        "① dogs",
+        "There is a \ud800 ball.",
+        "²³ balls are ½ red ٣ cubes",
+        "\x00\x1b[31m ball",
+        "There is a ball.",
+    ]
+    file = tmp_path / "odd.jsonl"
+    file.write_text("\n".join(json.dumps({"episode": "e0", "text": text}) for text in odd))
+    found = run_json(capsys, "trace", "verify", "--data", data, "--traces", file)
+    assert tables_of(found)["trace.grounding"][0]["traces"] == len(odd)
+    assert main(["trace", "verify", "--data", str(data), "--traces", str(file), "--tables", "steps"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_traces_of_several_styles_are_told_apart(data, tmp_path, capsys):
+    """In a run, and in the file that is written from it: no episode is listed several times under one label."""
+    run, file, styles = tmp_path / "run", tmp_path / "traces.jsonl", ["structured", "natural", "lite"]
+    line = ["trace", "run", "--model", "scripted:oracle", "--data", data, "--out", run]
+    run_json(capsys, *line, "--styles", ",".join(styles))
+    assert main(["trace", "verify", "--traces", str(run)]) == 0
+    assert "only the first prompt style" in capsys.readouterr().err
+    first = tables_of(run_json(capsys, "trace", "verify", "--traces", run))["trace.grounding"]
+    assert main(["trace", "export", str(run), "--out", str(file)]) == 0
+    capsys.readouterr()
+    found = tables_of(
+        run_json(capsys, "trace", "verify", "--traces", file, "--data", data, "--tables", "steps")
+    )
+    for name in ("trace.grounding", "trace.bounds", "trace.progress", "trace.consistency"):
+        assert [row["style"] for row in found[name]] == styles
+    assert {row["traces"] for row in found["trace.grounding"]} == {first[0]["traces"]}
+    heads = [(row["episode"], row["style"], row["step"]) for row in found["trace.steps"] if row["episode"]]
+    assert len(heads) == len(set(heads))
+
+
+def test_the_page_for_labelling_holds_the_claims_and_their_pictures(data, traces, tmp_path, capsys):
+    file, page = tmp_path / "labels.jsonl", tmp_path / "labels.html"
+    line = ["trace", "annotate", "--traces", traces, "--data", data, "--size", 4, "--out"]
+    told = run_json(capsys, *line, file)
+    assert run_json(capsys, *line, page)["claims"] == told["claims"]
+    block = re.search(
+        r'<script type="application/json" id="labels">(.*?)</script>', page.read_text(), re.DOTALL
+    )
+    task = json.loads(block[1])
+    assert task["rows"] == [json.loads(each) for each in file.read_text().splitlines()]
+    assert [step["last"] for step in task["steps"]][-1] == len(task["rows"])
+    assert {name for step in task["steps"] for name in step["pictures"]} == set(task["inside"]) != set()
+    assert "supported" not in block[1]  # no verdict
+    assert main([*map(str, line), str(page)]) == 2
+    assert "exists already" in capsys.readouterr().err
 
 
 def test_answers_that_cannot_be_read_are_counted(data, traces, tmp_path, capsys):

@@ -12,6 +12,7 @@ from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
+from theodolite.instruments.trace.claims.lexicon import OPPOSITES
 from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.data.worlds.make import make_world
@@ -411,7 +412,7 @@ def marked(n):
                 {
                     *(say.caption(look) for look in (name, f"{colour} {name}", "cone", "green cone")),
                     say.beside(f"{colour} {name}", side, "green cone"),
-                    say.beside("green cone", say.SIDES[side], f"{colour} {name}"),
+                    say.beside("green cone", OPPOSITES[side], f"{colour} {name}"),
                 }
             )
         known = {"objects": "complete", "attributes": "complete", "boxes": "complete"}

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.verifiers import captions as say
 from train.similarity.samples import Sample
 
-MOST_GROUPS, MOST_SPOTS, GROUP_SIZE = 12, 16, len(say.EGO_SIDES)
+MOST_GROUPS, MOST_SPOTS, GROUP_SIZE = 12, 16, len(words.FROM_ME)
 _MIRRORED = {"left": "right", "right": "left"}
 
 
@@ -51,7 +52,7 @@ def arrays_of(found: Sequence[Sample], pixels: NDArray[np.uint8] | None = None, 
         seed: Seed of the selection of groups.
     """
     categories = tuple(sorted({s[4] for sample in found for s in sample.spots} | _single_words(found)))
-    looks = [*categories, *(f"{hue} {category}" for category in categories for hue in say.HUES)]
+    looks = [*categories, *(f"{hue} {category}" for category in categories for hue in words.HUES)]
     rng = np.random.default_rng(seed)
     kept = [_select_groups(sample, rng) for sample in found]
     texts = {text for groups in kept for group in groups for text in group}
@@ -70,11 +71,11 @@ def arrays_of(found: Sequence[Sample], pixels: NDArray[np.uint8] | None = None, 
             groups_of[i, k, : len(group)] = [place[text] for text in group]
         for k, (*corners, category, colour) in enumerate(sample.spots[:MOST_SPOTS]):
             spots[i, k] = corners
-            names[i, k] = categories.index(category), say.HUES.index(colour) if colour else -1
+            names[i, k] = categories.index(category), words.HUES.index(colour) if colour else -1
     if pixels is None:
         pixels = np.stack([sample.pixels for sample in found])
     mirrored = np.array([place[_mirror(text)] for text in captions])
-    return Arrays(pixels, tuple(captions), mirrored, fits, groups_of, spots, names, categories, say.HUES)
+    return Arrays(pixels, tuple(captions), mirrored, fits, groups_of, spots, names, categories, words.HUES)
 
 
 def _single_words(found: Sequence[Sample]) -> set[str]:

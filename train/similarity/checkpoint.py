@@ -91,6 +91,11 @@ def save_checkpoint(model: Any, tokenizer: Any, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     model.half().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    words = folder / "tokenizer.json"  # without white space, less than half the size
+    small = json.dumps(
+        json.loads(words.read_text(encoding="utf-8")), ensure_ascii=False, separators=(",", ":")
+    )
+    words.write_text(small, encoding="utf-8")
     CLIPImageProcessorPil(
         size={"height": SIDE_PX, "width": SIDE_PX},
         do_center_crop=False,

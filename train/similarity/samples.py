@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject, Split
 from theodolite.instruments.trace.data.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
 from theodolite.instruments.trace.data.worlds.make import WORLDS, World
@@ -109,7 +110,7 @@ def _groups(episode: Episode, frame: Frame, shown: Sequence[SceneObject]) -> Ite
     for thing in things:
         if "open" in thing.states:
             state = "open" if thing.states["open"] else "closed"
-            yield tuple(say.in_state(named(thing), s) for s in (state, say.DOOR_STATES[state]))
+            yield tuple(say.in_state(named(thing), s) for s in (state, words.opposite_state(state)))
     if episode.world != "navigation" and frame.size_px is not None:
         for a, b in combinations(things, 2):
             if a.box is None or b.box is None:
@@ -137,6 +138,6 @@ def _bearings(frame: Frame, things: Sequence[SceneObject]) -> Iterator[Group]:
         true = {"right of" if bearing > 0 else "left of"} if level > CLEAR_DEG else set()
         true |= {"in front of"} if away <= AHEAD_DEG else {"behind"} if away >= 180 - AHEAD_DEG else set()
         unsure = {"left of", "right of"} if level <= CLEAR_DEG else set()
-        false = [side for side in say.EGO_SIDES if side not in true | unsure]
+        false = [side for side in words.FROM_ME if side not in true | unsure]
         for side in sorted(true):
-            yield tuple(f"{say.caption(named(thing))} {say.EGO_SIDES[each]}" for each in (side, *false))
+            yield tuple(f"{say.caption(named(thing))} {words.FROM_ME[each]}" for each in (side, *false))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note
+from theodolite.cli.console import note, notes
 from theodolite.cli.output import show
 from theodolite.cli.running import Preview, named_runs, run_and_show
 from theodolite.cli.trace_checks import Episodes, SentenceModel, Verifier, note_drawn, note_unlearnt
@@ -281,6 +281,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
     extra = o.some_of(tables, _VERIFY_TABLES, "--tables")
     if claims:
         loaded = load_traces(traces, data, limit=limit, needs_episodes=False)
+        notes(loaded.notes)
         found = claim_tables(loaded.traces, list_steps="steps" in extra)
         show([*found, *problem_tables(loaded.problems)], json=json, traces=str(traces))
         return
@@ -289,6 +290,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
     opened = [open_verifier(name) for name in names]
     rates = _rates(flip)
     loaded = load_traces(traces, data, limit=limit)
+    notes(loaded.notes)
     found, problems = verify_tables(loaded, opened, options, rates=rates, extra=extra)
     show([*found, *problem_tables(problems)], json=json, traces=str(traces))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note
+from theodolite.cli.console import note, notes
 from theodolite.cli.output import show
 from theodolite.cli.running import Preview, run_and_show
 from theodolite.core.errors import UsageError
@@ -94,7 +94,11 @@ def annotate(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: Episodes = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the claims of some steps for labelling."),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write the claims of some steps for labelling: a page (.html) that saves the labels, or the file itself (.jsonl).",
+        ),
     ] = None,
     size: Annotated[int, typer.Option("--size", min=1, help="Number of steps to write.")] = 120,
     verifier: Verifier = "annotation",
@@ -105,21 +109,31 @@ def annotate(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     With --traces, labels are compared with the verdicts of a verifier on the same traces.
     """
+    from theodolite.core.files import Problem
     from theodolite.instruments.trace.experiments import annotate as labelling
     from theodolite.instruments.trace.experiments.run_tables import problem_tables
     from theodolite.instruments.trace.experiments.verify import LoadedTraces, load_traces
     from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
+    from theodolite.report.html.labels import write_label_page
 
     if bool(labels) == (out is not None):
         raise UsageError("give files of labels to score, or --out to write a file for labelling")
     if (out is not None or data is not None) and traces is None:
         raise UsageError("give the traces with --traces: a JSONL file, or a run folder")
+    if out is not None and out.exists():
+        raise UsageError(f"{out} exists already and may hold labels; give another file, or remove it")
     loaded = load_traces(traces, data) if traces is not None else LoadedTraces([], {})
+    notes(loaded.notes)
     judged = judge(loaded.traces, loaded.episodes, open_verifier(verifier))
     if out is not None:
-        n = labelling.export_labels(judged, loaded.episodes, out, n_steps=size, seed=seed)
-        show(problem_tables(loaded.problems), json=json, labels=str(out), claims=n)
-        note(f"wrote {n} claims to {out}")
+        rows = labelling.label_rows(judged, loaded.episodes, n_steps=size, seed=seed)
+        problems = loaded.problems
+        if out.suffix == ".html":
+            problems = [*problems, *(Problem(name, why) for name, why in write_label_page(rows, out).items())]
+        else:
+            labelling.write_labels(rows, out)
+        show(problem_tables(problems), json=json, labels=str(out), claims=len(rows))
+        note(f"wrote {len(rows)} claims to {out}")
         return
     found = labelling.score_labels(labels or [], judged=judged, seed=seed)
     shown = [labelling.labels_table(found)]
@@ -152,6 +166,7 @@ def ablate(
     judge_by = open_verifier(verifier)
     parts = [load_traces(source, data) for source in sources]
     whole = joined(parts)
+    notes(whole.notes)
     pooled, failed = ablate_traces(whole.traces, whole.episodes, judge_by, pairs=pairs, seed=seed)
     models = []
     if len(parts) > 1:

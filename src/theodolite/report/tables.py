@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["as_html", "as_markdown", "as_rich", "tables_json"]
 
 _TEXT: frozenset[Unit] = frozenset({""})
+_CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {0x0A}, "\ufffd")
+"""Control characters, which would act on a terminal."""
 
 
 def as_rich(table: Table) -> Group:
@@ -26,7 +28,7 @@ def as_rich(table: Table) -> Group:
     for column in table.columns:
         drawn.add_column(Text(column.title), overflow="fold")
     for row in table.text_rows():
-        drawn.add_row(*(Text(cell) for cell in row))
+        drawn.add_row(*(Text(cell.translate(_CONTROLS)) for cell in row))
     return Group(*([Text(table.title, style="bold")] if table.title else []), drawn)
 
 

@@ -1,7 +1,11 @@
 """One table of synonyms, kinds and opposites, for extraction, verification and beliefs."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
+from theodolite.instruments import trace
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.beliefs import beliefs_of
 from theodolite.instruments.trace.claims.types import Claim, Mention
@@ -31,6 +35,13 @@ from theodolite.instruments.trace.verifiers.judging import open_verifier
         ("piece of paper", "paper", True, False),
         ("headphones", "headphone", True, False),
         ("glasses", "glass", False, False),
+        ("mother", "person", True, False),
+        ("roll", "move", True, False),
+        ("roll", "slide", False, False),
+        ("enter", "appear", True, False),
+        ("collide", "touch", True, False),
+        ("stop", "rest", True, True),
+        ("enter", "leave", False, False),
     ],
 )
 def test_a_kind_supports_what_it_is_a_kind_of_and_nothing_else(label, said, supports, supported_by):
@@ -125,3 +136,67 @@ def test_beliefs_use_the_same_table():
         for relation in ("under", "beneath")
     )
     assert (one.slot, one.value) == (two.slot, two.value)
+
+
+HOME = Path(trace.__file__).parent
+GRAMMAR = {"actions", "clauses", "comparisons", "constructions", "edited_trees", "extract", "gates", "hedges"}
+GRAMMAR |= {"language", "lexicon", "predicates", "spatial", "trees"}
+"""The lexicon, and modules of `claims` that list words by what they do in a sentence, not by what they mean."""
+MEASURED = {("hues.py", "_HUES_DEG"), ("tracks.py", "_SHOWN")}
+"""What a colour is in degrees, and what tracks show."""
+
+
+def tables(code):
+    """The lists of words that are written out in a module, each with the name that it is given."""
+    names = {
+        id(node.value): target.id
+        for node in ast.walk(code)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(code):
+        listed = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+        said = [
+            each.value for each in listed if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("word_set"):
+            said = [
+                word
+                for each in ast.walk(node)
+                if isinstance(each, ast.Constant)
+                for word in each.value.split()
+            ]
+        yield names.get(id(node), ""), said
+
+
+def test_no_word_has_a_meaning_outside_the_lexicon():
+    """No list of three words that the lexicon knows stands in a module that judges, believes or counts."""
+    known = {*words.KINDS, *words.OPPOSITES, *words.STATES, *words.ATTRIBUTES, *words.PLACES, *words.SIDES}
+    files = [
+        file
+        for file in HOME.rglob("*.py")
+        if "data" not in file.relative_to(HOME).parts
+        and not (file.parent.name == "claims" and file.stem in GRAMMAR)
+    ]
+    assert len(files) > 40
+    found = [
+        (file.name, name, sorted(known.intersection(said)))
+        for file in files
+        for name, said in tables(ast.parse(file.read_text(encoding="utf-8")))
+        if len(known.intersection(said)) > 2 and (file.name, name) not in MEASURED
+    ]
+    assert not found
+
+
+def test_a_state_of_motion_refutes_a_narrower_verb_and_does_not_support_it():
+    verdicts = {}
+    for moves in (True, False):
+        frames = tuple(
+            Frame(float(i), objects=(SceneObject("a", "ball", states={"moving": moves}),)) for i in (0, 1)
+        )
+        episode = Episode("e", "?", frames, known=dict.fromkeys(("objects", "states", "actions"), "complete"))
+        claims = [Claim("action", Mention("ball"), verb) for verb in ("move", "roll", "rest", "stop")]
+        verdicts[moves] = [v.label for v in open_verifier("annotation").verify(claims, episode)]
+    assert verdicts[True] == ["supported", "unverifiable", "unsupported", "unsupported"]
+    assert verdicts[False] == ["unsupported", "unsupported", "supported", "supported"]

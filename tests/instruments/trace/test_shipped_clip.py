@@ -60,14 +60,14 @@ def test_it_loads_as_any_checkpoint_does():
 
 
 def test_it_tells_true_claims_from_false_ones(measured):
-    """The card's figures were measured on other episodes; these must not be far below them."""
+    """The card's figures were measured on other episodes; these must not be far from them."""
     told = json.loads((SHIPPED_CLIP / CALIBRATION).read_text())["by_world"]
     for world in WORLDS:
         assert set(measured.by_world[world]) == set(told[world])
         for form, least in LEAST_MEASURED.items():
             auc = measured.by_world[world][form].auc.value
             assert auc >= least, (world, form)
-            assert auc >= told[world][form]["auc"]["value"] - 0.06
+            assert abs(auc - told[world][form]["auc"]["value"]) <= 0.06, (world, form)
 
 
 def half_false(episode, first):

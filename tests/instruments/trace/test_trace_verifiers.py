@@ -460,6 +460,38 @@ def test_tracks_agree_with_the_truth_of_clips():
     assert shares[1] < 0.45
 
 
+def test_tracks_judge_verbs_by_the_lexicon():
+    """The same and wider words by what is shown; narrower ones can only be refuted; others are not judged."""
+
+    dog, box = (
+        SceneObject("c", "dog", Box(300, 100, 330, 130)),
+        SceneObject("b", "box", Box(135, 10, 175, 50)),
+    )
+    frames = []
+    for i in range(6):
+        ball = SceneObject("a", "ball", Box(10 + 20 * i, 10, 30 + 20 * i, 30))
+        frames.append(Frame(float(i), size_px=(400, 300), objects=(ball, box, dog) if i < 4 else (ball, box)))
+    episode = Episode("e", "?", tuple(frames))
+    said = {
+        ("ball", "move"): "supported",
+        ("ball", "roll"): "unverifiable",
+        ("ball", "stop"): "unsupported",
+        ("box", "rest"): "supported",
+        ("box", "roll"): "unsupported",
+        ("dog", "exit"): "supported",
+        ("dog", "disappear"): "supported",
+        ("dog", "enter"): "unsupported",
+        ("ball", "hit", "box"): "supported",
+        ("ball", "touch", "box"): "supported",
+        ("ball", "touch", "dog"): "unsupported",
+        ("ball", "approach", "box"): "unverifiable",
+        ("ball", "sing"): "unverifiable",
+    }
+    claims = [Claim("action", Mention(who), verb, *map(Mention, what)) for who, verb, *what in said]
+    verdicts = open_verifier("tracks:annotation").verify(claims, episode)
+    assert {key: verdict.label for key, verdict in zip(said, verdicts, strict=True)} == said
+
+
 def told(episode, turn):
     lines = [line for line in episode.meta["oracle"].splitlines() if "before" not in line]
     text = "\n".join(lines)

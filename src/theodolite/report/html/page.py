@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _PAGE = files("theodolite.report") / "page"
 _STYLES = ("style.css", "items.css")
-_SCRIPTS = ("dom", "list", "overlay", "above", "steps", "detail", "main", "save")
+_SCRIPTS = ("dom", "list", "overlay", "above", "steps", "detail", "main", "save", "labels")
 _HARMLESS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 

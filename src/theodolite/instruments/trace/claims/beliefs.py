@@ -16,17 +16,6 @@ from theodolite.instruments.trace.claims.types import Claim, Mention, Step
 Slot = tuple[str, str, str]
 """Subject, respect, and what it is relative to."""
 
-_AXES = {
-    **dict.fromkeys(("left of", "right of"), "side"),
-    **dict.fromkeys(("in front of", "behind"), "depth"),
-    **dict.fromkeys(("above", "below"), "height"),
-    **dict.fromkeys(("north of", "south of"), "latitude"),
-    **dict.fromkeys(("east of", "west of"), "longitude"),
-    **dict.fromkeys(("inside", "outside"), "inside"),
-    **dict.fromkeys(("near", "far from"), "distance"),
-}
-"""A relation, in its one spelling -> the respect in which it places its subject."""
-
 
 @dataclass(frozen=True, slots=True)
 class Belief:
@@ -112,7 +101,7 @@ def _name(said: Mention) -> str:
 def _place(claim: Claim, who: str, ground: str) -> Belief:
     """Places are stored in one direction: *the box is right of the cup* equals *the cup is left of the box*."""
     relation = words.same_relation(claim.predicate)
-    axis = _AXES.get(relation, relation)
+    axis, _ = words.AXES.get(relation, (relation, 0))
     opposite = words.OPPOSITES.get(relation)
     if claim.is_negated:
         relation = "not " + relation

@@ -3,9 +3,9 @@
 All words are lemmas in lower case. A noun that is in none of the lists counts as visible unless its ending says otherwise,
 since no list of things is complete.
 
-Meanings are decided in ``lexicon.toml`` and nowhere else: which words mean the same (`SYNONYMS`, and one spelling of each by `same_noun`,
-`same_relation` and `same_attribute`), which name a kind of what another names (`KINDS`), and which exclude each other
-(`OPPOSITES`, `excludes`). A label supports a word if `is_a` holds: *woman* supports *person*, never the other way, and
+Meanings are decided here and in ``lexicon.toml``, and nowhere else: which words mean the same (`SYNONYMS`, and one spelling of each by
+`same_noun`, `same_relation` and `same_attribute`), which name a kind of what another names (`KINDS`), and which exclude each other
+(`OPPOSITES`, `AXES`, `excludes`). A label supports a word if `is_a` holds: *woman* supports *person*, never the other way, and
 supports no sister such as *man*.
 """
 
@@ -32,7 +32,7 @@ COLOURS = word_set(
     "red orange yellow green blue purple violet pink brown black white grey gray silver gold golden beige tan navy teal"
     " turquoise cyan magenta maroon cream olive crimson scarlet indigo lavender"
 )
-HUES = ("red", "blue", "green", "yellow", "purple", "grey", "orange", "pink", "brown", "black", "white")
+HUES = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "brown", "grey", "black", "white")
 """Plain colours, by which others are exchanged to make a claim false."""
 ABSENT = (
     "giraffe",
@@ -47,6 +47,25 @@ ABSENT = (
     "banana",
 )
 """Objects that hardly any episode shows, for the same purpose."""
+THINGS = (
+    "person",
+    "table",
+    "chair",
+    "ball",
+    "box",
+    "door",
+    "cup",
+    "book",
+    "lamp",
+    "plant",
+    "bag",
+    "car",
+    "dog",
+    "tree",
+)
+"""Plain things, relations and verbs, to choose others from where an episode names none."""
+RELATIONS = ("left of", "right of", "above", "below", "in front of", "behind", "near")
+VERBS = ("hold", "open", "push", "throw")
 TONES = word_set("dark light blond blonde colorful colourful multicolored")
 SIZES = word_set(
     "large big small little tiny huge tall short long wide narrow thick thin giant massive miniature high low"
@@ -157,6 +176,15 @@ CONCRETE_NOUNS = word_set(
 )
 """Visible nouns whose ending suggests an abstract one."""
 
+UNLISTED_NOUNS = word_set(
+    "floor wall ground room ceiling sky background scene world grid area space air surface corner side house building street road"
+    " field lawn hand head arm leg foot body hair face eye wrist finger lap back shoulder knee"
+)
+"""Things that no data set lists: their absence refutes nothing."""
+GENERIC_NOUNS = word_set("object item thing one")
+PICTURES = word_set("picture scene view frame image video clip shot footage")
+"""Words for the picture itself, as the place that objects enter and leave."""
+
 ABSTRACT_ENDINGS = tuple(
     word_set("tion sion ness ity ment ance ence ism ship hood dom ing acy ology graphy ude cy")
 )
@@ -165,6 +193,8 @@ PRONOUNS = word_set(
     "i you he she it they we him her them us me one anyone someone everyone nobody everybody somebody who which that what"
 )
 FIRST_PERSON = word_set("i we me us my our")
+OBSERVER = FIRST_PERSON | word_set("agent robot person camera you")
+"""Words for who sees the frames, where that is someone who acts."""
 VAGUE_PRONOUNS = word_set(
     "something anything nothing everything someone anyone somebody this that these those one both each either neither all none any"
 )
@@ -194,6 +224,13 @@ META_VERBS = word_set(
     " occupy"
 )
 """Verbs for what no frame shows: being, having, showing, meaning."""
+
+INNER_VERBS = word_set(
+    "wait enjoy relax think decide consider try want focus plan prepare hope feel rest engage study learn work communicate"
+    " multitask participate organize express concentrate browse seek share intend involve entertain attempt remember ignore notice"
+    " understand wonder search check choose"
+)
+"""Verbs of thought and purpose, which no frame shows."""
 
 CARRIER_VERBS = word_set(
     "see show begin start continue finish stop keep proceed decide seem appear capture observe spot catch find film depict"
@@ -261,8 +298,29 @@ SIDES = {
 PATHS = word_set("to into onto toward towards through from off down up past out across away via")
 """Prepositions of motion, which belong to the verb."""
 
-OPPOSITES: dict[str, str] = {a: b for pair in _TABLE["opposites"] for a, b in (pair, pair[::-1])}
+AXES: dict[str, tuple[str, int]] = {
+    relation: (axis, sign)
+    for axis, pair in _TABLE["axes"].items()
+    for relation, sign in zip(pair, (-1, 1), strict=True)
+}
+"""A relation, in its one spelling -> the axis along which it places its subject, and -1 or 1 for the direction."""
+
+OPPOSITES: dict[str, str] = {
+    a: b for pair in (*_TABLE["axes"].values(), *_TABLE["opposites"]) for a, b in (pair, pair[::-1])
+}
 """Relations, motions and actions -> their opposites."""
+
+FROM_ME: dict[str, str] = {name.replace("_", " "): said for name, said in _TABLE["from_me"].items()}
+"""A relation to the observer -> the words of the observer for it."""
+
+SIZE_RANKS: dict[str, int] = {size: rank for rank, size in enumerate(_TABLE["sizes"].split())}
+IS_LARGER: dict[str, bool] = {
+    word: name == "larger" for name in ("larger", "smaller") for word in _TABLE[name].split()
+}
+"""A comparative of size -> whether it says larger."""
+
+SEXES: dict[str, frozenset[str]] = {pronoun: word_set(nouns) for pronoun, nouns in _TABLE["sexes"].items()}
+"""*he* and *she* -> nouns that only this one may stand for."""
 
 MOTIONS: dict[str, frozenset[str]] = {
     name.replace("_", " "): word_set(meant) for name, meant in _TABLE["motions"].items()
@@ -352,6 +410,22 @@ def same_noun(noun: str) -> str:
     (True, False)
     """
     return min(SYNONYMS.get(noun, {noun}))
+
+
+SIDE_EXCHANGE: dict[str, str] = {
+    word: OPPOSITES[same_relation(word)] for word in sorted(word_set(_TABLE["sides"]))
+}
+"""A word that tells a side -> that of the other side."""
+
+
+def opposite_state(word: str) -> str:
+    """The first word for the opposite of a state.
+
+    >>> opposite_state("open"), opposite_state("shut")
+    ('closed', 'open')
+    """
+    name, holds = STATES[word]
+    return next(other for other, told in STATES.items() if told == (name, not holds))
 
 
 def excludes(one: str, other: str) -> bool:

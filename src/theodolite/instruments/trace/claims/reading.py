@@ -25,13 +25,6 @@ _QUALITIES = {"attribute", "state"}
 _MOST_KNOWN = 200
 """Earlier mentions that a pronoun may refer to."""
 _REFLEXIVE = frozenset({"himself", "herself", "itself", "themselves"})
-_WOMEN = frozenset({"woman", "girl", "lady", "mother", "wife", "sister"})
-_MEN = frozenset({"man", "boy", "guy", "gentleman", "father", "husband", "brother"})
-_PEOPLE = (
-    _WOMEN
-    | _MEN
-    | words.word_set("chef waiter cyclist student teacher officer guest user rider parent player driver")
-)
 _PERSONAL = frozenset({"he", "she", "him", "her", "they", "them", "who"})
 
 
@@ -305,12 +298,12 @@ def _with_name(said: Mention, meant: Mention) -> Mention:
 
 
 def _is_person(said: Mention) -> bool:
-    return words.is_a(said.head, "person") or said.head in _PEOPLE
+    return words.is_a(said.head, "person")
 
 
 def _fits(pronoun: str, meant: Mention) -> bool:
     """True if a pronoun may refer to a mention: person or thing, and not of the other sex."""
     if pronoun == "it":
         return not _is_person(meant)
-    wrong = {"he": _WOMEN, "him": _WOMEN, "she": _MEN, "her": _MEN}.get(pronoun, frozenset())
-    return _is_person(meant) and meant.head not in wrong
+    other = {"he": "she", "him": "she", "she": "he", "her": "he"}.get(pronoun)
+    return _is_person(meant) and (other is None or meant.head not in words.SEXES[other])

@@ -7,6 +7,8 @@ Video-LLaVA on STAR (``question_id``, ``object_descriptions``, ``action_analysis
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from theodolite.answers import read_answer
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, check, read_lines
+from theodolite.core.files import Problem, check, lines_of, parse_json, read_each
 from theodolite.core.forms import Whole
 from theodolite.instruments.trace.claims.align import align_steps
 from theodolite.instruments.trace.claims.reading import read_trace
@@ -68,15 +70,29 @@ def read_traces(
         The traces, and the problems of lines that gave none. Problems of a trace itself are in `Trace.problems`.
     """
     path = Path(path)
-    found, problems = read_lines(path, lambda value: _read(value, episodes))
-    traces = []
-    for where, trace in found:
-        if not trace.steps:
-            problems.append(Problem(where, f"the trace of {trace.episode!r} has no steps"))
-        traces.append(trace)
+    found, problems = read_each(lines_of(path), lambda line: _read(_parsed(line), episodes))
+    traces = [trace for _, trace in found]
+    problems += [
+        Problem(where, f"the trace of {trace.episode!r} has no steps")
+        for where, trace in found
+        if not trace.steps and not trace.problems
+    ]
     if not traces:
         raise UsageError(f"{path} holds no usable trace" + (f": {problems[0].reason}" if problems else ""))
     return traces, problems
+
+
+def _parsed(line: bytes) -> Any:
+    """The value of a line. Half a character, as `json.dumps` writes it for broken text, is read as U+FFFD."""
+    try:
+        return parse_json(line)
+    except ValueError as error:
+        if not re.search(rb"\\u[dD][89a-fA-F]", line):
+            raise
+        try:
+            return parse_json(json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"))
+        except RecursionError:
+            raise error from None
 
 
 def _read(data: Any, episodes: Mapping[str, Episode] | None) -> Trace:
@@ -87,9 +103,7 @@ def _read(data: Any, episodes: Mapping[str, Episode] | None) -> Trace:
     if "object_descriptions" in data:
         return _from_video_llava(data, episodes)
     form = check(_TraceForm, data)
-    if form.steps is None and not (form.text or form.reasoning):
-        if "text" in data or "reasoning" in data:
-            raise UsageError(f"the text of the trace of {form.episode!r} is empty")
+    if form.steps is None and "text" not in data and "reasoning" not in data:
         raise UsageError(f"the trace of {form.episode!r} has neither 'text' nor 'steps'")
     episode = _episode(form.episode, episodes)
     if form.steps is None:

@@ -1,7 +1,8 @@
 """Labels by people: claims are written to a file for labelling, and filled-in files are scored.
 
 A file has one claim per line, with its sentence, its frames and their pictures. People fill in the field ``label`` with
-supported, unsupported or unverifiable, without seeing the verdict of the verifier.
+supported, unsupported or unverifiable, in an editor or on a page (`theodolite.report.html.labels`), without seeing the verdict
+of the verifier.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -63,24 +65,14 @@ class AnnotationScore:
     problems: tuple[Problem, ...]
 
 
-def export_labels(
-    judged: Sequence[JudgedTrace],
-    episodes: Mapping[str, Episode],
-    path: str | Path,
-    *,
-    n_steps: int = 120,
-    seed: int = 0,
-) -> int:
-    """Writes the claims of some random steps for labelling.
-
-    Returns:
-        The number of claims written.
+def label_rows(
+    judged: Sequence[JudgedTrace], episodes: Mapping[str, Episode], *, n_steps: int = 120, seed: int = 0
+) -> list[dict[str, Any]]:
+    """The claims of some random steps, for labelling.
 
     Raises:
-        UsageError: There is nothing to label, or the file exists and may hold labels.
+        UsageError: There is nothing to label.
     """
-    if Path(path).exists():
-        raise UsageError(f"{path} exists already and may hold labels; give another file, or remove it")
     steps = [
         (trace, name, i)
         for trace, name in zip(judged, _names(judged), strict=True)
@@ -113,13 +105,16 @@ def export_labels(
                     "label": "",
                 }
             )
+    return rows
+
+
+def write_labels(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Writes claims for labelling, one per line."""
     try:
-        Path(path).write_text(
-            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8"
-        )
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot write the labels to {path}: {error.strerror}") from error
-    return len(rows)
 
 
 def _names(judged: Sequence[JudgedTrace]) -> list[str]:

@@ -32,23 +32,7 @@ Inversion: TypeAlias = Literal["spatial", "entity", "temporal"]
 
 INVERSIONS: tuple[Inversion, ...] = get_args(Inversion)
 
-_SIDES = {
-    **{
-        a: b
-        for pair in (("left", "right"), ("above", "below"), ("inside", "outside"), ("top", "bottom"))
-        for a, b in (pair, pair[::-1])
-    },
-    **{
-        a: b
-        for pair in (("in front of", "behind"), ("forward", "backward"), ("north", "south"), ("east", "west"))
-        for a, b in (pair, pair[::-1])
-    },
-    "under": "above",
-    "over": "below",
-    "near": "far from",
-    "next to": "far from",
-}
-_ORDER = {"before": "after", "after": "before"}
+_ORDER = {word: words.OPPOSITES[word] for word in ("before", "after")}
 
 
 def counterfactual(trace: Trace, inversion: Inversion, *, episode: Episode, seed: int = 0) -> Trace:
@@ -65,7 +49,7 @@ def counterfactual(trace: Trace, inversion: Inversion, *, episode: Episode, seed
     if inversion not in INVERSIONS:
         raise UsageError(f"there is no inversion {inversion!r}; there are {', '.join(INVERSIONS)}")
     if inversion == "spatial":
-        texts = [_exchanged(step.text, _SIDES) for step in trace.steps]
+        texts = [_exchanged(step.text, words.SIDE_EXCHANGE) for step in trace.steps]
     elif inversion == "entity":
         table = _other_things(trace, episode, np.random.default_rng(seed))
         texts = [_exchanged(step.text, table) for step in trace.steps]
@@ -156,8 +140,8 @@ class RandomLabels:
         verbs = {a.verb for e in episodes for a in e.actions} | {
             v for e in episodes for v in e.vocabulary.get("actions", ())
         }
-        self.verbs = sorted(verbs | {"hold", "open", "push", "throw"})
-        self.relations = ("left of", "right of", "above", "below", "in front of", "behind", "near")
+        self.verbs = sorted(verbs | set(words.VERBS))
+        self.relations = words.RELATIONS
 
     def sentence(self, generator: np.random.Generator, *, kind: int) -> str:
         """A sentence of one of four kinds: existence, place, action, number."""

@@ -51,6 +51,8 @@ class LoadedTraces:
     traces: list[Trace]
     episodes: dict[str, Episode]
     problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What of the sources was not used."""
 
 
 def load_traces(
@@ -72,19 +74,24 @@ def load_traces(
     if source.is_dir():
         with Run.open(source) as run:
             read = judged_run(run, data)
-        own = [t.trace for t in read.own((read.styles or [""])[0]) if t.trace is not None]
-        return LoadedTraces(own[:limit], dict(read.episodes), list(read.problems))
+        first, *others = read.styles or [""]
+        own = [t.trace for t in read.own(first) if t.trace is not None]
+        left = f"only the first prompt style of {source}, {first}, is used; `trace export` writes all {len(others) + 1}"
+        return LoadedTraces(own[:limit], dict(read.episodes), list(read.problems), [left] if others else [])
     if data is None and not needs_episodes:
         traces, problems = read_traces(source)
-        return LoadedTraces(traces[:limit], {}, problems)
+        return LoadedTraces(traces[:limit], {}, [*problems, *_own_problems(traces[:limit])])
     if data is None:
         raise UsageError(f"{source} is a file of traces: name the episodes with --data")
     found = read_episodes(data)
     episodes = {episode.id: episode for episode in found.episodes}
     traces, problems = read_traces(source, episodes)
     claimed = with_claims(traces[:limit])
-    odd = [Problem(trace.episode, problem) for trace in claimed for problem in trace.problems]
-    return LoadedTraces(claimed, episodes, [*found.problems, *problems, *odd])
+    return LoadedTraces(claimed, episodes, [*found.problems, *problems, *_own_problems(claimed)])
+
+
+def _own_problems(traces: Sequence[Trace]) -> list[Problem]:
+    return [Problem(trace.episode, problem) for trace in traces for problem in trace.problems]
 
 
 def export_traces(run: Run, path: Path, data: Path | None = None) -> int:
@@ -137,7 +144,8 @@ def joined(parts: Sequence[LoadedTraces]) -> LoadedTraces:
             raise UsageError(f"there are different episodes named {min(odd)}; give runs on the same data")
         episodes |= part.episodes
     problems = list(dict.fromkeys(problem for part in parts for problem in part.problems))
-    return LoadedTraces([trace for part in parts for trace in part.traces], episodes, problems)
+    notes = [note for part in parts for note in part.notes]
+    return LoadedTraces([trace for part in parts for trace in part.traces], episodes, problems, notes)
 
 
 def verify_tables(
@@ -148,7 +156,7 @@ def verify_tables(
     rates: Sequence[float] = (),
     extra: Sequence[str] = (),
 ) -> tuple[list[Table], list[Problem]]:
-    """The tables of traces, and what was wrong.
+    """The tables of traces, and what was wrong. Traces of several models or prompt styles have a row each.
 
     Args:
         loaded: The traces.
@@ -157,15 +165,20 @@ def verify_tables(
         rates: Error rates of the first verifier, for the table of noise.
         extra: Some of `VERIFY_TABLES`.
     """
-    groups, problems = [], list(loaded.problems)
+    groups, verdicts, problems = [], [], list(loaded.problems)
+    apart, names = _told_apart(loaded.traces)
+    heads = (*BY_VERIFIER, *apart)
     for verifier in verifiers:
         judged = judge(loaded.traces, loaded.episodes, verifier, hedges=options.hedges)
-        group, failed = trace_group(loaded, judged, verifier, options)
-        groups.append(group)
-        problems += failed
-    tables = main_tables(groups, BY_VERIFIER, title="Grounding of traces", tau=options.tau)
+        verdicts.append(judged)
+        for labels in dict.fromkeys(names):
+            part = [trace for trace, name in zip(judged, names, strict=True) if name == labels]
+            group, failed = trace_group(loaded, part, verifier, options, labels)
+            groups.append(group)
+            problems += failed
+    tables = main_tables(groups, heads, title="Grounding of traces", tau=options.tau)
     if len(verifiers) > 1:
-        tables.append(agreement_table(verifier_agreement([g.judged for g in groups], seed=options.seed)))
+        tables.append(agreement_table(verifier_agreement(verdicts, seed=options.seed)))
     if rates:
         tables.append(
             noise_table(
@@ -179,21 +192,37 @@ def verify_tables(
             )
         )
     if "steps" in extra:
-        tables.append(step_list(groups[0].judged))
+        tables.append(_step_list(verdicts[0], apart, names))
     if "claims" in extra:
-        tables.append(claims_table(groups, BY_VERIFIER))
+        tables.append(claims_table(groups, heads))
     if "pooled" in extra:
-        tables.append(pooled_table(groups, BY_VERIFIER, seed=options.seed))
+        tables.append(pooled_table(groups, heads, seed=options.seed))
     return tables, list(dict.fromkeys(problems))
 
 
+def _told_apart(traces: Sequence[Trace]) -> tuple[list[Column], list[tuple[str, ...]]]:
+    """The columns for model and prompt style, each if there are several, and their values for each trace."""
+    of = {"model": [trace.model for trace in traces], "style": [trace.style for trace in traces]}
+    several = {name: values for name, values in of.items() if len(set(values)) > 1}
+    columns = [Column(name, name) for name in several]
+    return columns, [tuple(values[i] or "–" for values in several.values()) for i in range(len(traces))]
+
+
 def trace_group(
-    loaded: LoadedTraces, judged: Sequence[JudgedTrace], verifier: Verifier, options: ScoreOptions
+    loaded: LoadedTraces,
+    judged: Sequence[JudgedTrace],
+    verifier: Verifier,
+    options: ScoreOptions,
+    labels: tuple[str, ...] = (),
 ) -> tuple[TraceGroup, list[Problem]]:
-    """The item scores of judged traces, and what failed."""
+    """The item scores of judged traces, labelled by the verifier and `labels`; and what failed."""
     scores: list[ItemScore] = []
     moves: list[tuple[list[Transition], str]] = []
-    problems = [Problem(j.trace.episode, f"{verifier.name}: {j.failure}") for j in judged if j.failure]
+    problems = [
+        Problem(j.trace.episode, f"{verifier.name}: {j.failure}")
+        for j in judged
+        if j.failure and j.failure not in j.trace.problems
+    ]
     known: set[str] = set()
     for number, trace in enumerate(judged):
         name, about = trace.trace.episode, loaded.episodes.get(trace.trace.episode)
@@ -212,17 +241,18 @@ def trace_group(
             ItemScore(f"{trace.trace.episode}#{number}", f"trace.{key}", value, trace.unit, reason=reason)
             for key, value, reason in of_trace(trace, steps, options.counting)
         ]
-    return TraceGroup((verifier.name,), scores, judged, moves, options.counting), problems
+    return TraceGroup((verifier.name, *labels), scores, judged, moves, options.counting), problems
 
 
 def _moves(trace: Trace, episode: Episode, verifier: Verifier, how: ScoreOptions) -> list[Transition] | str:
     return transitions(trace, episode, verifier, tau=how.tau, embedder=how.sentence_model, hedges=how.hedges)
 
 
-def step_list(judged: Sequence[JudgedTrace]) -> Table:
+def _step_list(judged: Sequence[JudgedTrace], apart: list[Column], names: Sequence[tuple[str, ...]]) -> Table:
     """Every claim of every step with its verdict."""
     columns = [
         Column("episode", "episode"),
+        *apart,
         Column("answer", "answer"),
         Column("step", "step"),
         Column("frames", "frames"),
@@ -232,12 +262,12 @@ def step_list(judged: Sequence[JudgedTrace]) -> Table:
         Column("evidence", "evidence"),
     ]
     rows: list[list[Cell]] = []
-    for trace in judged:
+    for trace, name in zip(judged, names, strict=True):
         right = {True: " (right)", False: " (wrong)", None: ""}[trace.is_correct]
         answer = (trace.trace.answer or trace.trace.unread) + right
         for number, step in enumerate(trace.steps, 1):
             frames = f"{', '.join(str(f + 1) for f in step.step.frames)} (by {step.step.alignment})"
-            head = [trace.trace.episode, answer, str(number), frames, step.step.text]
+            head = [trace.trace.episode, *name, answer, str(number), frames, step.step.text]
             told = [
                 (str(claim), v.label + (f" ({v.reason})" if v.reason else ""), v.evidence)
                 for claim, v in step.counted()

@@ -10,36 +10,13 @@ from theodolite.instruments.trace.claims.articles import with_article
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention
 from theodolite.instruments.trace.data.episode import Episode
 
-HUES = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "brown", "grey", "black", "white")
-SIDES = {"left of": "right of", "right of": "left of"}
-EGO_SIDES = {
-    "left of": "on my left",
-    "right of": "on my right",
-    "in front of": "in front of me",
-    "behind": "behind me",
-}
-DOOR_STATES = {"open": "closed", "closed": "open"}
+SIDES = tuple(relation for relation, (axis, _) in words.AXES.items() if axis == "side")
+DOOR_STATES = ("open", words.opposite_state("open"))
 FINE_KINDS: frozenset[ClaimKind] = frozenset({"spatial", "state"})
 """Kinds that CLIP models in general cannot judge; only a calibrated model judges them."""
 TWO_THINGS, FROM_ME, MY_ROOM = "spatial, two things", "spatial, from me", "spatial, my room"
 """One object left or right of another, 2 captions; its place relative to the observer, 4; the colour of the observer's room, 11."""
 FORMS = ("entity", "attribute", TWO_THINGS, FROM_ME, MY_ROOM, "state")
-_THINGS = (
-    "person",
-    "table",
-    "chair",
-    "ball",
-    "box",
-    "door",
-    "cup",
-    "book",
-    "lamp",
-    "plant",
-    "bag",
-    "car",
-    "dog",
-    "tree",
-)
 
 
 def captions_of(claim: Claim, episode: Episode) -> list[str]:
@@ -52,10 +29,10 @@ def captions_of(claim: Claim, episode: Episode) -> list[str]:
     if claim.kind == "attribute" and words.ATTRIBUTES.get(claim.predicate) == "colour":
         return colours_of(head, claim.predicate)
     if claim.kind == "state" and claim.predicate in DOOR_STATES:
-        return [in_state(looks_of(claim.subject), s) for s in (claim.predicate, DOOR_STATES[claim.predicate])]
+        return [in_state(looks_of(claim.subject), state) for state in _and_opposite(claim)]
     if claim.kind != "entity":
         return []
-    labels = episode.vocabulary.get("objects") or _THINGS
+    labels = episode.vocabulary.get("objects") or words.THINGS
     others = [caption(label) for label in labels if not words.may_mean(head, label)]
     return [caption(looks_of(claim.subject)), *others] if others else []
 
@@ -65,14 +42,20 @@ def _spatial(claim: Claim) -> list[str]:
     if target is None:
         return []
     if claim.subject.head in words.FIRST_PERSON:
-        hues = [hue for hue in target.attributes if hue in HUES]
+        hues = [hue for hue in target.attributes if hue in words.HUES]
         return colours_of(target.head, hues[0]) if predicate == "in" and hues else []
     looks = looks_of(claim.subject)
     if target.head in words.FIRST_PERSON:
-        return seen_from_me(looks, predicate) if predicate in EGO_SIDES else []
+        return seen_from_me(looks, predicate) if predicate in words.FROM_ME else []
     if predicate not in SIDES or target.head in words.PRONOUNS:
         return []
-    return [beside(looks, side, looks_of(target)) for side in (predicate, SIDES[predicate])]
+    return [beside(looks, side, looks_of(target)) for side in _and_opposite(claim)]
+
+
+def _and_opposite(claim: Claim) -> list[str]:
+    """What a claim says of a state or a side, and the opposite."""
+    said = claim.predicate
+    return [said, words.opposite_state(said) if claim.kind == "state" else words.OPPOSITES[said]]
 
 
 def looks_of(mention: Mention) -> str:
@@ -87,7 +70,7 @@ def caption(looks: str) -> str:
 
 def colours_of(head: str, colour: str) -> list[str]:
     """The object in this colour, then in each other one."""
-    return [caption(f"{hue} {head}") for hue in (colour, *(hue for hue in HUES if hue != colour))]
+    return [caption(f"{hue} {head}") for hue in (colour, *(hue for hue in words.HUES if hue != colour))]
 
 
 def in_state(looks: str, state: str) -> str:
@@ -102,7 +85,8 @@ def beside(first: str, side: str, second: str) -> str:
 
 def seen_from_me(looks: str, side: str) -> list[str]:
     """The place of an object relative to the observer: on this side, then on each other one."""
-    return [f"{caption(looks)} {EGO_SIDES[each]}" for each in (side, *(s for s in EGO_SIDES if s != side))]
+    sides = (side, *(each for each in words.FROM_ME if each != side))
+    return [f"{caption(looks)} {words.FROM_ME[each]}" for each in sides]
 
 
 def form_of(claim: Claim) -> str:
@@ -127,12 +111,10 @@ def values_of(claim: Claim, n: int) -> list[str]:
     said, form = claim.predicate, form_of(claim)
     if form == "entity":
         return ["present"] + ["absent"] * (n - 1)
-    if form == "state":
-        return [said, DOOR_STATES[said]]
-    if form == TWO_THINGS:
-        return [said, SIDES[said]]
+    if form in {"state", TWO_THINGS}:
+        return _and_opposite(claim)
     if form == FROM_ME:
-        return [said, *(side for side in EGO_SIDES if side != said)]
+        return [said, *(side for side in words.FROM_ME if side != said)]
     if form == MY_ROOM:
         return [said] + [f"not {said}"] * (n - 1)
-    return [said, *(hue for hue in HUES if hue != said)]
+    return [said, *(hue for hue in words.HUES if hue != said)]

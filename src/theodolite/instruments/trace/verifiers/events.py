@@ -15,15 +15,6 @@ from theodolite.instruments.trace.verifiers.scene import Scene
 TURN_DEG, AROUND_DEG, MOVE_M = 10.0, 135.0, 0.05
 """Smaller turns are no turns; from 135° on one turns around; smaller movements are none."""
 
-_INNER = words.word_set(
-    "wait enjoy relax think decide consider try want focus plan prepare hope feel rest engage study learn work communicate"
-    " multitask participate organize express concentrate browse seek share intend involve entertain attempt remember ignore notice"
-    " understand wonder search check choose"
-)
-"""Verbs of thought and purpose, which no frame shows."""
-_SHOWN = words.word_set("picture scene view frame image video clip shot footage")
-"""Words for the picture itself, as the place that objects enter and leave."""
-
 
 def action_verdict(claim: Claim, scene: Scene) -> Verdict:
     """The verdict on an action, or on possession (*the man has a beard*)."""
@@ -68,7 +59,7 @@ def _plain_action(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one
     )
     if wider is not None:
         return unverifiable("out of vocabulary", f"annotated as {wider.verb!r}, which is wider")
-    if claim.predicate.split()[0] in _INNER:
+    if claim.predicate.split()[0] in words.INNER_VERBS:
         return unverifiable("abstract", f"no frame shows {claim.predicate!r}")
     truth = next((a.verb for a in happening if _fits(a, claim, scene, object_too=False)), "nothing")
     if episode.knows("actions") == "complete":
@@ -103,7 +94,7 @@ def _of_picture(claim: Claim) -> Claim:
     >>> str(_of_picture(Claim("action", Mention("ball"), "come", Mention("view"))))
     'action: ball enter picture'
     """
-    if claim.object is None or claim.object.head not in _SHOWN:
+    if claim.object is None or claim.object.head not in words.PICTURES:
         return claim
     verb = "enter" if claim.predicate == "come" else claim.predicate
     return replace(claim, predicate=verb, object=replace(claim.object, head="picture"))
@@ -166,7 +157,7 @@ def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True
 def _names(said: Mention, object_id: str, scene: Scene) -> bool:
     """True if a mention may refer to the object with an id."""
     if object_id == EGO:
-        return said.head in words.FIRST_PERSON | {"agent", "robot", "person", "camera", "you"}
+        return said.head in words.OBSERVER
     return said.head not in words.FIRST_PERSON and object_id in scene.ids(said)
 
 
@@ -193,12 +184,20 @@ def _related(claim: Claim, scene: Scene) -> Verdict | None:
                 )
     if posture:
         return Verdict("unsupported", evidence=posture, truth="not " + claim.predicate)
-    moves = {"move": True, "roll": True, "slide": True, "stop": False, "rest": False}.get(claim.predicate)
-    known = [t.states["moving"] for t in scene.visible(claim.subject) if "moving" in t.states]
-    if moves is None or not known or claim.object is not None:
+    return _by_motion(claim, scene) if claim.object is None else None
+
+
+def _by_motion(claim: Claim, scene: Scene) -> Verdict | None:
+    """*Moves* and *rests* by the state; *rolls* is refuted by rest, but movement does not support it."""
+    told = next((verb for verb in ("move", "rest") if words.may_mean(claim.predicate, verb)), None)
+    known = {t.states["moving"] for t in scene.visible(claim.subject) if "moving" in t.states}
+    if told is None or not known:
         return None
-    truth = claim.predicate if moves in known else ("move" if any(known) else "rest")
-    return Verdict("supported" if moves in known else "unsupported", evidence="by its motion", truth=truth)
+    if (told == "move") not in known:
+        return Verdict("unsupported", evidence="by its motion", truth="rest" if told == "move" else "move")
+    if not words.is_a(told, claim.predicate):
+        return unverifiable("out of vocabulary", f"annotated as {told!r}, which is wider")
+    return Verdict("supported", evidence="by its motion", truth=claim.predicate)
 
 
 def _told(action: Action) -> str:

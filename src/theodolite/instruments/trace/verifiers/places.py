@@ -21,7 +21,12 @@ AHEAD_DEG, UNCLEAR_DEG = 60.0, 8.0
 """Objects within 60° of straight ahead are in front; within 8° of the line ahead, left and right are unclear."""
 NEAR_M = 2.0
 """Objects nearer than this are near."""
-_LEVEL = {"left of": (0, -1), "right of": (0, 1), "above": (1, -1), "below": (1, 1)}
+_LEVEL = {
+    relation: (("side", "height").index(axis), sign)
+    for relation, (axis, sign) in words.AXES.items()
+    if axis in {"side", "height"}
+}
+"""A relation -> the coordinate of the picture that decides it, and the sign that it must have."""
 
 
 def spatial_verdict(claim: Claim, scene: Scene) -> Verdict:
@@ -100,7 +105,8 @@ def _is_person(name: str, frame: Frame) -> bool:
 
 
 _CARRIES = "under it"
-_TURNED = {**words.OPPOSITES, "near": "near", "far from": "far from", "on": _CARRIES}
+_APART = {relation: relation for relation, (axis, _) in words.AXES.items() if axis == "distance"}
+_TURNED = {**words.OPPOSITES, **_APART, "on": _CARRIES}
 """A relation of a to b -> that of b to a."""
 _NEVER_WITH = {"below": ("on",), "on": ("below", _CARRIES)}
 """A relation -> others, beyond its opposite, that exclude it."""
@@ -219,27 +225,31 @@ def _by_position(
     if relation == "near":
         distance = math.hypot(east, north)
         return _held(distance <= NEAR_M, f"{distance:.1f} m apart", relation, "far from")
-    compass = {"north of": north, "south of": -north, "east of": east, "west of": -east}.get(relation)
+    axis, sign = words.AXES.get(relation, ("", 0))
+    compass = {"latitude": north, "longitude": east}.get(axis)
     if compass is not None:
         return _held(
-            compass > 0, f"{east:+.1f} m east, {north:+.1f} m north", relation, words.OPPOSITES[relation]
+            compass * sign > 0,
+            f"{east:+.1f} m east, {north:+.1f} m north",
+            relation,
+            words.OPPOSITES[relation],
         )
     if relation in {"above", "below"} and abs(up) > 1e-6:
         truth = "above" if up > 0 else "below"
         return _held(truth == relation, f"{up:+.1f} m up", relation, truth)
-    if pose is None or relation not in {"left of", "right of", "in front of", "behind"}:
+    if pose is None or axis not in {"side", "depth"}:
         return None
     turn = math.radians(pose.heading_deg)
     right, ahead = (
         east * math.cos(turn) - north * math.sin(turn),
         east * math.sin(turn) + north * math.cos(turn),
     )
-    along = right if relation in {"left of", "right of"} else -ahead  # nearer to the observer is in front
+    along = right if axis == "side" else ahead  # nearer to the observer is in front
     if abs(along) < 1e-6:
         return unverifiable("unclear", "neither side")
-    pair = ("right of", "left of") if relation in {"left of", "right of"} else ("in front of", "behind")
-    truth = pair[0] if along > 0 else pair[1]
-    return _held(truth == relation, f"{right:+.1f} m right, {ahead:+.1f} m ahead", relation, truth)
+    is_so = along * sign > 0
+    truth = relation if is_so else words.OPPOSITES[relation]
+    return _held(is_so, f"{right:+.1f} m right, {ahead:+.1f} m ahead", relation, truth)
 
 
 def _near_boxes(thing: SceneObject, other: SceneObject) -> Verdict:

@@ -13,12 +13,6 @@ from theodolite.instruments.trace.verifiers.judging import unverifiable
 
 Memory: TypeAlias = dict[tuple[str, tuple[str, ...], str, int], tuple[SceneObject, ...]]
 
-UNLISTED = words.word_set(
-    "floor wall ground room ceiling sky background scene world grid area space air surface corner side house building street road"
-    " field lawn hand head arm leg foot body hair face eye wrist finger lap back shoulder knee"
-)
-"""Things that no data set lists: their absence refutes nothing."""
-
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -122,7 +116,7 @@ class Scene:
             return _elsewhere(knowledge)
         if not words.can_be_seen(said.head):
             return unverifiable("abstract", f"{with_article(said.head)} cannot be seen")
-        if said.head.rpartition(" ")[2] in UNLISTED and not self._is_label(said.head):
+        if said.head.rpartition(" ")[2] in words.UNLISTED_NOUNS and not self._is_label(said.head):
             return unverifiable("out of vocabulary", f"no data set lists {with_article(said.head)}")
         if knowledge == "complete":
             return Verdict("unsupported", evidence=f"there is no {said}", truth="absent")

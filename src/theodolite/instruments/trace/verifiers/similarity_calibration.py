@@ -25,6 +25,7 @@ from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
 from theodolite.core.tables import Column, Table
+from theodolite.instruments.trace.claims.lexicon import FROM_ME, HUES
 from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.data.dataset import EpisodeSet
 from theodolite.instruments.trace.data.episode import EGO, Episode, SceneObject
@@ -261,7 +262,7 @@ def write_calibration(
     """
     told = asdict(result)
     value: Mapping[str, object] = {"model": model, **told, "words": sorted(words)}
-    file.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(value) + "\n", encoding="utf-8")
 
 
 def calibrate_checkpoint(
@@ -352,7 +353,7 @@ def _colours(shown: Sequence[SceneObject], hues: Sequence[str], rng: np.random.G
     for thing in shown:
         colour = thing.attributes.get("colour")
         others = [hue for hue in hues if hue != colour]
-        if colour in say.HUES and others:
+        if colour in HUES and others:
             yield Claim("attribute", Mention(thing.category), colour)
             yield Claim("attribute", Mention(thing.category), str(rng.choice(others)))
 
@@ -365,7 +366,7 @@ def _sides(episode: Episode, frame: int, shown: Sequence[SceneObject]) -> Iterat
                 yield Claim("spatial", _mention(first), side, _mention(second))
     if episode.frames[frame].pose is not None and episode.world != "video":  # the camera is an agent
         for thing in placed:
-            for side in say.EGO_SIDES:
+            for side in FROM_ME:
                 yield Claim("spatial", _mention(thing), side, _I)
 
 

@@ -30,9 +30,8 @@ from theodolite.instruments.trace.verifiers.judging import VerifierOptions, nega
 
 MOVE_SHARE, NEAR_SHARE = 0.012, 0.35
 """Smaller movements per frame, as shares of the picture's width, are rest. Smaller gaps, as shares of the mean size, are contact."""
-_MOTIONS = {"move": True, "roll": True, "slide": True, "stop": False, "rest": False, "stand": False}
-_COMING = {"enter": True, "appear": True, "come in": True, "leave": False, "disappear": False, "exit": False}
-_MEETING = frozenset({"collide", "hit", "bump", "touch", "approach", "strike", "crash"})
+_SHOWN = ("move", "rest", "enter", "leave", "collide")
+"""What tracks show. Verbs that mean the same or more are judged by it; narrower ones (*roll*) are refuted by it, not supported."""
 _DRIFT_PX, _NOISE_PX = 2.0, 3.0
 _FORBIDDEN = 1e6
 _Looks = Sequence[NDArray[np.float64] | None]
@@ -225,7 +224,8 @@ class TrackVerifier:
             verb = "move" if words.STATES[verb][1] else "rest"
         elif claim.kind != "action":
             return unverifiable("complex", f"tracks cannot judge {claim.kind} claims")
-        if verb not in _MOTIONS | _COMING and verb not in _MEETING:
+        shown = next((event for event in _SHOWN if words.may_mean(verb, event)), None)
+        if shown is None:
             return unverifiable("complex", f"tracks do not show {verb!r}")
         if unseen:
             return unverifiable("unclear", unseen)
@@ -233,12 +233,14 @@ class TrackVerifier:
         if not mine:
             return unverifiable("low recall", f"no track is {with_article(str(claim.subject))}")
         frames = claim.frames or tuple(range(n_frames))
-        if verb in _MOTIONS:
-            verdict = _moving(mine, frames, width, wants=_MOTIONS[verb], said=claim.predicate)
-        elif verb in _COMING:
-            verdict = _coming(mine, frames, n_frames, wants=_COMING[verb], said=claim.predicate)
+        if shown in {"move", "rest"}:
+            verdict = _moving(mine, frames, width, wants=shown == "move", said=claim.predicate)
+        elif shown in {"enter", "leave"}:
+            verdict = _coming(mine, frames, n_frames, wants=shown == "enter", said=claim.predicate)
         else:
             verdict = _meeting(mine, tracks, frames, claim)
+        if verdict.label == "supported" and not words.is_a(shown, verb):
+            verdict = unverifiable("out of vocabulary", f"tracks show {shown!r}, which is wider")
         return negated(verdict) if claim.is_negated else verdict
 
 

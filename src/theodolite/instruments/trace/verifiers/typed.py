@@ -21,8 +21,6 @@ Judge: TypeAlias = Callable[[Claim, Scene], Verdict]
 
 _MOST_SINGLE = 40
 """Objects that a quantity is judged over; with more, it is not judged."""
-_SIZES = {"small": 0, "tiny": -1, "medium": 1, "large": 2, "huge": 3}
-_LARGER = words.word_set("larger bigger taller smaller tinier shorter")
 
 
 def judged(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
@@ -205,7 +203,7 @@ def _centre(thing: SceneObject) -> tuple[float, float] | None:
 def comparison_verdict(claim: Claim, scene: Scene) -> Verdict:
     """Numbers by counting, sizes by the attribute, leftmost and rightmost by boxes, near by positions; else not judged."""
     for said in _mentions(claim):
-        missing = scene.missing(said) if said.head not in {"object", "thing", "one"} else None
+        missing = scene.missing(said) if said.head not in words.GENERIC_NOUNS else None
         if missing is not None:
             return missing
     if claim.predicate in {"more numerous than", "less numerous than"} and claim.object is not None:
@@ -213,17 +211,17 @@ def comparison_verdict(claim: Claim, scene: Scene) -> Verdict:
     if claim.predicate in {"leftmost", "rightmost"}:
         return _outermost(claim, scene)
     first = claim.predicate.split()[0]
-    if claim.object is None or first not in _LARGER or not claim.predicate.endswith(" than"):
+    if claim.object is None or first not in words.IS_LARGER or not claim.predicate.endswith(" than"):
         return unverifiable("complex", f"{claim.predicate!r} cannot be judged by what is known")
     sizes = [
-        {_SIZES.get(t.attributes.get("size", "")) for t in scene.known(m)}
+        {words.SIZE_RANKS.get(t.attributes.get("size", "")) for t in scene.known(m)}
         for m in (claim.subject, claim.object)
     ]
     if any(len(s) != 1 or None in s for s in sizes) or sizes[0] == sizes[1]:
         return unverifiable("out of vocabulary", "their sizes are not annotated, or the same")
     is_larger = max(s for s in sizes[0] if s is not None) > max(s for s in sizes[1] if s is not None)
     truth = "larger" if is_larger else "smaller"
-    wanted = "larger" if first in {"larger", "bigger", "taller"} else "smaller"
+    wanted = "larger" if words.IS_LARGER[first] else "smaller"
     return Verdict(
         "supported" if truth == wanted else "unsupported", evidence="by their sizes", truth=f"{truth} than"
     )
@@ -242,7 +240,7 @@ def _outermost(claim: Claim, scene: Scene) -> Verdict:
     if scene.episode.knows("objects") != "complete":
         return unverifiable("low recall", "not all objects are annotated")
     sign = 1 if claim.predicate == "leftmost" else -1
-    kind = None if claim.object is None or claim.object.head in {"object", "thing", "one"} else claim.object
+    kind = None if claim.object is None or claim.object.head in words.GENERIC_NOUNS else claim.object
     for frame in scene.frames:
         shown = (
             [t for t in scene.episode.frames[frame].objects if t.is_visible]

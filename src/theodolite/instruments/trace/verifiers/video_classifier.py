@@ -94,11 +94,7 @@ def is_meant(claim: Claim, label: str) -> bool:
     said = claim.predicate.partition(" ")[0]
     if not any(said == stem or words.is_a(stem, claim.predicate) for stem in stems(first)):
         return False
-    nouns = [
-        word
-        for word in rest.split()
-        if word not in {"a", "an", "the", "up", "down", "on", "in", "with", "of"}
-    ]
+    nouns = [word for word in rest.split() if word not in words.PARTICLES | {"a", "an", "the", "with", "of"}]
     if claim.object is None or not nouns:
         return True
     head = claim.object.head
