@@ -91,6 +91,7 @@ def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """The same words, with these constructions rewritten."""
     tree = _Tree(tokens)
     tree.misread_verb()
+    tree.misread_verbs()
     tree.misplaced()
     tree.misread_nouns()
     tree.quantities()

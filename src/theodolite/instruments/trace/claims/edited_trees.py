@@ -11,6 +11,7 @@ INSIDE = frozenset({"DT", "PDT", "JJ", "JJS", "PRP$", "VBN", "VBG", "RB", "HYPH"
 
 
 _POSTURES = frozenset({"lie", "sit", "stand", "hang", "rest", "lean"})
+_MARKS = frozenset({"while", "when", "as", "after", "before", "until", "once", "because", "since"})
 
 
 class EditedTree:
@@ -68,25 +69,70 @@ class EditedTree:
         if any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in self.tokens):
             return
         verb = next((t.index for t in self.tokens[1:-1] if self._is_misread(t)), None)
-        if verb is not None and self.tokens[verb].tag == "NN":
-            self._set(verb, tag="NNS")  # *a cup and a spoon lie on the table*
         if verb is None:
             return
         root = next(t.index for t in self.tokens if t.head == t.index)
+        is_joined = root < verb and self.tokens[verb].dep == "conj" and self.tokens[verb].head == root
+        self._set(verb, dep="ROOT", head=verb)
+        thing = self._as_verb(verb)
+        if root in {verb, verb - 1, thing}:
+            return
+        if is_joined:  # *a cup and a spoon lie there*
+            self._set(verb - 1, dep="conj", head=root)
+            self._set(root, head=verb, dep="nsubj")
+            for token in self._children(root):
+                if token.index > verb and token.dep == "nmod":
+                    self._set(token.index, head=verb, dep="obl")
+        else:
+            self._set(root, head=verb, dep="obl" if self._has(root, "case") else "obj")
+
+    def _as_verb(self, verb: int) -> int | None:
+        """Makes a noun the verb of the noun before it; the noun after it, if it follows directly, is the object."""
         after = self.tokens[verb + 1]
-        self._set(verb, tag="VBZ", dep="ROOT", head=verb)
+        self._set(verb, tag="VBZ")
         for token in self.tokens[: verb - 1]:
-            if token.head == verb:
+            if token.head == verb and token.dep in {"det", "amod", "compound", "nmod:poss", "nummod"}:
                 self._set(token.index, head=verb - 1)
-        self._set(verb - 1, dep="nsubj", head=verb)
+        if self.tokens[verb - 1].dep != "conj":
+            self._set(verb - 1, dep="nsubj", head=verb)
         thing = self._noun_from(after.index) if after.tag in {"DT", "PRP$", "CD"} else None
         if thing is not None:
             self._set(thing, dep="obj", head=verb)
         for token in self._children(verb):
             if token.dep in {"nmod", "acl"} and token.index > verb:
                 self._set(token.index, dep="obl" if token.dep == "nmod" else "xcomp")
-        if root not in {verb, verb - 1, thing}:
-            self._set(root, head=verb, dep="obl" if self._has(root, "case") else "obj")
+        return thing
+
+    def misread_verbs(self) -> None:
+        """*The mechanic tightens the bolt before …*: a plural between a noun and the next noun phrase is a verb."""
+        for token in self.tokens[1:-1]:
+            if token.tag != "NNS" or not self._is_named(token.index - 1):
+                continue
+            before, after = self.tokens[token.index - 1], self.tokens[token.index + 1]
+            is_clause = before.dep == "nsubj" and before.head == token.index
+            mark = self._mark_of(token.index - 1)
+            if is_clause and not self._has(token.index, "cop"):
+                self._as_verb(token.index)
+            elif before.head == token.index and after.tag in {"DT", "PRP$"} and after.text != "all":
+                self._as_verb(token.index)
+            elif before.head == token.index and after.text == "," and mark is not None:
+                self._set(token.index, dep="advcl")  # *while the kettle boils, …*
+                self._set(mark, dep="mark", head=token.index)
+                self._as_verb(token.index)
+
+    def _is_named(self, noun: int) -> bool:
+        """True for a noun in the singular with an article before it."""
+        if self.tokens[noun].tag not in {"NN", "NNP"}:
+            return False
+        first = next((t for t in reversed(self.tokens[:noun]) if t.tag not in {"JJ", "NN", "VBN", "CD"}), None)
+        return first is not None and first.tag in {"DT", "PRP$"}
+
+    def _mark_of(self, noun: int) -> int | None:
+        """The *while* or *when* before a noun phrase."""
+        article = next((t.index for t in reversed(self.tokens[:noun]) if t.tag in {"DT", "PRP$"}), 0)
+        before = self.tokens[article - 1] if article else None
+        is_mark = before is not None and before.text.casefold() in _MARKS
+        return before.index if is_mark and before is not None else None
 
     def _is_misread(self, token: Token) -> bool:
         before, after = self.tokens[token.index - 1], self.tokens[token.index + 1]
@@ -111,6 +157,10 @@ class EditedTree:
             elif token.dep in {"appos", "nmod:unmarked", "obl:unmarked"} and head.tag.startswith("VB"):
                 if not self._has(token.index, "case") and self._noun_from(head.index + 1) == token.index:
                     self._set(token.index, dep="obj")
+            elif token.dep == "nsubj" and token.index > head.index and self._is_second_subject(token, head):
+                self._set(token.index, dep="obj")  # *trims the customer's beard*
+            elif token.dep == "obl" and head.dep == "compound:prt":
+                self._set(token.index, head=head.head)  # *jumps down from the shelf*
             elif token.dep == "compound" and head.tag == "VBG" and token.index == head.index - 1:
                 self._absolute(token.index, head.index)
             elif (
@@ -123,20 +173,35 @@ class EditedTree:
                 if verb.tag == "VBG":  # *is playing the guitar and singing*
                     self._set(token.index, head=verb.index)
 
+    def _is_second_subject(self, noun: Token, verb: Token) -> bool:
+        """True for a noun after an active verb that has its subject before it, and no object."""
+        own = self._children(verb.index)
+        return (
+            verb.tag in {"VBZ", "VBP", "VBD", "VBG"}
+            and noun.tag.startswith("NN")
+            and self._noun_from(verb.index + 1) is not None
+            and any(t.dep == "nsubj" and t.index < verb.index for t in own)
+            and not any(t.dep in {"obj", "cop", "expl"} for t in own)
+        )
+
     def misread_nouns(self) -> None:
         """Nouns that were tagged or joined wrongly, and participles that describe the nearest noun."""
         for token in list(self.tokens):
             head = self.tokens[token.head]
             if token.dep in {"nmod", "obl", "obj"} and token.tag == "JJ" and self._has(token.index, "amod"):
                 self._set(token.index, tag="NN")  # *a black interior*
+            elif token.tag in {"VB", "VBP"} and self._has(token.index, "det") and self._has(token.index, "cop"):
+                self._as_noun(token.index)  # *is a hardcover book*
+            elif token.tag in {"VBG", "VBN"} and (start := self._phrase_around(token.index)) is not None:
+                self._as_adjective(start, token.index)
             elif token.dep == "conj" and token.tag.startswith("NN") and head.tag.startswith("VB"):
                 self._joined_object(token.index, head.index)
             elif (
-                token.dep == "acl"
+                token.dep in {"acl", "advcl"}
                 and token.tag in {"VBN", "VBG"}
-                and self._is_with(token.index - 1, head.index)
+                and (owned := self._owned(token.index - 1)) is not None
             ):
-                self._set(token.index, head=token.index - 1)  # *a chair with a cup placed on it*
+                self._set(token.index, dep="acl", head=owned)  # *a chair with a cup placed on it*
 
     def _joined_object(self, noun: int, verb: int) -> None:
         """*Has cabinets and a stove*: the stove is joined to the cabinets, not to the verb."""
@@ -144,11 +209,48 @@ class EditedTree:
         if objects and not self._has(noun, "nsubj", "cop", "aux", "case"):
             self._set(noun, head=objects[-1])
 
-    def _is_with(self, noun: int, owner: int) -> bool:
-        """True for a noun that another one has: *a chair with a cup*."""
+    def _owned(self, noun: int) -> int | None:
+        """The noun that another one has, if it ends here: *a chair with a cup*, *a chair with a can of soda*."""
         token = self.tokens[noun]
         cases = [t.text.casefold() for t in self._children(noun) if t.dep == "case"]
-        return noun != owner == token.head and token.tag.startswith("NN") and cases == ["with"]
+        if cases == ["of"] and token.dep == "nmod" and token.head < noun:
+            return self._owned(token.head)
+        return noun if token.tag.startswith("NN") and cases == ["with"] else None
+
+    def _as_noun(self, noun: int) -> None:
+        self._set(noun, tag="NN")
+        for child in self._children(noun):
+            if child.index == noun - 1 and child.tag.startswith("NN"):
+                self._set(child.index, dep="compound")
+            elif child.dep == "obl":
+                self._set(child.index, dep="nmod")
+
+    def _phrase_around(self, participle: int) -> int | None:
+        """Where the noun phrase begins in which a participle stands as an adjective: *a simple yet visually appealing scene*."""
+        if participle + 1 >= len(self.tokens) or not self.tokens[participle + 1].tag.startswith("NN"):
+            return None
+        start = participle - 1
+        while start > 0 and self.tokens[start].tag in {"JJ", "RB", "CC", ","}:
+            start -= 1
+        has_more = any(t.tag in {"JJ", "RB"} for t in self.tokens[start + 1 : participle])
+        return start if has_more and self.tokens[start].tag in {"DT", "PRP$"} else None
+
+    def _as_adjective(self, start: int, participle: int) -> None:
+        noun = self._noun_from(participle + 1)
+        if noun is None or self.tokens[participle].dep == "amod":
+            return
+        inside = range(start, noun)
+        top = next((t for t in self.tokens[start : noun + 1] if t.head not in inside and t.head != noun), None)
+        if top is not None and top.index != noun:
+            is_root = top.head == top.index
+            self._set(noun, head=noun if is_root else top.head, dep=top.dep)
+        for token in self.tokens:
+            if token.index in inside:
+                kept = token.tag in {"JJ", "VBG", "VBN"} and token.dep != "amod"
+                self._set(token.index, head=noun, dep="amod" if kept else token.dep)
+            elif token.head in inside and token.index != noun:
+                self._set(token.index, head=noun)
+        self._set(participle, tag="JJ")
 
     def _absolute(self, noun: int, verb: int) -> None:
         """*With the cup standing on it*: the cup is what stands."""

@@ -171,12 +171,10 @@ def _token(word: Any) -> Token:
     if "/" in word.text:
         lemma = word.text.casefold()
     elif word.tag_.startswith("VB"):
-        if word.tag_ == "VBG" and lemma == word.text.casefold() and lemma.endswith("ing") and len(lemma) > 5:
-            lemma = lemma[:-3]  # a capital letter can hide the ending
-            lemma = lemma[:-1] if lemma[-1] == lemma[-2] and lemma[-1] in "bdgmnprt" else lemma
-        lemma = _mended("leave" if lemma == "left" else lemma, word.text.casefold())
+        text = word.text.casefold()
+        lemma = _mended("leave" if lemma == "left" else _without_ending(lemma, text, word.tag_), text)
     elif word.tag_.startswith("NN"):
-        lemma = _mended_noun(lemma, word.text.casefold())
+        lemma = _mended_noun(lemma, word.text.casefold(), word.tag_)
     tag = "_SP" if word.is_space else word.tag_
     return Token(word.i, word.text, lemma, tag, word.dep_, word.head.i, word.idx)
 
@@ -190,16 +188,27 @@ _SILENT = re.compile(r"[^aeiou]*[aeiouy][bcdfgklmnpstvz]")
 _EATS = ("eat", "oat", "pat", "bat", "hat", "squat", "combat", "format")
 
 
-def _mended_noun(lemma: str, text: str) -> str:
+def _mended_noun(lemma: str, text: str, tag: str) -> str:
     """Names plural objects as they are written (*scissors*), and removes a plural ending that was left."""
     if text in _PLURALS and text not in {"headphones", "stairs"}:
         return text
-    is_plural = lemma == text and lemma.endswith("s") and not lemma.endswith("ss")
-    return (
-        lemma[:-1]
-        if is_plural and (lemma[:-1] in words.ABSTRACT_NOUNS or lemma[:-1] in words.SYNONYMS)
-        else lemma
-    )
+    if text == "leaves":
+        return "leaf"
+    is_plural = lemma == text and lemma.endswith("s") and not lemma.endswith(("ss", "us", "is"))
+    is_known = lemma[:-1] in words.ABSTRACT_NOUNS or lemma[:-1] in words.SYNONYMS
+    return lemma[:-1] if is_plural and (is_known or tag == "NNS") else lemma
+
+
+def _without_ending(lemma: str, text: str, tag: str) -> str:
+    """Removes an ending that a capital letter hid (*Parked*), and gives back letters that were lost with it (*ta* of *taped*)."""
+    ending = {"VBG": "ing", "VBN": "ed", "VBD": "ed"}.get(tag, "")
+    is_lost = text.startswith(lemma) and len(lemma) < len(text) - len(ending) - 1
+    if not ending or not text.endswith(ending) or len(text) < 6 or not (lemma == text or is_lost):
+        return lemma
+    stem = text[: -len(ending)]
+    if ending == "ed" and stem.endswith("i"):
+        return f"{stem[:-1]}y"
+    return stem[:-1] if stem[-1] == stem[-2] and stem[-1] in "bdgmnprt" else stem
 
 
 def _mended(lemma: str, text: str) -> str:  # noqa: PLR0911 - one return per pattern

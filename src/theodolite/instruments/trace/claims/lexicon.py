@@ -116,7 +116,7 @@ ABSTRACT_NOUNS = word_set(
     " approach area arrangement aspect assumption atmosphere attempt attention background basis beginning behavior"
     " behaviour belief bottom break care case cause challenge chance change choice chore clue colour color combination"
     " comfort communication completion conclusion condition confidence connection consideration content contents context"
-    " conversation convenience couple cue day decision decrease degree design charge contrast height diameter width touch ambiance description desire detail"
+    " contact conversation convenience couple cue day decision decrease degree design charge contrast height diameter width touch ambiance description desire detail"
     " development difference direction discomfort discussion distance distraction duration"
     " effect effort element emotion end engagement entertainment environment event evidence example exercise"
     " experience explanation expression extent eye_contact fact factor fashion feature feeling field_of_view focus form"
@@ -131,9 +131,9 @@ ABSTRACT_NOUNS = word_set(
     " present problem procedure process productivity progress project prominence purpose quality question range reaction"
     " reading reason reasoning recording reflection relation relationship relaxation relevance rest result role routine"
     " safety scenario scene schedule second section segment sense sequence session set setting shape shot"
-    " side sign signal significance similarity situation size snippet society something somewhere sort sound space"
+    " side signal significance similarity situation size snippet society something somewhere sort sound space"
     " speed stability stage start state statement step storage story stress structure style subject subtask success"
-    " support surrounding surroundings target task technique technology term theme thing thought time top topic track"
+    " support surrounding surroundings target task technique technology term theme thing thought time top topic"
     " transition trip turn type understanding unit use value variety verb version view viewer vibe visibility"
     " visual way weather week while whole work workout year camera_angle angle clip footage frame video image"
     " screenshot piece pair bunch kind bit majority reference factor variety series work"
@@ -177,7 +177,7 @@ HEDGE_WORDS = word_set(
 )
 HEDGE_VERBS = word_set(
     "seem appear suggest indicate imply infer assume suppose guess speculate believe think expect presume suspect hint"
-    " interpret conclude imagine hypothesise hypothesize deduce"
+    " interpret conclude imagine hypothesise hypothesize deduce say claim argue"
 )
 HEDGE_ADJECTIVES = word_set(
     "possible likely plausible probable reasonable unclear unlikely conceivable uncertain unsure unsure"
@@ -420,6 +420,8 @@ def can_be_seen(noun: str) -> bool:
     [True, False, False, True, True]
     """
     head = noun.rpartition(" ")[2]
+    if len(noun) < 2:  # *option C*
+        return False
     if noun in CONCRETE_NOUNS or noun in KINDS:
         return noun not in ABSTRACT_NOUNS
     if head in ABSTRACT_NOUNS or noun in ABSTRACT_NOUNS:
