@@ -24,11 +24,8 @@ _STATIVE = words.word_set(
     " symbolize symbolise complement contrast compare rule_out add feel sound smell"
 )
 """Verbs for what no frame shows, beside `lexicon.META_VERBS`."""
-_ASPECTS = words.word_set(
-    "shape color colour size design height diameter width length appearance look texture material"
-)
 _PLACED = words.word_set(
-    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang dress"
+    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang dress drape stop"
 )
 """Verbs whose bare passive says where something is, or how it looks."""
 _MOVING = words.word_set(
@@ -195,7 +192,7 @@ def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
 
 def _described(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
     """*Has a round shape*: it is round."""
-    for said in _values(c.mention(sentence, thing)) if thing.lemma in _ASPECTS else ():
+    for said in _values(c.mention(sentence, thing)) if thing.lemma in words.ASPECTS else ():
         claim = replace(_possession(sentence, owner, word, thing), predicate=said, object=None)
         yield replace(
             claim, kind="state" if said in words.STATES else "attribute", anchor=(thing.start, thing.end)
@@ -213,7 +210,7 @@ def _is_seen(sentence: Sentence, thing: Token) -> bool:
     """True for a visible noun, and for a part that is described: *a wooden frame*."""
     return (
         c.is_noun(thing)
-        and thing.lemma not in _ASPECTS
+        and thing.lemma not in words.ASPECTS
         and (words.can_be_seen(thing.lemma) or bool(c.mention(sentence, thing).attributes))
     )
 

@@ -31,8 +31,10 @@ _ANYONE = {
     ),
     **dict.fromkeys(("nothing", "something", "anything", "everything"), "thing"),
     **dict.fromkeys(("me", "us", "my", "our"), "i"),
-    "him": "he",
-    "them": "they",
+    **dict.fromkeys(("him", "his"), "he"),
+    **dict.fromkeys(("them", "their"), "they"),
+    "her": "she",
+    "its": "it",
     "people": "person",
 }
 _ADVERBS = words.word_set("up down off over around out away apart")
@@ -129,7 +131,7 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
         )
         if governor is not None and governor.index not in seen:
             return subjects(sentence, governor, seen | {verb.index})
-    if verb.dep.startswith("acl") and (is_noun(above) or above.tag.startswith(("PRP", "DT", "CD"))):
+    if verb.dep.startswith("acl") and above.tag.startswith(("NN", "PRP", "DT", "CD")):
         owner = sentence.children(above, "nmod:poss")
         is_said = bool(sentence.children(above, "cop")) and not sentence.children(above, "case")
         if verb.dep == "acl" and is_said and not is_existence(sentence, above):
@@ -159,6 +161,8 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
         before = next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), described)
         is_whole = before.head == described.index and preposition(sentence, before) == "of"
         return before if is_whole else described  # *on the arm of the chair, which is …*
+    if described is not None and described.lemma in {"object", "item", "thing"}:
+        return next(iter(sentence.children(described, "nsubj")), described)  # *is a small object that is …*
     if described is not None:
         return described
     return next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), token)
@@ -231,7 +235,7 @@ ATTENDING = words.word_set(
 def agent(sentence: Sentence, verb: Token) -> list[Token]:
     """The agent of a passive: *held by the person*."""
     for child in sentence.children(verb, "obl"):
-        if preposition(sentence, child) == "by":
+        if preposition(sentence, child) == "by" and is_place_like(child):  # not *by the end*
             return conjuncts(sentence, child)
     return []
 
@@ -405,6 +409,14 @@ def named(sentence: Sentence, token: Token) -> Token:
     return token
 
 
+def bearer(sentence: Sentence, token: Token) -> Token:
+    """What has an aspect that something is said of: *its* in *its shape is round*, *box* in *the size of the box*."""
+    if token.lemma not in words.ASPECTS:
+        return token
+    owners = sentence.children(token, "nmod:poss") or sentence.children(token, "nmod")
+    return owners[0] if owners else token
+
+
 def mention(sentence: Sentence, token: Token) -> Mention:
     """The mention of an object: its noun with compounds, its visible adjectives and its quantity."""
     asked, token = token, named(sentence, token)
@@ -426,7 +438,8 @@ def mention(sentence: Sentence, token: Token) -> Mention:
         for t in around
         if t.lemma in {"remote", "cell", "living", "dining", "washing", "mobile"} and t not in parts
     ]
-    head = " ".join(t.lemma for t in (*sorted(parts, key=lambda t: t.index), token))
+    named_by = (*sorted(parts, key=lambda t: t.index), token)
+    head = " ".join(t.text if t.tag == "VBG" else t.lemma for t in named_by)  # *cutting board*
     seen = tuple(dict.fromkeys(a for t in around if (a := _adjective(sentence, t)) and t.index < token.index))
     head = (
         " ".join(word for word in head.split() if word not in words.MATERIALS and word not in seen)

@@ -104,13 +104,7 @@ def _clause_head(sentence: Sentence, token: Token) -> Token | None:
 
 
 def _subjects(sentence: Sentence, head: Token) -> list[Token]:
-    found: list[Token] = []
-    for own in c.subjects(sentence, head):
-        owners = (
-            sentence.children(own, "nmod") if own.lemma in _DIMENSIONS else ()
-        )  # *its size*, *the size of*
-        found.extend(owners or (own,))
-    return found
+    return [c.bearer(sentence, own) for own in c.subjects(sentence, head)]
 
 
 def _each(
@@ -123,7 +117,7 @@ def _each(
             yield (
                 Claim(
                     "comparison",
-                    _mention(sentence, thing),
+                    c.mention(sentence, thing),
                     said,
                     None if other is None else c.mention(sentence, other),
                     span=(word.start, max(last.end, word.end)),
@@ -134,12 +128,6 @@ def _each(
                 ),
                 head,
             )
-
-
-def _mention(sentence: Sentence, token: Token) -> Mention:
-    owners = {"its": "it", "his": "he", "her": "she", "their": "they"}
-    word = owners.get(token.text.casefold()) if token.tag == "PRP$" else None
-    return Mention(word, span=(token.start, token.end)) if word else c.mention(sentence, token)
 
 
 def _superlatives(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:

@@ -159,6 +159,8 @@ class EditedTree:
                     self._set(token.index, dep="obj")
             elif token.dep == "nsubj" and token.index > head.index and self._is_second_subject(token, head):
                 self._set(token.index, dep="obj")  # *trims the customer's beard*
+            elif token.dep == "nsubj" and (verb := self._described_by(token)) is not None:
+                self._set(token.index, head=verb, dep="obj")  # *the ball that hits the cube is green*
             elif token.dep == "obl" and head.dep == "compound:prt":
                 self._set(token.index, head=head.head)  # *jumps down from the shelf*
             elif token.dep == "compound" and head.tag == "VBG" and token.index == head.index - 1:
@@ -190,8 +192,14 @@ class EditedTree:
             head = self.tokens[token.head]
             if token.dep in {"nmod", "obl", "obj"} and token.tag == "JJ" and self._has(token.index, "amod"):
                 self._set(token.index, tag="NN")  # *a black interior*
-            elif token.tag in {"VB", "VBP"} and self._has(token.index, "det") and self._has(token.index, "cop"):
+            elif token.tag in {"VB", "VBP"} and self._has(token.index, "det"):
                 self._as_noun(token.index)  # *is a hardcover book*
+            elif token.dep == "amod" and token.tag in {"NN", "NNP"} and head.tag.startswith("NN"):
+                self._set(token.index, dep="compound")  # *a shop window*
+            elif token.dep == "conj" and token.tag == "VBG" and self._is_quality(token):
+                self._set(token.index, tag="JJ", head=token.index - 2)  # *makes it vibrant and inviting*
+            elif token.dep == "acl" and token.tag == "VBN" and self._is_beside_owned(token, head):
+                self._set(token.index, head=head.head)  # *a table with a cup on it, placed in a room*
             elif token.tag in {"VBG", "VBN"} and (start := self._phrase_around(token.index)) is not None:
                 self._as_adjective(start, token.index)
             elif token.dep == "conj" and token.tag.startswith("NN") and head.tag.startswith("VB"):
@@ -216,6 +224,27 @@ class EditedTree:
         if cases == ["of"] and token.dep == "nmod" and token.head < noun:
             return self._owned(token.head)
         return noun if token.tag.startswith("NN") and cases == ["with"] else None
+
+    def _described_by(self, noun: Token) -> int | None:
+        """The verb before a noun phrase, if it describes another subject of the same clause, and has no object."""
+        first = next((t for t in self._children(noun.head) if t.dep == noun.dep), noun)
+        start = noun.index
+        while start > 0 and self.tokens[start - 1].tag in INSIDE:
+            start -= 1
+        verb = self.tokens[start - 1] if start else noun
+        is_inside = verb.dep == "acl:relcl" and verb.head == first.index < noun.index
+        return verb.index if is_inside and not self._has(verb.index, "obj") else None
+
+    def _is_quality(self, participle: Token) -> bool:
+        """True for a bare participle that is joined to an adjective which completes a verb."""
+        before = self.tokens[max(0, participle.index - 2)]
+        own = [t for t in self._children(participle.index) if t.dep not in {"cc", "punct", "advmod"}]
+        return before.tag == "JJ" and before.dep == "xcomp" and not own
+
+    def _is_beside_owned(self, participle: Token, noun: Token) -> bool:
+        """True after a comma, if the noun before it only belongs to another one."""
+        is_apart = self.tokens[participle.index - 1].text == ","
+        return is_apart and self._owned(noun.index) is not None and noun.dep == "nmod"
 
     def _as_noun(self, noun: int) -> None:
         self._set(noun, tag="NN")

@@ -68,9 +68,12 @@ def _condition(sentence: Sentence, head: Token, below: Token | None) -> str:
             continue
         if child.text.casefold() in _MOODS:
             return child.text.casefold()
+    if _is_as_long(sentence, head):
+        return "if"
     if below is None or below.dep not in {"advcl", "acl:relcl", "acl"}:
         for clause in sentence.children(head, "advcl"):
-            if any(t.text.casefold() in _MOODS for t in sentence.children(clause, "mark", "advmod")):
+            marks = sentence.children(clause, "mark", "advmod")
+            if any(t.text.casefold() in _MOODS for t in marks) or _is_as_long(sentence, clause):
                 return "if"
     first = sentence.children(head)[:1]
     is_inverted = (
@@ -79,9 +82,15 @@ def _condition(sentence: Sentence, head: Token, below: Token | None) -> str:
     return "if" if is_inverted else ""
 
 
+def _is_as_long(sentence: Sentence, word: Token) -> bool:
+    """True for *long* in *as long as*."""
+    around = sentence.tokens[max(0, word.index - 1) : word.index + 2]
+    return word.text == "long" and [t.text.casefold() for t in around] == ["as", "long", "as"]
+
+
 def _modal(sentence: Sentence, head: Token, below: Token | None) -> str:
     modals = [t for t in sentence.children(head, "aux") if t.tag == "MD"]
-    is_seen = head.lemma in words.SEEING_VERBS | {"count", "visible"}
+    is_seen = head.lemma in words.SEEING_VERBS | {"count", "visible", "tell"}
     if below is None or below.dep in {"xcomp", "ccomp"}:
         for modal in modals:
             if not (modal.lemma in {"can", "ca", "could"} and is_seen):

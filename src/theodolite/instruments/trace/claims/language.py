@@ -203,7 +203,7 @@ def _without_ending(lemma: str, text: str, tag: str) -> str:
     """Removes an ending that a capital letter hid (*Parked*), and gives back letters that were lost with it (*ta* of *taped*)."""
     ending = {"VBG": "ing", "VBN": "ed", "VBD": "ed"}.get(tag, "")
     is_lost = text.startswith(lemma) and len(lemma) < len(text) - len(ending) - 1
-    if not ending or not text.endswith(ending) or len(text) < 6 or not (lemma == text or is_lost):
+    if not ending or not text.endswith(ending) or len(text) < 5 or not (lemma == text or is_lost):
         return lemma
     stem = text[: -len(ending)]
     if ending == "ed" and stem.endswith("i"):

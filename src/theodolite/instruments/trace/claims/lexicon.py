@@ -66,6 +66,11 @@ LOOKS = word_set(
     " hooded furry fluffy leafy grassy sunny rainy cloudy snowy muddy rocky messy tidy cluttered"
 )
 
+ASPECTS = word_set(
+    "shape color colour size design height diameter width length appearance look texture material"
+)
+"""Nouns whose adjectives describe what has them: *a round shape*, *its shape is round*."""
+
 ATTRIBUTES: dict[str, str] = {
     word: name
     for name, words in (

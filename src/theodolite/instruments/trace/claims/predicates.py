@@ -67,7 +67,8 @@ def quality(kind: ClaimKind, thing: Mention, word: Token, span: tuple[int, int])
 
 def _subjects(sentence: Sentence, word: Token) -> list[Token]:
     found = []
-    for thing in c.subjects(sentence, word):
+    for said in c.subjects(sentence, word):
+        thing = c.bearer(sentence, said)
         named = c.named(sentence, thing)
         is_seen = not c.is_noun(thing) or words.can_be_seen(named.lemma) or thing.lemma in _GENERIC
         if is_seen and thing.lemma not in {"this", "that", "there", "which", "what"}:
@@ -195,5 +196,6 @@ def _outcome(sentence: Sentence, word: Token) -> Token | None:
     if word.text.casefold() == "made":
         return next((t for t in sentence.children(word, "obl", "nmod") if t.lemma in words.MATERIALS), None)
     if word.text.casefold() in {"painted", "colored", "coloured", "dyed"}:
-        return next((t for t in sentence.children(word) if t.lemma in words.COLOURS), None)
+        after = sentence.tokens[word.index + 1 : word.index + 4]
+        return next((t for t in (*sentence.children(word), *after) if t.lemma in words.COLOURS), None)
     return None

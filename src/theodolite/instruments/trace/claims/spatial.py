@@ -186,8 +186,9 @@ def _ahead(sentence: Sentence) -> Iterator[_Place]:
     for token in sentence.tokens:
         if token.text.casefold() == "ahead" and not _after(sentence, token, "of"):
             head = sentence.head(token)
+            is_named = head is not None and (c.is_noun(head) or head.lemma == "one")  # *the one ahead*
             if sentence.children(token, "nsubj") or (
-                head is not None and head.lemma in {"be", "lie", "stand", "sit"}
+                head is not None and (is_named or head.lemma in {"be", "lie", "stand", "sit"})
             ):
                 yield _Place("in front of", (token,), token, (Mention("i"),), token)
 
@@ -201,7 +202,7 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
         anchor = token
         follower = _at(sentence, token.index + 1)
         noun = follower if follower is not None and follower.lemma in _ENDS else token
-        cases = _before(sentence, token, {"on", "to", "at", "in", "from"})
+        cases = _before(sentence, token, {"on", "to", "at", "in", "from", "toward", "towards"})
         if noun is token and not cases and not _after(sentence, token, "of"):
             continue
         if noun is not token and not cases:
@@ -251,7 +252,7 @@ def _is_course(sentence: Sentence, noun: Token, side: Token) -> bool:
     """True for a direction of movement, which is not a place: *rolls to the right*, *comes from the left*."""
     case = c.preposition(sentence, noun) or c.preposition(sentence, side)
     head = sentence.head(_top(sentence, noun, {noun.index, side.index}))
-    return case in {"to", "from"} and head is not None and c.is_verb(head)
+    return case in {"to", "from", "toward", "towards"} and head is not None and c.is_verb(head)
 
 
 def _possessor(word: str, owner: Token) -> str:
@@ -263,6 +264,8 @@ def _ground(sentence: Sentence, token: Token) -> Mention:
     if word in _MINE:
         return Mention("i")
     if token.lemma == "surface":
+        for owner in sentence.children(token, "nmod:poss"):
+            return c.mention(sentence, owner)
         token = next(
             (t for t in sentence.children(token, "nmod") if c.preposition(sentence, t) == "of"), token
         )
@@ -303,6 +306,8 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     if not cases or not _is_ground(noun) or _is_contrast(sentence, noun):
         return None
     case = cases[0]
+    if sentence.children(case, "fixed"):
+        return None  # *in case it rains*
     head = sentence.head(noun)
     if head is not None and c.is_verb(head):
         is_aimed = head.lemma in c.ATTENDING and case.text.casefold() in {"at", "on", "in"}
@@ -360,7 +365,9 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
         and _is_ranked(sentence, whole)
     ):
         return []  # *the largest piece of furniture in the room*
-    return [head] if head.tag == "PRP" or c.is_noun(head) or head.lemma == "one" else []
+    if c.is_noun(head):  # *no cups or plates on it*
+        return [t for t in c.conjuncts(sentence, head) if t is head or t.index < top.index]
+    return [head] if head.tag == "PRP" or head.lemma == "one" else []
 
 
 def _is_ranked(sentence: Sentence, noun: Token) -> bool:
