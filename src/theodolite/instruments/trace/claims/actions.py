@@ -8,7 +8,6 @@ from itertools import zip_longest
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.constructions import GIVING
 from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
@@ -113,6 +112,8 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         return None
     for child in sentence.children(verb, "iobj"):
         return child
+    if clause.is_passive and sentence.children(verb, "obj"):
+        return next(iter(c.subjects(sentence, verb)), None)
     found = {
         c.preposition(sentence, child): child
         for child in sentence.children(verb, "obl")
@@ -123,7 +124,7 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         and not c.is_beside(sentence, child)
     }
     for child in sentence.children(done_to[0], "nmod"):
-        if verb.lemma in GIVING and c.preposition(sentence, child) == "to":
+        if verb.lemma in words.GIVING_VERBS and c.preposition(sentence, child) == "to":
             return child
     if clause.is_passive and verb.lemma in {"cover", "wrap", "coat"} and "in" in found:
         return found["in"]
@@ -229,7 +230,8 @@ def _owner(sentence: Sentence, token: Token, head: Token) -> Token | None:
         and is_described
     ):
         return before
-    if token.dep.startswith("obl") and head.tag.startswith("JJ"):
+    is_without = c.preposition(sentence, token) == "without" and c.is_verb(head)
+    if token.dep.startswith("obl") and (is_without or head.tag.startswith("JJ")):
         return next(iter(c.subjects(sentence, head)), None)
     return None
 

@@ -186,7 +186,8 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
     """The objects of a verb: direct, the subject of a passive, or the noun of a preposition that belongs to the verb."""
     verb = clause.verb
     if clause.is_passive:
-        return subjects(sentence, verb)
+        given = sentence.children(verb, "obj") if verb.lemma in words.GIVING_VERBS else ()
+        return list(given) or subjects(sentence, verb)  # *the boy is offered a biscuit*
     direct = [t for t in sentence.children(verb, "obj") if t.dep == "obj"]
     if direct and direct[0].lemma in {"which", "that", "who", "whom"} and verb.dep.startswith("acl"):
         head = sentence.head(verb)

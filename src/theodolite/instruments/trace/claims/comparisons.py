@@ -45,11 +45,19 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
         return
     if c.is_verb(head):
         said = f"{head.lemma} {said}"
-        if not first.tag.startswith("RB") and not any(
-            t.tag.startswith("RB") for t in sentence.tokens[first.index : link.index]
-        ):
-            return
+        is_bare = first.text.casefold() in {"more", "less", "fewer"} and first.index + 1 == link.index
+        if is_bare or not (_is_manner(first, head) or any(t.tag.startswith("RB") for t in inside)):
+            return  # *weighs more than*
     yield from _each(sentence, _subjects(sentence, head), said, standard, first, head)
+    joined = sentence.head(first)
+    if first.dep == "conj" and joined is not None and c.is_comparative(joined):  # *bigger and heavier than*
+        also = f"{joined.text.casefold()} {link.text.casefold()}"
+        yield from _each(sentence, _subjects(sentence, head), also, standard, joined, head)
+
+
+def _is_manner(word: Token, verb: Token) -> bool:
+    """True for the word that tells how something is done: *moves faster*."""
+    return word.head == verb.index and word.dep in {"advmod", "xcomp", "obj"} and c.is_comparative(word)
 
 
 def _is_far(sentence: Sentence, noun: Token) -> bool:
@@ -74,7 +82,10 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
     ):
         return None
     if link.text.casefold() == "as":
-        return next((t for t in before[1:3] if t.text.casefold() == "as"), None)
+        first = next((t for t in before[1:3] if t.text.casefold() == "as"), None)
+        times = sentence.tokens[max(0, first.index - 1)] if first is not None else None
+        is_multiple = times is not None and times.text.casefold() in {"twice", "half"}
+        return times if is_multiple else first
     found = next(
         (t for t in before if c.is_comparative(t) or t.text.casefold() in {"more", "less", "fewer"}), None
     )
@@ -140,7 +151,9 @@ def _superlatives(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
             noun = sentence.head(noun)
         is_predicate = bool(sentence.children(word, "cop", "nsubj"))
         said = c.superlative(sentence, word)
-        if is_predicate:
+        if noun is not None and word.dep in {"obj", "advmod", "xcomp"} and c.is_verb(noun):
+            yield from _each(sentence, c.subjects(sentence, noun), f"{noun.lemma} {said}", None, word, noun)
+        elif is_predicate:
             yield from _each(sentence, c.subjects(sentence, word), said, None, word, word)
         elif noun is not None and sentence.children(noun, "cop") and word.index < noun.index:
             for claim, head in _each(sentence, c.subjects(sentence, noun), said, None, word, noun):

@@ -6,6 +6,7 @@
 | none of the men stands | men stand, with the quantity *no* |
 | on the table sits a cup | a cup sits on the table |
 | hanging on the wall is a mirror | a mirror is hanging on the wall |
+| the smallest of the dolls stands | the smallest doll stands |
 | she hands the boy a cup | *boy* is the indirect object |
 | the door remains closed | the door is closed, with *remains* as copula |
 | it is no longer on | it is not on |
@@ -62,6 +63,8 @@ _SHARES = {
     ("neither",): "no",
     ("no",): "no",
 }
+_BOUNDED = {("about", "all"): "most", ("more than", "half"): "most"}
+"""A bound and a share -> the share that both say."""
 _LONGEST_FIRST = sorted(_SHARES, key=len, reverse=True)
 _BOUNDS_FIRST = sorted(_BOUNDS, key=len, reverse=True)
 _LASTING = words.word_set("remain stay")
@@ -81,7 +84,7 @@ _PARTICLE_VERBS = {
     for verb, *particles in [line.split()]
     for particle in particles
 }
-GIVING = words.word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
+_PARTICIPLES = frozenset({"VBG", "VBN", "VBD"})
 _COMING = words.word_set(
     "sit stand lie hang lean rest walk come run go appear emerge hide sleep kneel roll fly"
 )
@@ -95,6 +98,7 @@ def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     tree.misplaced()
     tree.misread_nouns()
     tree.quantities()
+    tree.ranked()
     tree.no_longer()
     tree.particles()
     tree.linking_verbs()
@@ -147,19 +151,19 @@ class _Tree(EditedTree):
         begin = start + len(bound)
         number = self._number(begin)
         if number:
-            return self._of(begin + 1, f"{_BOUNDS.get(bound, '')} {number}".strip(), at)
+            return self._of(begin + 1, f"{_BOUNDS.get(bound, '')} {number}".strip(), is_bare=not bound)
         share = self._begins(begin, _LONGEST_FIRST)
         if not share or (bound and _SHARES[share] not in {"all", "half", "12", "1", "no"}):
             return at, ""
         said = _SHARES[share]
         if bound:
-            said = {"about": "most"}.get(_BOUNDS[bound], said) if said == "all" else said
-        end, said = self._of(begin + len(share), "not all" if is_negated else said, at)
+            said = _BOUNDED.get((_BOUNDS[bound], said), said)
+        end, said = self._of(begin + len(share), "not all" if is_negated else said)
         if said == "all" and self._number(end) and self._texts[end - 1] != "the":
             end += 1  # *all three*
         return end, said
 
-    def _of(self, end: int, said: str, at: int) -> tuple[int, str]:
+    def _of(self, end: int, said: str, *, is_bare: bool = False) -> tuple[int, str]:
         """*… of the five*, *… out of five*."""
         if self._texts[end : end + 2] == ["out", "of"]:
             end += 1
@@ -171,7 +175,7 @@ class _Tree(EditedTree):
         total = self._number(end)
         if total and said.isdigit():
             return end + 1, f"{said} of {total}"
-        if said == "1" and at == end - 3:
+        if said == "1" and is_bare:
             said = "at least 1"  # *one of the men*
         return end + bool(total), said
 
@@ -189,6 +193,18 @@ class _Tree(EditedTree):
                     self._set(child.index, head=noun)
             self._set(index, head=noun, dep="det", tag="DT")
         self._set(noun, quantity=quantity)
+
+    def ranked(self) -> None:
+        """*The smallest of the dolls stands*: the smallest doll stands."""
+        for at in range(1, len(self.tokens) - 2):
+            word = self.tokens[at]
+            is_open = word.tag == "JJS" and self._texts[at + 1] == "of" and word.dep in {"nsubj", "obj", "obl"}
+            noun = self._noun_from(at + 2) if is_open else None
+            if noun is None or self.tokens[noun].head != at:
+                continue
+            self._take_place(noun, at)
+            self._set(at, dep="amod")
+            self._set(at + 1, dep="fixed", head=at)
 
     def particles(self) -> None:
         """*Puts on his jacket*: what follows such a verb directly is its particle, and the noun its object."""
@@ -256,7 +272,7 @@ class _Tree(EditedTree):
     def two_objects(self) -> None:
         """*Hands the boy a cup*: the first of two noun phrases after such a verb is the indirect object."""
         for verb in list(self.tokens):
-            if verb.lemma not in GIVING or verb.dep in {"amod", "compound", "aux"}:
+            if verb.lemma not in words.GIVING_VERBS or verb.dep in {"amod", "compound", "aux"}:
                 continue
             first = self._noun_from(verb.index + 1)
             second = None if first is None else self._noun_from(first + 1)
@@ -300,13 +316,10 @@ class _Tree(EditedTree):
             if noun is not None:
                 self._existential(start, verb.index, noun)
             return
-        if (
-            self.tokens[noun].dep == "nsubj"
-            and start <= self.tokens[noun].head < verb.index
-            and verb.dep == "cop"
-        ):
+        is_read = self.tokens[noun].dep == "nsubj" and start <= self.tokens[noun].head < verb.index
+        if is_read and verb.dep == "cop" and self.tokens[start].tag not in _PARTICIPLES:
             return  # read so by the parser already
-        if self.tokens[start].tag == "VBG":
+        if self.tokens[start].tag in _PARTICIPLES:
             self._participle_first(start, verb.index, noun)
             return
         place = self._place_head(start, verb.index)
@@ -333,7 +346,7 @@ class _Tree(EditedTree):
         """True if everything between is one phrase of place: no subject, no comma."""
         opens = self._opens(start)
         own = [t for t in self._children(start) if t.dep in {"nsubj", "obj"} and t.index < verb]
-        opens = opens or (self.tokens[start].tag == "VBG" and not own)
+        opens = opens or (self.tokens[start].tag in _PARTICIPLES and not own)
         between = self.tokens[start + 1 : verb]
         return (
             opens
@@ -393,11 +406,12 @@ class _Tree(EditedTree):
         self._set(noun, head=verb, dep="nsubj")
 
     def _participle_first(self, start: int, verb: int, noun: int) -> None:
-        self._set(start, head=start, dep="ROOT")
+        is_passive = self.tokens[start].tag != "VBG"
+        self._set(start, head=start, dep="ROOT", tag="VBN" if is_passive else "VBG")
         for token in self.tokens[start + 1 : verb]:
             if not start <= token.head < verb:
                 self._set(token.index, head=start)
-        self._set(verb, head=start, dep="aux")
+        self._set(verb, head=start, dep="aux:pass" if is_passive else "aux")
         self._set(noun, head=start, dep="nsubj")
         for token in self.tokens[verb + 1 :]:
             if token.index != noun and token.head in {verb, token.index}:

@@ -217,6 +217,9 @@ PLACING_VERBS = word_set(
 )
 """Verbs that locate their object, not their subject: *puts the book on the table*."""
 
+GIVING_VERBS = word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
+"""Verbs that take two objects: *hands the boy a cup*."""
+
 PARTICLES = word_set(
     "up down off out away on in over back along around through forward backward apart together aside"
 )
