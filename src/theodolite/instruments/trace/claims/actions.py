@@ -105,6 +105,12 @@ def _action(
     )
 
 
+def is_goal(sentence: Sentence, verb: Token, noun: Token) -> bool:
+    """True for a noun that an action names as where something is moved: *pushes the cart across the street*."""
+    clause = c.Clause(sentence, verb)
+    return _other(sentence, clause, c.objects(sentence, clause)) is noun
+
+
 def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> Token | None:
     """Whom something is given to, and where it is moved to or from."""
     verb = clause.verb
@@ -128,23 +134,11 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
             return child
     if clause.is_passive and verb.lemma in {"cover", "wrap", "coat"} and "in" in found:
         return found["in"]
-    for case in (
-        "to",
-        "into",
-        "onto",
-        "towards",
-        "toward",
-        "from",
-        "out",
-        "off",
-        "over",
-        "through",
-        "across",
-        "with",
-    ):
-        if case in found and not (case == "with" and not clause.is_passive):
+    is_put = verb.lemma in (words.PLACING_VERBS | _PLACED) - words.GIVING_VERBS
+    for case in ("to", "into", "onto", "towards", "toward", "from", "out", "off", "over", "through", "across"):
+        if case in found and not (case in words.PLACES and is_put):  # *hangs it over the chair* places it there
             return found[case]
-    return None
+    return found.get("with") if clause.is_passive else None
 
 
 def _possessions(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:

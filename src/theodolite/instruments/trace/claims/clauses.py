@@ -40,7 +40,7 @@ _ANYONE = {
 _ADVERBS = words.word_set("up down off over around out away apart")
 """Adverbs that change what a verb means, as particles do: *sit down*, *turn around*."""
 _SHOWING = words.word_set("see show capture catch watch find observe depict feature")
-_INHERITING = words.word_set("conj xcomp advcl ccomp acl parataxis obl nmod dep")
+_INHERITING = words.word_set("conj xcomp advcl advmod ccomp acl parataxis obl nmod dep")
 """Relations whose verb takes the subject of the clause above."""
 _CLAUSES = ("ccomp", "xcomp", "advcl", "acl", "conj", "parataxis", "csubj", "ROOT", "root")
 
@@ -344,6 +344,9 @@ def is_existence(sentence: Sentence, noun: Token) -> bool:
         return not sentence.children(first, "cop", "nsubj") or _lists(sentence, first)
     if first.dep == "obj":
         return is_the_writers_sight(sentence, head) or shows_picture(sentence, head)
+    if preposition(sentence, first) == "with":  # *with no one visible*
+        last = conjuncts(sentence, first)[-1]
+        return any(t.text.casefold() in _THERE for t in sentence.tokens[last.index + 1 : last.index + 2])
     is_subject = first.dep.startswith("nsubj")
     if is_subject and sentence.children(head, "expl"):
         return True

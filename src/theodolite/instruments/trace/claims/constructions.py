@@ -320,7 +320,8 @@ class _Tree(EditedTree):
         if is_read and verb.dep == "cop" and self.tokens[start].tag not in _PARTICIPLES:
             return  # read so by the parser already
         if self.tokens[start].tag in _PARTICIPLES:
-            self._participle_first(start, verb.index, noun)
+            if self.tokens[start].tag == "VBG" or self._is_fresh(verb.index + 1):
+                self._participle_first(start, verb.index, noun)
             return
         place = self._place_head(start, verb.index)
         if verb.lemma == "be":

@@ -202,7 +202,7 @@ def _mended_noun(lemma: str, text: str, tag: str) -> str:
 def _without_ending(lemma: str, text: str, tag: str) -> str:
     """Removes an ending that a capital letter hid (*Parked*), and gives back letters that were lost with it (*ta* of *taped*)."""
     ending = {"VBG": "ing", "VBN": "ed", "VBD": "ed"}.get(tag, "")
-    is_lost = text.startswith(lemma) and len(lemma) < len(text) - len(ending) - 1
+    is_lost = text.startswith(lemma) and len(lemma) < len(text) - len(ending)
     if not ending or not text.endswith(ending) or len(text) < 5 or not (lemma == text or is_lost):
         return lemma
     stem = text[: -len(ending)]

@@ -24,12 +24,21 @@ def predicate_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]
                 if said is not word and sentence.children(word, "case"):
                     break
                 yield from _said(sentence, word, said)
+        elif _is_secondary(sentence, word):
+            yield from _said(sentence, word, word)
         elif word.tag in {"VBN", "VBD", "JJ"} or word.text.casefold() in {"on", "off", "asleep", "awake"}:
             for said in (word, *sentence.children(word, "conj")):
                 if said is word or (
                     said.text.casefold() in words.STATES and not sentence.children(said, "nsubj", "obj")
                 ):
                     yield from _participle(sentence, word, said)
+
+
+def _is_secondary(sentence: Sentence, word: Token) -> bool:
+    """True for a state in which something lies or stands: *the book lies open*."""
+    verb = sentence.head(word)
+    is_after = verb is not None and word.index == verb.index + 1 and verb.lemma in {"lie", "stand", "sit", "hang"}
+    return is_after and word.tag == "JJ" and word.text.casefold() in words.STATES
 
 
 def _joined(sentence: Sentence, word: Token) -> Iterator[Token]:

@@ -203,7 +203,8 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]], texts: Sequence[str]) -> 
             is_thing = claim.kind == "entity" and claim.subject.head not in words.MATERIALS
             if is_thing and claim.subject.span is not None:
                 span = claim.subject.span
-                known.add(claim.subject, is_ground=span in grounds or _is_governed(text, span[0]))
+                is_ground = span in grounds or _is_governed(text, span[0])
+                known.add(claim.subject, is_ground=is_ground, is_plural=_is_plural(claim.subject, text))
         resolved.append(tuple(known.resolve(claim) for claim in claims))
         known.end_step()
     return resolved
@@ -225,13 +226,16 @@ class _Known:
     def __init__(self) -> None:
         self._before: list[tuple[Mention, bool]] = []
         self._here: list[tuple[Mention, bool]] = []
+        self._plurals: set[Mention] = set()
         self._actor: Mention | None = None
         self._open = 10**9
         """Where an *it* stands that refers to nothing in the text: later ones refer to the same."""
 
-    def add(self, said: Mention, *, is_ground: bool) -> None:
+    def add(self, said: Mention, *, is_ground: bool, is_plural: bool) -> None:
         """Adds what a step names."""
         self._here.append((said, is_ground))
+        if is_plural:
+            self._plurals.add(said)
 
     def end_step(self) -> None:
         """Everything of this step comes before the next one."""
@@ -282,11 +286,21 @@ class _Known:
             if m.span not in taken and not _is_alike(m, alike) and _fits(said.head, m)
         ]
         if said.head in {"they", "them"} and not any(_is_person(m) for m, _ in fitting):
-            fitting = [(m, low) for m, low in (*self._before, *earlier) if not _is_alike(m, alike)]
+            fitting = [
+                (m, low)
+                for m, low in (*self._before, *earlier)
+                if m in self._plurals and not _is_alike(m, alike)
+            ]
         chosen = next((m for m, low in reversed(fitting) if not low), fitting[-1][0] if fitting else None)
         if chosen is None and said.head == "it":
             self._open = min(self._open, at)
         return said if chosen is None else _with_name(said, chosen)
+
+
+
+def _is_plural(said: Mention, text: str) -> bool:
+    written = text[slice(*said.span)].casefold() if said.span is not None else ""
+    return bool(said.quantity) or written != said.head.rpartition(" ")[2] or written.endswith("s")
 
 
 def _is_alike(meant: Mention, beside: Sequence[Mention]) -> bool:

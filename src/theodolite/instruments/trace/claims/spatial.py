@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.actions import is_asserted
+from theodolite.instruments.trace.claims.actions import is_asserted, is_goal
 from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
@@ -314,7 +314,8 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
         is_by = case.text.casefold() == "by" and c.Clause(sentence, head).is_passive
         is_call = noun.lemma == "phone" and head.lemma in {"talk", "speak", "chat", "be"}
         is_cover = case.text.casefold() == "in" and head.lemma in {"cover", "wrap", "coat"}
-        if is_aimed or is_by or is_cover or is_call:
+        is_crossed = case.text.casefold() in {"over", "across"}
+        if is_aimed or is_by or is_cover or is_call or (is_crossed and is_goal(sentence, head, noun)):
             return None
     if (
         head is not None
