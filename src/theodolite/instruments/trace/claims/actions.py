@@ -118,7 +118,7 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         return None
     for child in sentence.children(verb, "iobj"):
         return child
-    if clause.is_passive and sentence.children(verb, "obj"):
+    if clause.is_passive and c.given(sentence, verb):
         return next(iter(c.subjects(sentence, verb)), None)
     found = {
         c.preposition(sentence, child): child

@@ -162,7 +162,8 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
         is_whole = before.head == described.index and preposition(sentence, before) == "of"
         return before if is_whole else described  # *on the arm of the chair, which is …*
     if described is not None and described.lemma in {"object", "item", "thing"}:
-        return next(iter(sentence.children(described, "nsubj")), described)  # *is a small object that is …*
+        own = [t for t in sentence.children(described, "nsubj") if t is not token]
+        return antecedent(sentence, own[0]) if own else described  # *is a small object that is …*
     if described is not None:
         return described
     return next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), token)
@@ -186,8 +187,7 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
     """The objects of a verb: direct, the subject of a passive, or the noun of a preposition that belongs to the verb."""
     verb = clause.verb
     if clause.is_passive:
-        given = sentence.children(verb, "obj") if verb.lemma in words.GIVING_VERBS else ()
-        return list(given) or subjects(sentence, verb)  # *the boy is offered a biscuit*
+        return given(sentence, verb) or subjects(sentence, verb)
     direct = [t for t in sentence.children(verb, "obj") if t.dep == "obj"]
     if direct and direct[0].lemma in {"which", "that", "who", "whom"} and verb.dep.startswith("acl"):
         head = sentence.head(verb)
@@ -218,6 +218,13 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
         if all(t.dep in {"cc", "advmod", "punct"} for t in between):
             return objects(sentence, Clause(sentence, joined[0]))
     return []
+
+
+def given(sentence: Sentence, verb: Token) -> list[Token]:
+    """What someone gets in *the boy is offered a biscuit*."""
+    if verb.lemma not in words.GIVING_VERBS:
+        return []
+    return [t for t in sentence.children(verb, "obj") if is_noun(t)]
 
 
 def is_beside(sentence: Sentence, noun: Token) -> bool:

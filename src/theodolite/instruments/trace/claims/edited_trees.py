@@ -192,7 +192,7 @@ class EditedTree:
             head = self.tokens[token.head]
             if token.dep in {"nmod", "obl", "obj"} and token.tag == "JJ" and self._has(token.index, "amod"):
                 self._set(token.index, tag="NN")  # *a black interior*
-            elif token.tag in {"VB", "VBP"} and self._has(token.index, "det"):
+            elif token.tag in {"VB", "VBP"} and self._has(token.index, "det") and self._is_noun_phrase(token):
                 self._as_noun(token.index)  # *is a hardcover book*
             elif token.dep == "amod" and token.tag in {"NN", "NNP"} and head.tag.startswith("NN"):
                 self._set(token.index, dep="compound")  # *a shop window*
@@ -245,6 +245,9 @@ class EditedTree:
         """True after a comma, if the noun before it only belongs to another one."""
         is_apart = self.tokens[participle.index - 1].text == ","
         return is_apart and self._owned(noun.index) is not None and noun.dep == "nmod"
+
+    def _is_noun_phrase(self, token: Token) -> bool:
+        return self._has(token.index, "cop") or self.tokens[token.index - 1].tag == "DT"
 
     def _as_noun(self, noun: int) -> None:
         self._set(noun, tag="NN")

@@ -202,12 +202,16 @@ def _mended_noun(lemma: str, text: str, tag: str) -> str:
 def _without_ending(lemma: str, text: str, tag: str) -> str:
     """Removes an ending that a capital letter hid (*Parked*), and gives back letters that were lost with it (*ta* of *taped*)."""
     ending = {"VBG": "ing", "VBN": "ed", "VBD": "ed"}.get(tag, "")
-    is_lost = text.startswith(lemma) and len(lemma) < len(text) - len(ending)
-    if not ending or not text.endswith(ending) or len(text) < 5 or not (lemma == text or is_lost):
+    if not ending or not text.endswith(ending) or len(text) < 5:
         return lemma
     stem = text[: -len(ending)]
+    is_lost = stem.startswith(lemma) and lemma != stem and stem[-1] != stem[-2]
+    if lemma != text and not is_lost:
+        return lemma
     if ending == "ed" and stem.endswith("i"):
         return f"{stem[:-1]}y"
+    if stem.endswith(("v", "c", "u", "dg", "rg")):
+        return f"{stem}e"
     return stem[:-1] if stem[-1] == stem[-2] and stem[-1] in "bdgmnprt" else stem
 
 

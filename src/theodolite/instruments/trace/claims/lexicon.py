@@ -138,7 +138,7 @@ ABSTRACT_NOUNS = word_set(
     " safety scenario scene schedule second section segment sense sequence session set setting shape shot"
     " side signal significance similarity situation size snippet society something somewhere sort sound space"
     " speed stability stage start state statement step storage story stress structure style subject subtask success"
-    " support surrounding surroundings target task technique technology term theme thing thought time top topic"
+    " support surrounding surroundings target task technique technology term theme thing thought time top topic track"
     " transition trip turn type understanding unit use value variety verb version view viewer vibe visibility"
     " visual way weather week while whole work workout year camera_angle angle clip footage frame video image"
     " screenshot piece pair bunch kind bit majority reference factor variety series work"

@@ -21,6 +21,7 @@ from theodolite.instruments.trace.data.episode import Episode
 _GOVERNED = re.compile(
     r"\b(?:of|on|in|at|with|near|by|behind|under|against|beside)(?: [a-z-]+){0,3} $", re.IGNORECASE
 )
+_STOP = re.compile(r"[.!?;\n]")
 _QUALITIES = {"attribute", "state"}
 _MOST_KNOWN = 200
 """Earlier mentions that a pronoun may refer to."""
@@ -131,7 +132,7 @@ def _claimed(traces: Sequence[Trace], parser: Parser) -> list[Trace]:
 
 def _with_claims(step: Step, claims: Sequence[Claim]) -> Step:
     placed = [replace(claim, frames=step.frames) for claim in claims]
-    parts = _Parts(placed)
+    parts = _Parts(placed, step.text)
     return replace(
         step, claims=tuple(replace(claim, is_part=claim.is_part or parts.has(claim)) for claim in placed)
     )
@@ -140,11 +141,12 @@ def _with_claims(step: Step, claims: Sequence[Claim]) -> Step:
 class _Parts:
     """Tells which claims of a step are contained in larger ones.
 
-    An object is part of its action, of its place and of what is predicated of it with *is*. An adjective before a noun is
-    part of the object that it describes. A bare *then* is part of the step's place in time.
+    An object is part of its action, of its place and of what is predicated of it with *is*, also where a pronoun of the same
+    sentence stands for it: *a table with a cup on it*. An adjective before a noun is part of the object that it describes. A
+    bare *then* is part of the step's place in time.
     """
 
-    def __init__(self, claims: Sequence[Claim]) -> None:
+    def __init__(self, claims: Sequence[Claim], text: str) -> None:
         larger = [
             c
             for c in claims
@@ -158,15 +160,28 @@ class _Parts:
             if m is not None
         }
         self._described = Counter(pair for c in claims for pair in _described(c))
+        self._text = text
+        self._pronouns: dict[tuple[str, tuple[str, ...]], int] = {}
+        for c in larger:
+            for m in (c.subject, c.object):
+                if m is not None and m.span is not None and text[slice(*m.span)].casefold() in words.PRONOUNS:
+                    self._pronouns.setdefault((m.head, m.attributes), m.span[0])
 
     def has(self, claim: Claim) -> bool:
         """True if a larger claim contains it."""
         if claim.kind in {"entity", "count"}:
-            return claim.subject.span is not None and claim.subject.span in self._places
+            return claim.subject.span in self._places - {None} or self._is_meant(claim.subject)
         if claim.kind in _QUALITIES and not _is_predicated(claim):
             pair = (claim.subject.head, claim.predicate)
             return self._described[pair] > (pair in _described(claim))
         return claim.kind == "temporal" and claim.object is None
+
+
+    def _is_meant(self, said: Mention) -> bool:
+        """True if the first pronoun that stands for an object is in the same sentence."""
+        at = self._pronouns.get((said.head, said.attributes))
+        end = said.span[1] if said.span is not None else 0
+        return at is not None and at > end and _STOP.search(self._text, end, at) is None
 
 
 def _described(claim: Claim) -> set[tuple[str, str]]:

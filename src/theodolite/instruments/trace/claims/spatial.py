@@ -366,9 +366,17 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
         and _is_ranked(sentence, whole)
     ):
         return []  # *the largest piece of furniture in the room*
-    if c.is_noun(head):  # *no cups or plates on it*
-        return [t for t in c.conjuncts(sentence, head) if t is head or t.index < top.index]
+    if c.is_noun(head):
+        return [head, *_joined(sentence, head, top)]
     return [head] if head.tag == "PRP" or head.lemma == "one" else []
+
+
+def _joined(sentence: Sentence, noun: Token, top: Token) -> list[Token]:
+    """What is located together with a noun: *no cups or plates on it*."""
+    last = sentence.tokens[sentence.children(top, "case")[0].index - 1] if sentence.children(top, "case") else noun
+    between = sentence.tokens[noun.index + 1 : last.index]
+    is_plain = all(t.tag in {"CC", "DT", "JJ", ","} for t in between)
+    return [last] if last.dep == "conj" and last.head == noun.index and is_plain and c.is_noun(last) else []
 
 
 def _is_ranked(sentence: Sentence, noun: Token) -> bool:
