@@ -27,6 +27,8 @@ _PLACED = words.word_set(
     "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang dress drape stop"
 )
 """Verbs whose bare passive says where something is, or how it looks."""
+_COMING_TO = words.word_set("enter reach approach leave")
+"""Verbs whose object is a place, which *with* describes."""
 _MOVING = words.word_set(
     "turn rotate pan spin move walk go step head proceed advance back look face pivot swivel run drive continue travel veer tilt stop"
     " strafe sidestep"
@@ -160,9 +162,9 @@ def _had(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterato
 
 
 def _is_placed_at_owner(sentence: Sentence, word: Token, thing: Token) -> bool:
-    """True in *has a fork next to it*, which says where the fork is."""
+    """True in *has a fork next to it*, *with a fork in his hand*, which say where the fork is."""
     phrase = [t for t in sentence.tokens[thing.index + 1 : thing.index + 6] if t.tag != "RB"]
-    pronoun = next((t for t in phrase if t.tag == "PRP"), None)
+    pronoun = next((t for t in phrase if t.tag == "PRP" or t.text.casefold() in {"his", "her"}), None)
     between = [t for t in phrase if pronoun is not None and t.index < pronoun.index]
     is_place = bool(between) and all(t.tag in {"IN", "TO", "NN", "JJ", "DT"} for t in between)
     return pronoun is not None and is_place and between[0].tag in {"IN", "JJ"} and word.index < thing.index
@@ -173,6 +175,9 @@ def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
     owner = None if head is None else _owner(sentence, token, head)
     if owner is None:
         return
+    if sentence.children(owner, "cop"):  # *the table is a dining table with …*: the table has it
+        own = sentence.children(owner, "nsubj")
+        owner = own[0] if own and own[0].lemma == owner.lemma else owner
     for thing in c.conjuncts(sentence, token):
         after = sentence.tokens[thing.index + 1 : thing.index + 2]
         if sentence.children(thing, "acl") or any(t.text.casefold() in {"visible", "present"} for t in after):
@@ -215,7 +220,11 @@ def _owner(sentence: Sentence, token: Token, head: Token) -> Token | None:
     if token.dep == "nmod" and c.is_noun(head) and words.can_be_seen(head.lemma):
         return head
     before = sentence.tokens[sentence.children(token, "case")[0].index - 1]
-    is_described = before.index < head.index or (c.is_noun(before) and c.is_existence(sentence, before))
+    is_described = (
+        before.index < head.index
+        or (head.lemma in _PLACED and c.preposition(sentence, before) in words.PLACES)
+        or (c.is_noun(before) and (c.is_existence(sentence, before) or head.lemma in _COMING_TO))
+    )
     if (
         token.dep == "obl"
         and c.is_verb(head)
@@ -246,7 +255,9 @@ def _possession(sentence: Sentence, owner: Token, word: Token, thing: Token) -> 
 
 def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
     """True for *the table occupies the majority*: a thing, and nothing that can be seen."""
-    are_things = bool(subjects) and all(c.is_noun(t) and not words.is_a(t.lemma, "person") for t in subjects)
+    are_things = bool(subjects) and all(
+        t.lemma == "it" or (c.is_noun(t) and not words.is_a(t.lemma, "person")) for t in subjects
+    )
     return (
         are_things
         and bool(done_to)

@@ -157,9 +157,12 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
         return token
     verb = sentence.head(token)
     described = sentence.head(verb) if verb is not None and verb.dep.startswith("acl") else None
+    if described is not None and _is_content(sentence, described):
+        described = sentence.head(described)  # *a loaf of bread, which is …*
     if described is not None and token.lemma == "which":
         before = next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), described)
         is_whole = before.head == described.index and preposition(sentence, before) == "of"
+        is_whole = is_whole and not _is_content(sentence, before)
         return before if is_whole else described  # *on the arm of the chair, which is …*
     if described is not None and described.lemma in {"object", "item", "thing"}:
         own = [t for t in sentence.children(described, "nsubj") if t is not token]
@@ -167,6 +170,11 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
     if described is not None:
         return described
     return next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), token)
+
+
+def _is_content(sentence: Sentence, noun: Token) -> bool:
+    """True for *bread* in *a loaf of bread*, not for *the chair* in *the arm of the chair*."""
+    return preposition(sentence, noun) == "of" and not sentence.children(noun, "det", "nmod:poss")
 
 
 def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
@@ -215,7 +223,7 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
     joined = sentence.children(verb, "conj")
     if joined and joined[0].tag == verb.tag and verb.dep != "acl":  # "organizing or packing her belongings"
         between = sentence.tokens[verb.index + 1 : joined[0].index]
-        if all(t.dep in {"cc", "advmod", "punct"} for t in between):
+        if all(t.dep in {"cc", "advmod", "punct"} for t in between) and sentence.children(joined[0], "obj"):
             return objects(sentence, Clause(sentence, joined[0]))
     return []
 
@@ -235,7 +243,7 @@ def is_beside(sentence: Sentence, noun: Token) -> bool:
 
 
 ATTENDING = words.word_set(
-    "look point aim stare gaze glance smile focus check engage participate involve wait knock interact"
+    "look point aim stare gaze glance smile wave bark shout laugh focus check engage participate involve wait knock interact"
 )
 """Verbs whose *at*, *on* and *in* introduce a target, not a place."""
 

@@ -50,7 +50,10 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
             return  # *weighs more than*
     yield from _each(sentence, _subjects(sentence, head), said, standard, first, head)
     joined = sentence.head(first)
-    if first.dep == "conj" and joined is not None and c.is_comparative(joined):  # *bigger and heavier than*
+    between = sentence.tokens[joined.index : first.index] if joined is not None else ()
+    is_shared = not any(t.text.casefold() == "than" for t in between)
+    if first.dep == "conj" and joined is not None and is_shared and c.is_comparative(joined):
+        # *bigger and heavier than*
         also = f"{joined.text.casefold()} {link.text.casefold()}"
         yield from _each(sentence, _subjects(sentence, head), also, standard, joined, head)
 
@@ -110,7 +113,7 @@ def _standard(sentence: Sentence, start: int) -> Token | None:
 
 def _clause_head(sentence: Sentence, token: Token) -> Token | None:
     return next(
-        (t for t in c.clause_of(sentence, token) if sentence.children(t, "nsubj") or c.is_verb(t)), None
+        (t for t in c.clause_of(sentence, token) if sentence.children(t, "nsubj", "cop") or c.is_verb(t)), None
     )
 
 

@@ -68,7 +68,7 @@ _BOUNDED = {("about", "all"): "most", ("more than", "half"): "most"}
 _LONGEST_FIRST = sorted(_SHARES, key=len, reverse=True)
 _BOUNDS_FIRST = sorted(_BOUNDS, key=len, reverse=True)
 _LASTING = words.word_set("remain stay")
-_TURNING = words.word_set("become turn get grow")
+_TURNING = words.word_set("become turn get grow go")
 LINKING = _LASTING | _TURNING | {"look", "seem", "appear"}
 """Verbs that link a subject with a quality or a place, as *is* does."""
 _PARTICLE_VERBS = {
@@ -141,6 +141,8 @@ class _Tree(EditedTree):
             or (before.tag in {"DT", "PRP$"} and self._texts[at] == "most")
         ):
             return at, ""  # *frame 3*, *the most colourful*
+        if self._texts[at + 1 : at + 2] == ["-"]:
+            return at, ""  # *half-eaten*
         is_negated = self._texts[at] == "not" and self._texts[at + 1 : at + 2] in (
             ["all"],
             ["every"],
@@ -196,14 +198,15 @@ class _Tree(EditedTree):
 
     def ranked(self) -> None:
         """*The smallest of the dolls stands*: the smallest doll stands."""
-        for at in range(1, len(self.tokens) - 2):
+        for at in range(len(self.tokens) - 2):
             word = self.tokens[at]
-            is_open = word.tag == "JJS" and self._texts[at + 1] == "of" and word.dep in {"nsubj", "obj", "obl"}
+            is_open = self._texts[at + 1] == "of" and word.dep.partition(":")[0] in {"nsubj", "obj", "obl"}
+            is_open = is_open and (word.tag == "JJS" or self._texts[at] == "some")
             noun = self._noun_from(at + 2) if is_open else None
             if noun is None or self.tokens[noun].head != at:
                 continue
             self._take_place(noun, at)
-            self._set(at, dep="amod")
+            self._set(at, dep="amod" if word.tag == "JJS" else "det")
             self._set(at + 1, dep="fixed", head=at)
 
     def particles(self) -> None:

@@ -11,6 +11,7 @@ INSIDE = frozenset({"DT", "PDT", "JJ", "JJS", "PRP$", "VBN", "VBG", "RB", "HYPH"
 
 
 _POSTURES = frozenset({"lie", "sit", "stand", "hang", "rest", "lean"})
+_LIKE = frozenset({"shaped", "colored", "coloured", "sized"})
 _MARKS = frozenset({"while", "when", "as", "after", "before", "until", "once", "because", "since"})
 
 
@@ -106,6 +107,9 @@ class EditedTree:
     def misread_verbs(self) -> None:
         """*The mechanic tightens the bolt before …*: a plural between a noun and the next noun phrase is a verb."""
         for token in self.tokens[1:-1]:
+            if token.tag == "NNS" and self._is_joined_verb(token):
+                self._set(token.index, tag="VBZ")
+                self._set(token.index + 1, dep="obj")
             if token.tag != "NNS" or not self._is_named(token.index - 1):
                 continue
             before, after = self.tokens[token.index - 1], self.tokens[token.index + 1]
@@ -119,6 +123,12 @@ class EditedTree:
                 self._set(token.index, dep="advcl")  # *while the kettle boils, …*
                 self._set(mark, dep="mark", head=token.index)
                 self._as_verb(token.index)
+
+    def _is_joined_verb(self, token: Token) -> bool:
+        """True in *puts the keys in, zips it up*: joined to a verb, and with a pronoun as object."""
+        before, after = self.tokens[token.index - 1], self.tokens[token.index + 1]
+        is_between = before.text in {",", "and"} and after.text in {"it", "them"} and after.head == token.index
+        return is_between and token.dep == "conj" and self.tokens[token.head].tag.startswith("VB")
 
     def _is_named(self, noun: int) -> bool:
         """True for a noun in the singular with an article before it."""
@@ -161,6 +171,10 @@ class EditedTree:
                 self._set(token.index, dep="obj")  # *trims the customer's beard*
             elif token.dep == "nsubj" and (verb := self._described_by(token)) is not None:
                 self._set(token.index, head=verb, dep="obj")  # *the ball that hits the cube is green*
+            elif token.dep == "conj" and token.tag in {"VBZ", "VBP", "VBD"} and self._is_relative(token):
+                self._set(token.index, head=token.index - 2)  # *which is white and has a handle*
+            elif token.dep == "amod" and head.tag.startswith("NN") and self._has(token.index, "cop"):
+                self._lift(token.index)  # *is a maroon-colored piece*
             elif token.dep == "obl" and head.dep == "compound:prt":
                 self._set(token.index, head=head.head)  # *jumps down from the shelf*
             elif token.dep == "compound" and head.tag == "VBG" and token.index == head.index - 1:
@@ -174,6 +188,18 @@ class EditedTree:
                 verb = self.tokens[head.head]
                 if verb.tag == "VBG":  # *is playing the guitar and singing*
                     self._set(token.index, head=verb.index)
+
+    def _is_relative(self, verb: Token) -> bool:
+        """True right after *and* and the head of a relative clause."""
+        before = self.tokens[max(0, verb.index - 2)]
+        is_joined = self.tokens[verb.index - 1].tag == "CC" and before.dep == "acl:relcl"
+        return is_joined and not self._has(verb.index, "nsubj")
+
+    def _lift(self, adjective: int) -> None:
+        """What hangs below an adjective, but belongs to its noun."""
+        for child in self._children(adjective):
+            if child.dep in {"cop", "det"} or child.dep.startswith("nsubj"):
+                self._set(child.index, head=self.tokens[adjective].head)
 
     def _is_second_subject(self, noun: Token, verb: Token) -> bool:
         """True for a noun after an active verb that has its subject before it, and no object."""
@@ -194,6 +220,10 @@ class EditedTree:
                 self._set(token.index, tag="NN")  # *a black interior*
             elif token.tag in {"VB", "VBP"} and self._has(token.index, "det") and self._is_noun_phrase(token):
                 self._as_noun(token.index)  # *is a hardcover book*
+            elif token.tag == "RB" and self._has(token.index, "det") and self._has(token.index, "case"):
+                self._set(token.index, tag="NN")  # *on a blackboard*
+            elif token.text.casefold() in _LIKE and self.tokens[token.index - 1].tag == "HYPH":
+                self._set(token.index - 2, head=token.head, dep="amod", tag="JJ")  # *round-shaped*
             elif token.dep == "amod" and token.tag in {"NN", "NNP"} and head.tag.startswith("NN"):
                 self._set(token.index, dep="compound")  # *a shop window*
             elif token.dep == "conj" and token.tag == "VBG" and self._is_quality(token):

@@ -149,6 +149,11 @@ def _is_near(sentence: Sentence, word: Token) -> bool:
     return is_place and not any(t.text.casefold() == "than" for t in sentence.tokens)
 
 
+def _is_compound(sentence: Sentence, word: Token) -> bool:
+    """True for the first part of *half-eaten*."""
+    return [t.tag for t in sentence.tokens[word.index + 1 : word.index + 2]] == ["HYPH"]
+
+
 def _is_as_many(sentence: Sentence, word: Token) -> bool:
     after = sentence.tokens[word.index + 1 : word.index + 2]
     return (
@@ -161,6 +166,7 @@ def _changes_meaning(sentence: Sentence, word: Token) -> bool:
         word.tag != "DT"
         and word.lemma != "not"
         and not _is_near(sentence, word)
+        and not _is_compound(sentence, word)
         and (
             word.text.casefold() in _CHANGING
             or _is_as_many(sentence, word)

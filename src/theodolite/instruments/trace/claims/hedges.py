@@ -21,7 +21,10 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
 
 def _hedge(sentence: Sentence, token: Token) -> str:
     below: Token | None = None
+    is_apart = False  # beyond *and the cup is …*, which *seems to* does not cover
     for head in c.clause_of(sentence, token):
+        if below is not None and below.dep == "conj" and sentence.children(below, "nsubj"):
+            is_apart = True
         mood = _mood(sentence, head, below)
         if mood:
             return mood
@@ -33,7 +36,8 @@ def _hedge(sentence: Sentence, token: Token) -> str:
                 return child.lemma
             if child.lemma == "will" and below is None:
                 return "will"
-        taken = below is not None and below.dep.partition(":")[0] in {"ccomp", "xcomp", "csubj"}
+        covered = {"ccomp", "csubj"} if is_apart else {"ccomp", "xcomp", "csubj"}
+        taken = below is not None and below.dep.partition(":")[0] in covered
         if head.lemma in words.HEDGE_VERBS and taken:
             return head.lemma
         if head.lemma in words.HEDGE_ADJECTIVES and (taken or below is None) and not c.is_noun(head):

@@ -210,7 +210,7 @@ def _without_ending(lemma: str, text: str, tag: str) -> str:
         return lemma
     if ending == "ed" and stem.endswith("i"):
         return f"{stem[:-1]}y"
-    if stem.endswith(("v", "c", "u", "dg", "rg")):
+    if stem.endswith(("v", "c", "u", "dg", "rg", "ar")):
         return f"{stem}e"
     return stem[:-1] if stem[-1] == stem[-2] and stem[-1] in "bdgmnprt" else stem
 

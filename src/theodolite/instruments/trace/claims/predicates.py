@@ -163,9 +163,15 @@ def _marked(sentence: Sentence, claim: Claim, first: Token, said: Token, thing: 
         if is_apart
         else c.is_negated(sentence, said, thing)
     )
-    return replace(
-        claim, is_negated=negated, hedge=hedge_of(sentence, first), is_lasting=c.is_lasting(sentence, first)
-    )
+    hedge = hedge_of(sentence, first) or ("" if negated else _alternative(sentence, first))
+    return replace(claim, is_negated=negated, hedge=hedge, is_lasting=c.is_lasting(sentence, first))
+
+
+def _alternative(sentence: Sentence, first: Token) -> str:
+    """*or* in *is a phone or a remote*, of which neither is claimed."""
+    joined = sentence.children(first, "conj")
+    is_open = any(t.text.casefold() == "or" for each in joined for t in sentence.children(each, "cc"))
+    return "or" if is_open else ""
 
 
 def _participle(sentence: Sentence, word: Token, joined: Token) -> Iterator[tuple[Claim, Token | None]]:

@@ -29,7 +29,9 @@ _PHRASES = (
 _SIDE_PHRASES = {"front": ("in",), "top": ("on",)}
 _ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
 _GENERIC = frozenset({"item", "object", "thing", "one", "nothing", "something", "anything"})
-_NO_PLACE = words.word_set("resemble remind create add provide contribute draw serve make give")
+_NOUNS = words.word_set("front back rear middle centre center top bottom foot edge corner end")
+"""Sides that are also parts: *covers the back of the chair*."""
+_NO_PLACE = words.word_set("resemble remind create add provide contribute draw serve make give extend stretch invite")
 """Verbs after which a place is not that of their subject: *creating a contrast in the room*."""
 _MINE = {"my": "i", "our": "i", "me": "i", "us": "i"}
 
@@ -203,9 +205,8 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
         follower = _at(sentence, token.index + 1)
         noun = follower if follower is not None and follower.lemma in _ENDS else token
         cases = _before(sentence, token, {"on", "to", "at", "in", "from", "toward", "towards"})
-        if noun is token and not cases and not _after(sentence, token, "of"):
-            continue
-        if noun is not token and not cases:
+        is_plain = noun is token and _after(sentence, token, "of") and token.text.casefold() not in _NOUNS
+        if not cases and not is_plain:
             continue
         grounds, last = _grounds_of(sentence, noun, token)
         if not grounds and _is_course(sentence, noun, token):
@@ -225,7 +226,8 @@ def _is_no_side(sentence: Sentence, token: Token) -> bool:
         return True
     if word in {"left", "right"} and token.tag.startswith("VB") and not _after(sentence, token, "of"):
         return True
-    is_noun = follower is not None and c.is_noun(follower) and follower.lemma not in _ENDS
+    is_noun = follower is not None and (c.is_noun(follower) or follower.lemma == "one")
+    is_noun = is_noun and follower is not None and follower.lemma not in _ENDS
     return token.dep == "amod" and is_noun
 
 
@@ -275,7 +277,7 @@ def _ground(sentence: Sentence, token: Token) -> Mention:
 def _is_ground(token: Token, *, is_side: bool = False) -> bool:
     if token.tag == "PRP":
         return True
-    if token.lemma in words.SIDES:
+    if token.text.casefold() in words.SIDES:
         return False
     return words.can_be_seen(token.lemma) or (is_side and token.lemma in _WHOLES) or token.lemma == "surface"
 
@@ -306,16 +308,17 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     if not cases or not _is_ground(noun) or _is_contrast(sentence, noun):
         return None
     case = cases[0]
-    if sentence.children(case, "fixed"):
-        return None  # *in case it rains*
+    if sentence.children(case, "fixed") or (noun.lemma == "phone" and sentence.children(noun, "cop")):
+        return None  # *in case it rains*, *is on the phone*
     head = sentence.head(noun)
     if head is not None and c.is_verb(head):
         is_aimed = head.lemma in c.ATTENDING and case.text.casefold() in {"at", "on", "in"}
         is_by = case.text.casefold() == "by" and c.Clause(sentence, head).is_passive
         is_call = noun.lemma == "phone" and head.lemma in {"talk", "speak", "chat", "be"}
         is_cover = case.text.casefold() == "in" and head.lemma in {"cover", "wrap", "coat"}
-        is_crossed = case.text.casefold() in {"over", "across"}
-        if is_aimed or is_by or is_cover or is_call or (is_crossed and is_goal(sentence, head, noun)):
+        is_crossed = case.text.casefold() in {"over", "across"} and is_goal(sentence, head, noun)
+        is_course = case.text.casefold() == "along" and _is_mine(sentence, head)
+        if is_aimed or is_by or is_cover or is_call or is_crossed or is_course:
             return None
     if (
         head is not None
