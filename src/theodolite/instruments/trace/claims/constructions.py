@@ -14,6 +14,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.edited_trees import INSIDE, EditedTree
 from theodolite.instruments.trace.claims.trees import Token
@@ -65,8 +67,17 @@ _SHARES = {
 }
 _BOUNDED = {("about", "all"): "most", ("more than", "half"): "most"}
 """A bound and a share -> the share that both say."""
-_LONGEST_FIRST = sorted(_SHARES, key=len, reverse=True)
-_BOUNDS_FIRST = sorted(_BOUNDS, key=len, reverse=True)
+
+
+def _by_first_word(phrases: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    """The phrases that begin with each word, the longest first."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in sorted(phrases, key=len, reverse=True):
+        found.setdefault(phrase[0], []).append(phrase)
+    return found
+
+
+_SHARES_BY_WORD, _BOUNDS_BY_WORD = _by_first_word(_SHARES), _by_first_word(_BOUNDS)
 _LASTING = words.word_set("remain stay")
 _TURNING = words.word_set("become turn get grow go")
 LINKING = _LASTING | _TURNING | {"look", "seem", "appear"}
@@ -122,8 +133,9 @@ class _Tree(EditedTree):
             self._quantify(at, end, noun, quantity)
             at = end
 
-    def _begins(self, at: int, phrases: list[tuple[str, ...]]) -> tuple[str, ...]:
-        return next((p for p in phrases if tuple(self._texts[at : at + len(p)]) == p), ())
+    def _begins(self, at: int, phrases: dict[str, list[tuple[str, ...]]]) -> tuple[str, ...]:
+        fitting = phrases.get(self._texts[at], ()) if at < len(self._texts) else ()
+        return next((p for p in fitting if tuple(self._texts[at : at + len(p)]) == p), ())
 
     def _number(self, at: int) -> str:
         if at >= len(self.tokens):
@@ -149,12 +161,12 @@ class _Tree(EditedTree):
             ["both"],
         )
         start = at + is_negated
-        bound = self._begins(start, _BOUNDS_FIRST)
+        bound = self._begins(start, _BOUNDS_BY_WORD)
         begin = start + len(bound)
         number = self._number(begin)
         if number:
             return self._of(begin + 1, f"{_BOUNDS.get(bound, '')} {number}".strip(), is_bare=not bound)
-        share = self._begins(begin, _LONGEST_FIRST)
+        share = self._begins(begin, _SHARES_BY_WORD)
         if not share or (bound and _SHARES[share] not in {"all", "half", "12", "1", "no"}):
             return at, ""
         said = _SHARES[share]

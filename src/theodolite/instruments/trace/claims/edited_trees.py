@@ -23,7 +23,9 @@ class EditedTree:
         self._texts = [t.text.casefold() for t in tokens]
 
     def _set(self, index: int, **changes: object) -> None:
-        self.tokens[index] = replace(self.tokens[index], **changes)  # type: ignore[arg-type]
+        token = self.tokens[index]
+        if any(getattr(token, name) != value for name, value in changes.items()):
+            self.tokens[index] = replace(token, **changes)  # type: ignore[arg-type]
 
     def _children(self, index: int) -> list[Token]:
         return [t for t in self.tokens if t.head == index and t.index != index]

@@ -62,20 +62,23 @@ def extract_many(texts: Sequence[str], *, parser: Parser | None = None) -> list[
     """The claims of many texts, which is faster than one at a time."""
     parser = parser or open_parser()
     spans = [(number, span) for number, text in enumerate(texts) for span in sentence_spans(text)]
-    parsed = parser.parse(texts[number][a:b] for number, (a, b) in spans)
+    written = [texts[number][a:b] for number, (a, b) in spans]
+    distinct = list(dict.fromkeys(written))
+    read = dict(zip(distinct, map(sentence_claims, parser.parse(distinct)), strict=True))
     found: list[list[Claim]] = [[] for _ in texts]
-    for (number, (offset, _)), sentence in zip(spans, parsed, strict=True):
+    for (number, (offset, _)), sentence in zip(spans, written, strict=True):
         if len(found[number]) < MOST_CLAIMS:
-            found[number] += [claim.shifted(offset) for claim in sentence_claims(sentence)]
+            found[number] += [claim.shifted(offset) for claim in read[sentence]]
     return [tuple(claims[:MOST_CLAIMS]) for claims in found]
 
 
 def sentence_claims(sentence: Sentence) -> list[Claim]:
     """The claims of one parsed sentence."""
+    things = list(_things(sentence))
     readings = list(
         islice(
             chain(
-                _existences(sentence),
+                _existences(sentence, things),
                 predicate_claims(sentence),
                 comparison_claims(sentence),
                 spatial_claims(sentence),
@@ -86,7 +89,7 @@ def sentence_claims(sentence: Sentence) -> list[Claim]:
         )
     )
     understood, unread = _understood(sentence, readings)
-    claims = chain(understood, islice(_named(sentence, unread), MOST_CLAIMS), _unread(sentence, unread))
+    claims = chain(understood, islice(_named(sentence, things, unread), MOST_CLAIMS), _unread(sentence, unread))
     said = [claim for claim in claims if claim.hedge not in _UNASSERTED or claim.kind == "entity"]
     return sorted(dict.fromkeys(said), key=lambda claim: (claim.span[0], KIND_ORDER[claim.kind]))
 
@@ -218,9 +221,9 @@ def _unread(sentence: Sentence, heads: Iterable[int]) -> Iterator[Claim]:
 # what is there
 
 
-def _existences(sentence: Sentence) -> Iterator[_Reading]:
+def _existences(sentence: Sentence, things: Sequence[Token]) -> Iterator[_Reading]:
     """*There are three cups*, *I see a cup*, *the cup is visible*, or just *a cup*."""
-    for noun in _things(sentence):
+    for noun in things:
         if not c.is_existence(sentence, noun):
             continue
         head = sentence.head(noun)
@@ -231,10 +234,10 @@ def _existences(sentence: Sentence) -> Iterator[_Reading]:
         yield _entity(sentence, noun, governor), governor
 
 
-def _named(sentence: Sentence, unread: set[int]) -> Iterator[Claim]:
+def _named(sentence: Sentence, things: Sequence[Token], unread: set[int]) -> Iterator[Claim]:
     """What is named, with its adjectives and its number: parts of what the clauses say, once each."""
     seen: set[str] = set()
-    for noun in _things(sentence):
+    for noun in things:
         said, is_there = c.mention(sentence, noun), c.is_existence(sentence, noun)
         hedge = NOT_UNDERSTOOD if _is_in(sentence, noun, unread) else ""
         is_absent = c.is_none(sentence, noun) or (

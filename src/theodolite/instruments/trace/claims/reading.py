@@ -131,11 +131,11 @@ def _claimed(traces: Sequence[Trace], parser: Parser) -> list[Trace]:
 
 
 def _with_claims(step: Step, claims: Sequence[Claim]) -> Step:
-    placed = [replace(claim, frames=step.frames) for claim in claims]
-    parts = _Parts(placed, step.text)
-    return replace(
-        step, claims=tuple(replace(claim, is_part=claim.is_part or parts.has(claim)) for claim in placed)
+    parts = _Parts(claims, step.text)
+    placed = (
+        replace(claim, frames=step.frames, is_part=claim.is_part or parts.has(claim)) for claim in claims
     )
+    return replace(step, claims=tuple(placed))
 
 
 class _Parts:

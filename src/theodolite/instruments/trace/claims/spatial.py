@@ -18,14 +18,20 @@ PICTURE = Mention("picture")
 _WHOLES = frozenset(
     {"scene", "video", "frame", "image", "picture", "screen", "view", "photo", "photograph", "room"}
 )
-_PHRASES = (
-    ("ahead", "of"),
-    ("in", "front", "of"),
-    ("on", "top", "of"),
-    ("next", "to"),
-    ("close", "to"),
-    ("adjacent", "to"),
-)
+_PHRASES = {
+    phrase.partition(" ")[0]: (tuple(phrase.split()),)
+    for phrase in (
+        "ahead of",
+        "in front of",
+        "on top of",
+        "next to",
+        "close to",
+        "adjacent to",
+        "left of",
+        "right of",
+    )
+}
+"""The first word of a phrase of place -> the phrases."""
 _SIDE_PHRASES = {"front": ("in",), "top": ("on",)}
 _ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
 _GENERIC = frozenset({"item", "object", "thing", "one", "nothing", "something", "anything"})
@@ -284,8 +290,9 @@ def _is_ground(token: Token, *, is_side: bool = False) -> bool:
 
 def _phrases(sentence: Sentence) -> Iterator[_Place]:
     """*in front of*, *next to*, *on top of*, and *left of*."""
-    for start in range(len(sentence.tokens)):
-        for phrase in (*_PHRASES, ("left", "of"), ("right", "of")):
+    for first in sentence.tokens:
+        for phrase in _PHRASES.get(first.text.casefold(), ()):
+            start = first.index
             if not _begins(sentence, start, phrase):
                 continue
             noun = _noun_after(sentence, start + len(phrase))
