@@ -9,7 +9,7 @@ from itertools import zip_longest
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.hedges import hedge_of
-from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.language import Sentence, remembered
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
@@ -320,6 +320,7 @@ def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:
     )
 
 
+@remembered
 def is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - one return per construction
     """True if the action is asserted, and not merely wanted, planned or named.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.language import Sentence, remembered
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Mention
 
@@ -61,17 +60,22 @@ class Clause:
     @property
     def is_passive(self) -> bool:
         """True if the grammatical subject undergoes the action."""
-        helpers = self.sentence.children(self.verb, "aux")
-        if any(t.lemma == "have" for t in helpers) and not any(t.lemma in {"be", "get"} for t in helpers):
-            return False
-        if self.sentence.children(self.verb, "nsubj:pass", "aux:pass"):
-            return True
-        if self.verb.tag == "VBN" and any(t.lemma == "be" for t in helpers):
-            return True
-        is_modifier = self.verb.dep in {"acl", "advcl", "xcomp"} or (
-            self.verb.dep == "conj" and not self.sentence.children(self.verb, "aux")
-        )
-        return self.verb.tag == "VBN" and is_modifier and not self.sentence.children(self.verb, "obj")
+        return _is_passive(self.sentence, self.verb)
+
+
+@remembered
+def _is_passive(sentence: Sentence, verb: Token) -> bool:
+    helpers = sentence.children(verb, "aux")
+    if any(t.lemma == "have" for t in helpers) and not any(t.lemma in {"be", "get"} for t in helpers):
+        return False
+    if sentence.children(verb, "nsubj:pass", "aux:pass"):
+        return True
+    if verb.tag == "VBN" and any(t.lemma == "be" for t in helpers):
+        return True
+    is_modifier = verb.dep in {"acl", "advcl", "xcomp"} or (
+        verb.dep == "conj" and not sentence.children(verb, "aux")
+    )
+    return verb.tag == "VBN" and is_modifier and not sentence.children(verb, "obj")
 
 
 def is_noun(token: Token) -> bool:
@@ -84,6 +88,7 @@ def is_verb(token: Token) -> bool:
     return token.tag.startswith("VB") and token.dep.partition(":")[0] not in _NO_VERBS
 
 
+@remembered
 def particle_of(sentence: Sentence, verb: Token) -> Token | None:
     """The particle of a verb, according to the parse or as a tagged particle right after it."""
     for child in sentence.children(verb, "compound:prt"):
@@ -279,20 +284,23 @@ def stranded(sentence: Sentence, verb: Token) -> Token | None:
     return None
 
 
-def clause_of(sentence: Sentence, token: Token) -> Iterator[Token]:
+@remembered
+def clause_of(sentence: Sentence, token: Token) -> tuple[Token, ...]:
     """The heads of the clauses around a token, innermost first."""
+    found: list[Token] = []
     here: Token | None = token
     seen: set[int] = set()
     while here is not None and here.index not in seen:
         seen.add(here.index)
         if here.dep.partition(":")[0] in _CLAUSES or sentence.children(here, "cop", "aux") or is_verb(here):
-            yield here
+            found.append(here)
         here = sentence.head(here)
+    return tuple(found)
 
 
 def is_negated(sentence: Sentence, token: Token, *about: Token | None) -> bool:
     """True if the clause of a token is negated, by a word of its own or by the quantity of what it is about."""
-    head = next(clause_of(sentence, token), token)
+    head = next(iter(clause_of(sentence, token)), token)
     marks = (
         *sentence.children(head, "advmod", "mark", "case", "aux", "cc", "cc:preconj", "neg"),
         *sentence.children(token, "advmod", "cc", "cc:preconj"),
@@ -303,6 +311,7 @@ def is_negated(sentence: Sentence, token: Token, *about: Token | None) -> bool:
     return any(is_none(sentence, t) for t in (*own, *about) if t is not None)
 
 
+@remembered
 def is_none(sentence: Sentence, token: Token) -> bool:
     """True for *no cup*, *nobody*, *not all cups*, *neither a cup*."""
     if token.quantity.startswith("no") or token.lemma in {"nobody", "nothing", "none"}:
@@ -349,6 +358,7 @@ def shows_picture(sentence: Sentence, verb: Token) -> bool:
     return verb.lemma in _SHOWS and any(t.lemma in PICTURES for t in sentence.children(verb, "nsubj"))
 
 
+@remembered
 def is_existence(sentence: Sentence, noun: Token) -> bool:
     """True if the clause says of a noun only that it is there: *there is a cup*, *I see a cup*, *the cup is visible*."""
     first = noun
@@ -436,6 +446,7 @@ def bearer(sentence: Sentence, token: Token) -> Token:
     return owners[0] if owners else token
 
 
+@remembered
 def mention(sentence: Sentence, token: Token) -> Mention:
     """The mention of an object: its noun with compounds, its visible adjectives and its quantity."""
     asked, token = token, named(sentence, token)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.language import Sentence, remembered
 from theodolite.instruments.trace.claims.trees import Token
 
 _MOODS = words.word_set("like if unless whether suppose supposing provided lest")
 
 
+@remembered
 def hedge_of(sentence: Sentence, token: Token) -> str:
     """The word that hedges the clause of a token; empty for a plain statement.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims import lexicon as words
@@ -22,6 +22,8 @@ from theodolite.instruments.trace.claims.trees import Token, repaired, to_univer
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
+
+T = TypeVar("T")
 
 SHIPPED = Path(__file__).parent / "parser"
 """The pipeline that ships with the package."""
@@ -73,6 +75,8 @@ class Sentence:
         default_factory=dict, compare=False, repr=False
     )
     """Results of `children`, which many siblings ask for."""
+    known: dict[tuple[object, int], Any] = field(default_factory=dict, compare=False, repr=False)
+    """Results of functions that are `remembered`."""
 
     def __post_init__(self) -> None:
         grouped: dict[int, list[Token]] = {}
@@ -83,17 +87,33 @@ class Sentence:
 
     def children(self, token: Token, *deps: str) -> tuple[Token, ...]:
         """The dependents of a token, in order; only those of the given relations, if any (``obl`` includes ``obl:tmod``)."""
-        found = self._children.get(token.index, ())
-        if not deps or not found:
-            return found
+        children = self._children.get(token.index)
+        if children is None or not deps:
+            return children or ()
         key = (token.index, deps)
-        if key not in self._asked:
-            self._asked[key] = tuple(t for t in found if t.dep in deps or t.dep.partition(":")[0] in deps)
-        return self._asked[key]
+        found = self._asked.get(key)
+        if found is None:
+            found = tuple(t for t in children if t.dep in deps or t.dep.partition(":")[0] in deps)
+            self._asked[key] = found
+        return found
 
     def head(self, token: Token) -> Token | None:
         """The head of a token; None for the root."""
         return None if token.head == token.index else self.tokens[token.head]
+
+
+def remembered(read: Callable[[Sentence, Token], T]) -> Callable[[Sentence, Token], T]:
+    """A function of a word in its sentence that is computed once, because many rules ask for it."""
+
+    @wraps(read)
+    def once(sentence: Sentence, token: Token) -> T:
+        key = (read, token.index)
+        if key not in sentence.known:
+            sentence.known[key] = read(sentence, token)
+        found: T = sentence.known[key]
+        return found
+
+    return once
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from theodolite.answers import Answer, cut_note, guarded
 from theodolite.instruments.trace.claims import lexicon as words
@@ -294,23 +295,25 @@ class _Known:
             return said
         taken = {m.span for m in beside if m.span is not None}
         alike = [] if is_named else beside
-        earlier = [(m, low) for m, low in self._here if m.span is not None and m.span[0] < at]
-        fitting = [
-            (m, low)
-            for m, low in (*self._before, *earlier)
-            if m.span not in taken and not _is_alike(m, alike) and _fits(said.head, m)
-        ]
-        if said.head in {"they", "them"} and not any(_is_person(m) for m, _ in fitting):
-            fitting = [
-                (m, low)
-                for m, low in (*self._before, *earlier)
-                if m in self._plurals and not _is_alike(m, alike)
-            ]
-        chosen = next((m for m, low in reversed(fitting) if not low), fitting[-1][0] if fitting else None)
+        chosen = self._last(at, lambda m: m.span not in taken and _fits(said.head, m) and not _is_alike(m, alike))
+        if chosen is None and said.head in {"they", "them"}:
+            chosen = self._last(at, lambda m: m in self._plurals and not _is_alike(m, alike))
         if chosen is None and said.head == "it":
             self._open = min(self._open, at)
         return said if chosen is None else _with_name(said, chosen)
 
+
+
+    def _last(self, at: int, fits: Callable[[Mention], bool]) -> Mention | None:
+        """The last mention before a position that fits, preferably not one that only tells where something is."""
+        earlier = ((m, low) for m, low in reversed(self._here) if m.span is not None and m.span[0] < at)
+        found: Mention | None = None
+        for said, is_ground in chain(earlier, reversed(self._before)):
+            if (found is None or not is_ground) and fits(said):
+                if not is_ground:
+                    return said
+                found = said
+        return found
 
 
 def _is_plural(said: Mention, text: str) -> bool:
