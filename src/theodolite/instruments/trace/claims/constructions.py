@@ -78,6 +78,8 @@ def _by_first_word(phrases: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[s
 
 
 _SHARES_BY_WORD, _BOUNDS_BY_WORD = _by_first_word(_SHARES), _by_first_word(_BOUNDS)
+_OPENING = {*_SHARES_BY_WORD, *_BOUNDS_BY_WORD, *words.NUMBERS, "not"}
+"""Words that a quantity may begin with, beside figures."""
 _LASTING = words.word_set("remain stay")
 _TURNING = words.word_set("become turn get grow go")
 LINKING = _LASTING | _TURNING | {"look", "seem", "appear"}
@@ -147,6 +149,8 @@ class _Tree(EditedTree):
 
     def _quantity(self, at: int) -> tuple[int, str]:
         """Where a quantity that begins here ends, and what it says; empty if none begins."""
+        if self._texts[at] not in _OPENING and not self._texts[at].isdecimal():
+            return at, ""
         before = self.tokens[at - 1] if at else None
         if before is not None and (
             (before.tag in {"NN", "NNP"} and self._texts[at].isdigit())

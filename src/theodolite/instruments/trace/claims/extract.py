@@ -158,23 +158,23 @@ def _is_compound(sentence: Sentence, word: Token) -> bool:
 
 
 def _is_as_many(sentence: Sentence, word: Token) -> bool:
+    if word.text.casefold() != "as":
+        return False
     after = sentence.tokens[word.index + 1 : word.index + 2]
-    return (
-        word.text.casefold() == "as" and bool(after) and after[0].text.casefold() in {"many", "much", "few"}
-    )
+    return bool(after) and after[0].text.casefold() in {"many", "much", "few"}
 
 
 def _changes_meaning(sentence: Sentence, word: Token) -> bool:
     return (
-        word.tag != "DT"
+        (
+            word.text.casefold() in _CHANGING
+            or _is_as_many(sentence, word)
+            or (word.tag in {"JJR", "JJ", "RB"} and c.is_comparative(word))
+        )
+        and word.tag != "DT"
         and word.lemma != "not"
         and not _is_near(sentence, word)
         and not _is_compound(sentence, word)
-        and (
-            word.text.casefold() in _CHANGING
-            or _is_as_many(sentence, word)
-            or (c.is_comparative(word) and word.tag in {"JJR", "JJ", "RB"})
-        )
     )
 
 

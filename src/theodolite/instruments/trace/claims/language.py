@@ -65,6 +65,16 @@ _PLAIN_VERBS = frozenset(
 }
 
 
+class _PlainDeps(dict[str, str]):
+    """A relation -> the one that it is a kind of: ``obl:tmod`` -> ``obl``."""
+
+    def __missing__(self, dep: str) -> str:
+        return self.setdefault(dep, dep.partition(":")[0])
+
+
+_PLAIN_DEPS = _PlainDeps()
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A parsed sentence."""
@@ -93,7 +103,7 @@ class Sentence:
         key = (token.index, deps)
         found = self._asked.get(key)
         if found is None:
-            found = tuple(t for t in children if t.dep in deps or t.dep.partition(":")[0] in deps)
+            found = tuple([t for t in children if t.dep in deps or _PLAIN_DEPS[t.dep] in deps])
             self._asked[key] = found
         return found
 

@@ -276,6 +276,8 @@ class _Known:
             other = self._referent(other, [m for m in (subject, target) if m is not None], subject)
         if claim.kind == "action" and subject.head not in words.PRONOUNS:
             self._actor = subject
+        if subject is claim.subject and target is claim.object and other is claim.other:
+            return claim
         return replace(claim, subject=subject, object=target, other=other)
 
     def _referent(
