@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, wraps
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,6 +39,8 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half a character, which spaCy cannot encode."""
 _LONGEST_SENTENCE, _LONGEST_WORD = 600, 100
 """In characters. Tokenising is quadratic in the length of a word, and the claim rules are in that of a sentence."""
+_BATCH = 128
+"""Sentences that are parsed together."""
 _RUN = re.compile(r"\S+")
 _BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=\s))\s*")
 
@@ -174,16 +177,24 @@ class Parser:
     """Parses sentences. `name` is that of the pipeline."""
 
     def __init__(self, nlp: Language, name: str) -> None:
+        from threadpoolctl import ThreadpoolController
+
         self._nlp = nlp
         self.name = name
+        self._threads = ThreadpoolController()  # several threads spend more time on products this small
         self._is_universal = "obl" in nlp.get_pipe("parser").labels  # type: ignore[attr-defined]  # a plug-in of spaCy's
 
     def parse(self, texts: Iterable[str]) -> Iterator[Sentence]:
         """One tree per text. Each text should be a single sentence."""
         docs = (self._words(text) for text in texts)
-        for doc in self._nlp.pipe(docs, batch_size=128):
-            tokens = tuple(_tokens(doc))
-            yield Sentence(plain_clauses(repaired(tokens if self._is_universal else to_universal(tokens))))
+        while batch := list(islice(docs, _BATCH)):
+            with self._threads.limit(limits=1, user_api="blas"):
+                parsed = list(self._nlp.pipe(batch, batch_size=_BATCH))
+            for doc in parsed:
+                tokens = tuple(_tokens(doc))
+                yield Sentence(
+                    plain_clauses(repaired(tokens if self._is_universal else to_universal(tokens)))
+                )
 
     def _words(self, text: str) -> Doc:
         """Splits into tokens, and keeps alternatives such as ``cup/glass/bottle`` as one."""
