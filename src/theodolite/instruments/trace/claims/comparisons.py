@@ -96,8 +96,10 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
 
 
 def _standard(sentence: Sentence, start: int) -> Token | None:
-    """What it is compared with: the noun, *one* or ordinal that follows."""
+    """What it is compared with: the noun, *one* or ordinal that follows; a bare number is none."""
     last: Token | None = None
+    if [t.tag for t in sentence.tokens[start : start + 2]] in (["CD"], ["CD", "."]):
+        return None  # *is more than four*
     for token in sentence.tokens[start : start + 6]:
         if token.tag.startswith(("NN", "PRP")) and token.tag != "PRP$":
             last = token

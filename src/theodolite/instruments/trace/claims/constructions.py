@@ -175,6 +175,7 @@ class _Tree(EditedTree):
             return at, ""
         said = _SHARES[share]
         if bound:
+            said = f"{_BOUNDS[bound]} {said}".strip() if said == "12" else said  # *more than a dozen*
             said = _BOUNDED.get((_BOUNDS[bound], said), said)
         end, said = self._of(begin + len(share), "not all" if is_negated else said)
         if said == "all" and self._number(end) and self._texts[end - 1] != "the":

@@ -22,7 +22,7 @@ from theodolite.instruments.trace.claims.spatial import spatial_claims
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import NOT_UNDERSTOOD, Claim, ClaimKind, Mention
 
-EXTRACTOR = "claims/3"
+EXTRACTOR = "claims/4"
 """Name and version, stored beside what was extracted."""
 
 MOST_CLAIMS = 1000

@@ -114,7 +114,7 @@ STATES: dict[str, tuple[str, bool]] = {
 }
 """A word for a state -> the name of the state, and whether the word says that it holds."""
 
-NUMBERS: dict[str, int] = {word: number for number, word in enumerate(NUMBER_WORDS[:13])}
+NUMBERS: dict[str, int] = {word: number for number, word in enumerate(NUMBER_WORDS)}
 
 ABSTRACT_NOUNS = word_set(
     "ability act action activity adaptability addition advantage aim alternative amount analysis answer appearance"
