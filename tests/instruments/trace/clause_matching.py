@@ -43,7 +43,12 @@ def labelled_clauses(shared_data=None):
         part = half_of(text)
         if row.get("part") == "fresh":
             part = {"tuning": "fresh", "unseen": "fresh unseen"}[part]
-        yield row["part"] if row.get("part") in {"later", "hard"} else part, text, row["clause"], row["claims"]
+        yield (
+            row["part"] if row.get("part") in {"later", "hard"} else part,
+            text,
+            row["clause"],
+            row["claims"],
+        )
 
 
 def _records(shared_data):

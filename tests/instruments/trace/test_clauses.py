@@ -65,7 +65,8 @@ def test_the_labelled_set_is_varied():
     }
     assert not any("text" in row and "record" in row for row in rows)
     hard = [row["clause"] for row in rows if row.get("part") == "hard"]
-    assert len(hard) == 64 and all(hard.count(kind) == 8 for kind in hard)
+    assert len(hard) == 64
+    assert all(hard.count(kind) == 8 for kind in hard)
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def is_goal(sentence: Sentence, verb: Token, noun: Token) -> bool:
     return _other(sentence, clause, c.objects(sentence, clause)) is noun
 
 
-def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> Token | None:
+def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> Token | None:  # noqa: PLR0911 - one return per construction
     """Whom something is given to, and where it is moved to or from."""
     verb = clause.verb
     if not done_to:
@@ -137,8 +137,22 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
     if clause.is_passive and verb.lemma in {"cover", "wrap", "coat"} and "in" in found:
         return found["in"]
     is_put = verb.lemma in (words.PLACING_VERBS | _PLACED) - words.GIVING_VERBS
-    for case in ("to", "into", "onto", "towards", "toward", "from", "out", "off", "over", "through", "across"):
-        if case in found and not (case in words.PLACES and is_put):  # *hangs it over the chair* places it there
+    for case in (
+        "to",
+        "into",
+        "onto",
+        "towards",
+        "toward",
+        "from",
+        "out",
+        "off",
+        "over",
+        "through",
+        "across",
+    ):
+        if case in found and not (
+            case in words.PLACES and is_put
+        ):  # *hangs it over the chair* places it there
             return found[case]
     return found.get("with") if clause.is_passive else None
 

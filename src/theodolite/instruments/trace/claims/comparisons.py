@@ -115,7 +115,8 @@ def _standard(sentence: Sentence, start: int) -> Token | None:
 
 def _clause_head(sentence: Sentence, token: Token) -> Token | None:
     return next(
-        (t for t in c.clause_of(sentence, token) if sentence.children(t, "nsubj", "cop") or c.is_verb(t)), None
+        (t for t in c.clause_of(sentence, token) if sentence.children(t, "nsubj", "cop") or c.is_verb(t)),
+        None,
     )
 
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.edited_trees import INSIDE, EditedTree
+from theodolite.instruments.trace.claims.edited_trees import INSIDE
+from theodolite.instruments.trace.claims.repairs import RepairedTree
 from theodolite.instruments.trace.claims.trees import Token
 
 _BOUNDS = {
@@ -120,7 +121,7 @@ def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     return tuple(tree.tokens)
 
 
-class _Tree(EditedTree):
+class _Tree(RepairedTree):
     """Tokens whose constructions are being rewritten."""
 
     def quantities(self) -> None:
@@ -343,7 +344,10 @@ class _Tree(EditedTree):
             if self.tokens[start].tag == "VBG" or self._is_fresh(verb.index + 1):
                 self._participle_first(start, verb.index, noun)
             return
-        place = self._place_head(start, verb.index)
+        self._place_first(self._place_head(start, verb.index), verb, noun)
+
+    def _place_first(self, place: int, verb: Token, noun: int) -> None:
+        """*On the table sits a cup*, *next to the bed is a lamp*."""
         if verb.lemma == "be":
             root = self.tokens[noun] if self.tokens[noun].head != verb.index else verb
             is_root = root.head == root.index

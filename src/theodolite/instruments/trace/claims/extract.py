@@ -89,7 +89,9 @@ def sentence_claims(sentence: Sentence) -> list[Claim]:
         )
     )
     understood, unread = _understood(sentence, readings)
-    claims = chain(understood, islice(_named(sentence, things, unread), MOST_CLAIMS), _unread(sentence, unread))
+    claims = chain(
+        understood, islice(_named(sentence, things, unread), MOST_CLAIMS), _unread(sentence, unread)
+    )
     said = [claim for claim in claims if claim.hedge not in _UNASSERTED or claim.kind == "entity"]
     return sorted(dict.fromkeys(said), key=lambda claim: (claim.span[0], KIND_ORDER[claim.kind]))
 

@@ -214,10 +214,10 @@ def _tokens(doc: Doc) -> Iterator[Token]:
     strings = doc.vocab.strings
     start = 0
     columns = doc.to_array(["ORTH", "LEMMA", "TAG", "DEP", "HEAD", "SPACY"]).tolist()
-    for index, (orth, lemma, tag, dep, head, space) in enumerate(columns):
+    for index, (orth, lemma, tag, dep, to_head, space) in enumerate(columns):
         text = strings[orth]
-        head = head - 2**64 if head >= 2**63 else head
-        yield Token(index, text, *_word(text, strings[lemma], strings[tag]), strings[dep], index + head, start)
+        head = (index + to_head) % 2**64  # a step back is stored as an unsigned number
+        yield Token(index, text, *_word(text, strings[lemma], strings[tag]), strings[dep], head, start)
         start += len(text) + space
 
 
@@ -306,7 +306,9 @@ def open_parser(name: str = "") -> Parser:
     from thinc.api import use_ops
 
     try:
-        with use_ops("numpy", use_blis=False):  # the products of NumPy take a third of the time of those of BLIS
+        with use_ops(
+            "numpy", use_blis=False
+        ):  # the products of NumPy take a third of the time of those of BLIS
             nlp = spacy.load(SHIPPED if chosen == "shipped" else chosen, exclude=["ner"])
     except OSError as error:
         raise UsageError(f"there is no spaCy pipeline {chosen!r}: {str(error).splitlines()[0]}") from error

@@ -177,7 +177,6 @@ class _Parts:
             return self._described[pair] > (pair in _described(claim))
         return claim.kind == "temporal" and claim.object is None
 
-
     def _is_meant(self, said: Mention) -> bool:
         """True if the first pronoun that stands for an object is in the same sentence."""
         at = self._pronouns.get((said.head, said.attributes))
@@ -297,14 +296,14 @@ class _Known:
             return said
         taken = {m.span for m in beside if m.span is not None}
         alike = [] if is_named else beside
-        chosen = self._last(at, lambda m: m.span not in taken and _fits(said.head, m) and not _is_alike(m, alike))
+        chosen = self._last(
+            at, lambda m: m.span not in taken and _fits(said.head, m) and not _is_alike(m, alike)
+        )
         if chosen is None and said.head in {"they", "them"}:
             chosen = self._last(at, lambda m: m in self._plurals and not _is_alike(m, alike))
         if chosen is None and said.head == "it":
             self._open = min(self._open, at)
         return said if chosen is None else _with_name(said, chosen)
-
-
 
     def _last(self, at: int, fits: Callable[[Mention], bool]) -> Mention | None:
         """The last mention before a position that fits, preferably not one that only tells where something is."""

@@ -37,7 +37,9 @@ _ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
 _GENERIC = frozenset({"item", "object", "thing", "one", "nothing", "something", "anything"})
 _NOUNS = words.word_set("front back rear middle centre center top bottom foot edge corner end")
 """Sides that are also parts: *covers the back of the chair*."""
-_NO_PLACE = words.word_set("resemble remind create add provide contribute draw serve make give extend stretch invite")
+_NO_PLACE = words.word_set(
+    "resemble remind create add provide contribute draw serve make give extend stretch invite"
+)
 """Verbs after which a place is not that of their subject: *creating a contrast in the room*."""
 _MINE = {"my": "i", "our": "i", "me": "i", "us": "i"}
 
@@ -383,7 +385,11 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
 
 def _joined(sentence: Sentence, noun: Token, top: Token) -> list[Token]:
     """What is located together with a noun: *no cups or plates on it*."""
-    last = sentence.tokens[sentence.children(top, "case")[0].index - 1] if sentence.children(top, "case") else noun
+    last = (
+        sentence.tokens[sentence.children(top, "case")[0].index - 1]
+        if sentence.children(top, "case")
+        else noun
+    )
     between = sentence.tokens[noun.index + 1 : last.index]
     is_plain = all(t.tag in {"CC", "DT", "JJ", ","} for t in between)
     return [last] if last.dep == "conj" and last.head == noun.index and is_plain and c.is_noun(last) else []
