@@ -37,7 +37,7 @@ _ALTERNATIVES = re.compile(r"(?<![A-Za-z])[A-Za-z]++(?:/[A-Za-z]++)+")
 """The lookbehind makes the pattern try each run of letters once, not once per letter."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half a character, which spaCy cannot encode."""
-_LONGEST_SENTENCE, _LONGEST_WORD = 600, 100
+LONGEST_SENTENCE, _LONGEST_WORD = 600, 100
 """In characters. Tokenising is quadratic in the length of a word, and the claim rules are in that of a sentence."""
 _BATCH = 128
 """Sentences that are parsed together."""
@@ -164,7 +164,7 @@ def _pieces(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
     piece: list[int] = []
     for word in _RUN.finditer(text, begin, stop):
         is_word = word.end() - word.start() <= _LONGEST_WORD
-        if piece and (not is_word or word.end() - piece[0] > _LONGEST_SENTENCE):
+        if piece and (not is_word or word.end() - piece[0] > LONGEST_SENTENCE):
             yield piece[0], piece[1]
             piece = []
         if is_word:

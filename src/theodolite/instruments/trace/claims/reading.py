@@ -14,7 +14,7 @@ from theodolite.instruments.trace.claims.align import align_steps
 from theodolite.instruments.trace.claims.extract import MOST_CLAIMS, extract_many
 from theodolite.instruments.trace.claims.gates import NO_TRACE, no_trace
 from theodolite.instruments.trace.claims.grading import final_answer
-from theodolite.instruments.trace.claims.language import Parser, open_parser
+from theodolite.instruments.trace.claims.language import LONGEST_SENTENCE, Parser, open_parser
 from theodolite.instruments.trace.claims.steps import StepTexts, heading_end, read_steps
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
 from theodolite.instruments.trace.data.episode import Episode
@@ -181,7 +181,8 @@ class _Parts:
         """True if the first pronoun that stands for an object is in the same sentence."""
         at = self._pronouns.get((said.head, said.attributes))
         end = said.span[1] if said.span is not None else 0
-        return at is not None and at > end and _STOP.search(self._text, end, at) is None
+        is_near = at is not None and end < at < end + LONGEST_SENTENCE
+        return is_near and _STOP.search(self._text, end, at or end) is None
 
 
 def _described(claim: Claim) -> set[tuple[str, str]]:

@@ -317,8 +317,8 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     if not cases or not _is_ground(noun) or _is_contrast(sentence, noun):
         return None
     case = cases[0]
-    if sentence.children(case, "fixed") or (noun.lemma == "phone" and sentence.children(noun, "cop")):
-        return None  # *in case it rains*, *is on the phone*
+    if sentence.children(case, "fixed") or _is_talking(sentence, noun, case):
+        return None  # *in case it rains*
     head = sentence.head(noun)
     if head is not None and c.is_verb(head):
         is_aimed = head.lemma in c.ATTENDING and case.text.casefold() in {"at", "on", "in"}
@@ -342,6 +342,13 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     ]
     relation = words.PLACES[case.text.casefold()]
     return _Place(relation, (case,), noun, tuple(_ground(sentence, t) for t in grounds), grounds[-1])
+
+
+def _is_talking(sentence: Sentence, noun: Token, case: Token) -> bool:
+    """True for *she is on the phone*."""
+    who = sentence.children(noun, "nsubj") if sentence.children(noun, "cop") else ()
+    is_call = noun.lemma == "phone" and case.text.casefold() == "on"
+    return is_call and any(t.lemma in {"he", "she", "they"} or words.is_a(t.lemma, "person") for t in who)
 
 
 def _is_contrast(sentence: Sentence, noun: Token) -> bool:
