@@ -63,12 +63,18 @@ def extract_many(texts: Sequence[str], *, parser: Parser | None = None) -> list[
     parser = parser or open_parser()
     spans = [(number, span) for number, text in enumerate(texts) for span in sentence_spans(text)]
     written = [texts[number][a:b] for number, (a, b) in spans]
-    distinct = list(dict.fromkeys(written))
-    read = dict(zip(distinct, map(sentence_claims, parser.parse(distinct)), strict=True))
+    parsed = parser.parse(dict.fromkeys(written))
+    waiting: dict[str, Sentence] = {}
+    read: dict[str, list[Claim]] = {}
     found: list[list[Claim]] = [[] for _ in texts]
     for (number, (offset, _)), sentence in zip(spans, written, strict=True):
-        if len(found[number]) < MOST_CLAIMS:
-            found[number] += [claim.shifted(offset) for claim in read[sentence]]
+        if sentence not in read and sentence not in waiting:
+            waiting[sentence] = next(parsed)
+        if len(found[number]) >= MOST_CLAIMS:
+            continue
+        if sentence in waiting:
+            read[sentence] = sentence_claims(waiting.pop(sentence))
+        found[number] += [claim.shifted(offset) for claim in read[sentence]]
     return [tuple(claims[:MOST_CLAIMS]) for claims in found]
 
 
@@ -141,7 +147,8 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
         for claim, head in readings
         if head is None or not (head.index in lost or (claim.kind == "action" and head.index in ranked))
     ]
-    unread = {t.index for t in sentence.tokens if _is_statement(sentence, t) and t.index not in read - lost}
+    stated = (t for t in sentence.parents("nsubj", "expl") if _is_statement(sentence, t))
+    unread = {t.index for t in stated if t.index not in read - lost}
     return kept, unread
 
 

@@ -8,6 +8,8 @@ from theodolite.instruments.trace.claims.language import Sentence, remembered
 from theodolite.instruments.trace.claims.trees import Token
 
 _MOODS = words.word_set("like if unless whether suppose supposing provided lest")
+_MARKS = _MOODS | {"?", "long", "had", "were", "should"}
+_HEDGES = words.HEDGE_WORDS | words.HEDGE_VERBS | words.HEDGE_ADJECTIVES | {"will"}
 
 
 @remembered
@@ -17,7 +19,15 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
     Looked for in the clause itself (*might*, *possibly*) and in the clauses above that suggest, infer or consider it. A
     clause that is merely conjoined to a hedged one is not hedged.
     """
-    return "" if _goes_with(sentence, token) else _hedge(sentence, token)
+    if not _may_be_hedged(sentence, sentence.tokens[0]) or _goes_with(sentence, token):
+        return ""
+    return _hedge(sentence, token)
+
+
+@remembered
+def _may_be_hedged(sentence: Sentence, _: Token) -> bool:
+    """False if no word of a sentence hedges anything."""
+    return any(t.tag == "MD" or t.lemma in _HEDGES or t.text.casefold() in _MARKS for t in sentence.tokens)
 
 
 def _hedge(sentence: Sentence, token: Token) -> str:

@@ -110,6 +110,11 @@ class Sentence:
             self._asked[key] = found
         return found
 
+    def parents(self, *deps: str) -> list[Token]:
+        """The tokens that have a dependent of one of these relations, in order."""
+        found = {t.head for t in self.tokens if _PLAIN_DEPS[t.dep] in deps and t.head != t.index}
+        return [self.tokens[index] for index in sorted(found)]
+
     def head(self, token: Token) -> Token | None:
         """The head of a token; None for the root."""
         return None if token.head == token.index else self.tokens[token.head]

@@ -18,8 +18,9 @@ _GENERIC = words.word_set("object item thing one")
 
 def predicate_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
     """All claims of this kind, each with the head of its clause."""
+    linked = {t.index for t in sentence.parents("cop")}
     for word in sentence.tokens:
-        if sentence.children(word, "cop"):
+        if word.index in linked:
             for said in _joined(sentence, word):
                 if said is not word and sentence.children(word, "case"):
                     break
