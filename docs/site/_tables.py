@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from textwrap import indent
 
-from _claims import claim_rates
+from _claims import claim_rates, hard_claims
 from _grid_explainers import grid_depth, grid_pair_separation
 from _grid_presets import grid_audit, grid_promises
 from _licences import further_licences, licences
@@ -244,6 +244,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "step-vrs": step_vrs,
     "step-pairs": step_pairs,
     "claim-rates": claim_rates,
+    "hard-claims": hard_claims,
     "licences": licences,
     "further-licences": further_licences,
 }

@@ -32,7 +32,8 @@ def labelled_clauses(shared_data=None):
 
     The first 495 were labelled before the rules: *tuning* was tuned on, of *unseen* only two rates were ever looked at. The
     *fresh* ones were labelled later, before that extractor read them, and tuned on from then on; of the *fresh unseen*
-    half only the rates were.
+    half only the rates were. The *later* ones were labelled in the same way and tuned on as a whole. So were the *hard* ones,
+    eight of each of eight constructions; their rates before any tuning are in docs/instruments/trace.md.
     """
     records = {} if shared_data is None else _records(shared_data)
     for row in map(json.loads, CLAUSES.read_text().splitlines()):
@@ -40,9 +41,14 @@ def labelled_clauses(shared_data=None):
             continue
         text = row.get("text") or records[row["record"], row.get("field", "scene_graph")][slice(*row["span"])]
         part = half_of(text)
-        if row.get("part"):
+        if row.get("part") == "fresh":
             part = {"tuning": "fresh", "unseen": "fresh unseen"}[part]
-        yield part, text, row["clause"], row["claims"]
+        yield (
+            row["part"] if row.get("part") in {"later", "hard"} else part,
+            text,
+            row["clause"],
+            row["claims"],
+        )
 
 
 def _records(shared_data):

@@ -15,7 +15,7 @@ from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier, verdicts_on
 
-REAL_PRECISION = 0.89
+REAL_PRECISION = 0.90
 KNOWN = dict.fromkeys(("objects", "states", "attributes", "relations", "actions"), "complete")
 
 
@@ -30,16 +30,23 @@ def measured(part, shared_data=None):
 
 @pytest.mark.parametrize(
     ("part", "precision", "recall"),
-    [("tuning", 0.95, 0.94), ("fresh", 0.95, 0.94), ("unseen", 0.90, 0.85), ("fresh unseen", 0.90, 0.85)],
+    [
+        ("tuning", 0.95, 0.94),
+        ("fresh", 0.95, 0.94),
+        ("later", 0.95, 0.93),
+        ("hard", 0.95, 0.94),
+        ("unseen", 0.90, 0.85),
+        ("fresh unseen", 0.90, 0.85),
+    ],
 )
 def test_whole_claims_of_labelled_sentences(part, precision, recall):
-    """The labels were written before the rules, which were tuned on two of the parts; see `labelled_clauses`."""
+    """The labels were written before the rules, which were tuned on all parts but the unseen; see `labelled_clauses`."""
     found = measured(part)
     assert found["all"][0] >= precision
     assert found["all"][1] >= recall
 
 
-@pytest.mark.parametrize("part", ["tuning", "unseen", "fresh", "fresh unseen"])
+@pytest.mark.parametrize("part", ["tuning", "unseen", "fresh", "fresh unseen", "later"])
 def test_whole_claims_with_the_prose_of_real_models(part, shared_data):
     found = measured(part, shared_data)
     assert found["all"][0] >= REAL_PRECISION
@@ -57,6 +64,9 @@ def test_the_labelled_set_is_varied():
         r["domain"] for r in rows
     }
     assert not any("text" in row and "record" in row for row in rows)
+    hard = [row["clause"] for row in rows if row.get("part") == "hard"]
+    assert len(hard) == 64
+    assert all(hard.count(kind) == 8 for kind in hard)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +109,24 @@ def cups(n_red, n_blue):
 
 
 @pytest.mark.parametrize(
+    ("text", "claim"),
+    [
+        ("more than four men", "count: man more than 4"),
+        ("More than four men.", "count: man more than 4"),
+        ("- more than four men", "count: man more than 4"),
+        ("fewer than three wooden boxes", "count: wooden box fewer than 3"),
+        ("at least two of the dogs", "count: dog at least 2"),
+        ("four dining tables", "count: dining table 4"),
+        ("more than a dozen birds", "count: bird more than 12"),
+        ("nearly twenty people", "count: person about 20"),
+    ],
+)
+def test_a_quantity_that_is_said_alone_is_a_claim(text, claim):
+    claims = with_claims([Trace("e", (Step(text),))])[0].steps[0].claims
+    assert [str(c) for c in claims if not c.is_part] == [claim]
+
+
+@pytest.mark.parametrize(
     ("text", "label"),
     [
         ("There are at least three cups.", "supported"),
@@ -113,6 +141,9 @@ def cups(n_red, n_blue):
         ("At least two cups are blue.", "unsupported"),
         ("At most one cup is blue.", "supported"),
         ("Nearly all of the cups are red.", "supported"),
+        ("More than half of the cups are red.", "supported"),
+        ("more than four cups", "unsupported"),
+        ("- at least three cups", "supported"),
         ("The tallest cup is red.", "unverifiable"),
     ],
 )

@@ -8,9 +8,8 @@ from itertools import zip_longest
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.constructions import GIVING
 from theodolite.instruments.trace.claims.hedges import hedge_of
-from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.language import Sentence, remembered
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
@@ -24,13 +23,12 @@ _STATIVE = words.word_set(
     " symbolize symbolise complement contrast compare rule_out add feel sound smell"
 )
 """Verbs for what no frame shows, beside `lexicon.META_VERBS`."""
-_ASPECTS = words.word_set(
-    "shape color colour size design height diameter width length appearance look texture material"
-)
 _PLACED = words.word_set(
-    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang dress"
+    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang dress drape stop"
 )
 """Verbs whose bare passive says where something is, or how it looks."""
+_COMING_TO = words.word_set("enter reach approach leave")
+"""Verbs whose object is a place, which *with* describes."""
 _MOVING = words.word_set(
     "turn rotate pan spin move walk go step head proceed advance back look face pivot swivel run drive continue travel veer tilt stop"
     " strafe sidestep"
@@ -109,13 +107,21 @@ def _action(
     )
 
 
-def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> Token | None:
+def is_goal(sentence: Sentence, verb: Token, noun: Token) -> bool:
+    """True for a noun that an action names as where something is moved: *pushes the cart across the street*."""
+    clause = c.Clause(sentence, verb)
+    return _other(sentence, clause, c.objects(sentence, clause)) is noun
+
+
+def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> Token | None:  # noqa: PLR0911 - one return per construction
     """Whom something is given to, and where it is moved to or from."""
     verb = clause.verb
     if not done_to:
         return None
     for child in sentence.children(verb, "iobj"):
         return child
+    if clause.is_passive and c.given(sentence, verb):
+        return next(iter(c.subjects(sentence, verb)), None)
     found = {
         c.preposition(sentence, child): child
         for child in sentence.children(verb, "obl")
@@ -126,10 +132,11 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         and not c.is_beside(sentence, child)
     }
     for child in sentence.children(done_to[0], "nmod"):
-        if verb.lemma in GIVING and c.preposition(sentence, child) == "to":
+        if verb.lemma in words.GIVING_VERBS and c.preposition(sentence, child) == "to":
             return child
     if clause.is_passive and verb.lemma in {"cover", "wrap", "coat"} and "in" in found:
         return found["in"]
+    is_put = verb.lemma in (words.PLACING_VERBS | _PLACED) - words.GIVING_VERBS
     for case in (
         "to",
         "into",
@@ -142,11 +149,12 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         "over",
         "through",
         "across",
-        "with",
     ):
-        if case in found and not (case == "with" and not clause.is_passive):
+        if case in found and not (
+            case in words.PLACES and is_put
+        ):  # *hangs it over the chair* places it there
             return found[case]
-    return None
+    return found.get("with") if clause.is_passive else None
 
 
 def _possessions(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
@@ -168,9 +176,9 @@ def _had(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterato
 
 
 def _is_placed_at_owner(sentence: Sentence, word: Token, thing: Token) -> bool:
-    """True in *has a fork next to it*, which says where the fork is."""
+    """True in *has a fork next to it*, *with a fork in his hand*, which say where the fork is."""
     phrase = [t for t in sentence.tokens[thing.index + 1 : thing.index + 6] if t.tag != "RB"]
-    pronoun = next((t for t in phrase if t.tag == "PRP"), None)
+    pronoun = next((t for t in phrase if t.tag == "PRP" or t.text.casefold() in {"his", "her"}), None)
     between = [t for t in phrase if pronoun is not None and t.index < pronoun.index]
     is_place = bool(between) and all(t.tag in {"IN", "TO", "NN", "JJ", "DT"} for t in between)
     return pronoun is not None and is_place and between[0].tag in {"IN", "JJ"} and word.index < thing.index
@@ -181,6 +189,9 @@ def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
     owner = None if head is None else _owner(sentence, token, head)
     if owner is None:
         return
+    if sentence.children(owner, "cop"):  # *the table is a dining table with …*: the table has it
+        own = sentence.children(owner, "nsubj")
+        owner = own[0] if own and own[0].lemma == owner.lemma else owner
     for thing in c.conjuncts(sentence, token):
         after = sentence.tokens[thing.index + 1 : thing.index + 2]
         if sentence.children(thing, "acl") or any(t.text.casefold() in {"visible", "present"} for t in after):
@@ -195,7 +206,7 @@ def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
 
 def _described(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
     """*Has a round shape*: it is round."""
-    for said in _values(c.mention(sentence, thing)) if thing.lemma in _ASPECTS else ():
+    for said in _values(c.mention(sentence, thing)) if thing.lemma in words.ASPECTS else ():
         claim = replace(_possession(sentence, owner, word, thing), predicate=said, object=None)
         yield replace(
             claim, kind="state" if said in words.STATES else "attribute", anchor=(thing.start, thing.end)
@@ -213,7 +224,7 @@ def _is_seen(sentence: Sentence, thing: Token) -> bool:
     """True for a visible noun, and for a part that is described: *a wooden frame*."""
     return (
         c.is_noun(thing)
-        and thing.lemma not in _ASPECTS
+        and thing.lemma not in words.ASPECTS
         and (words.can_be_seen(thing.lemma) or bool(c.mention(sentence, thing).attributes))
     )
 
@@ -223,7 +234,11 @@ def _owner(sentence: Sentence, token: Token, head: Token) -> Token | None:
     if token.dep == "nmod" and c.is_noun(head) and words.can_be_seen(head.lemma):
         return head
     before = sentence.tokens[sentence.children(token, "case")[0].index - 1]
-    is_described = before.index < head.index or (c.is_noun(before) and c.is_existence(sentence, before))
+    is_described = (
+        before.index < head.index
+        or (head.lemma in _PLACED and c.preposition(sentence, before) in words.PLACES)
+        or (c.is_noun(before) and (c.is_existence(sentence, before) or head.lemma in _COMING_TO))
+    )
     if (
         token.dep == "obl"
         and c.is_verb(head)
@@ -232,7 +247,8 @@ def _owner(sentence: Sentence, token: Token, head: Token) -> Token | None:
         and is_described
     ):
         return before
-    if token.dep.startswith("obl") and head.tag.startswith("JJ"):
+    is_without = c.preposition(sentence, token) == "without" and c.is_verb(head)
+    if token.dep.startswith("obl") and (is_without or head.tag.startswith("JJ")):
         return next(iter(c.subjects(sentence, head)), None)
     return None
 
@@ -253,7 +269,9 @@ def _possession(sentence: Sentence, owner: Token, word: Token, thing: Token) -> 
 
 def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
     """True for *the table occupies the majority*: a thing, and nothing that can be seen."""
-    are_things = bool(subjects) and all(c.is_noun(t) and not words.is_a(t.lemma, "person") for t in subjects)
+    are_things = bool(subjects) and all(
+        t.lemma == "it" or (c.is_noun(t) and not words.is_a(t.lemma, "person")) for t in subjects
+    )
     return (
         are_things
         and bool(done_to)
@@ -316,6 +334,7 @@ def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:
     )
 
 
+@remembered
 def is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - one return per construction
     """True if the action is asserted, and not merely wanted, planned or named.
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.language import Sentence, remembered
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Mention
 
@@ -31,14 +30,16 @@ _ANYONE = {
     ),
     **dict.fromkeys(("nothing", "something", "anything", "everything"), "thing"),
     **dict.fromkeys(("me", "us", "my", "our"), "i"),
-    "him": "he",
-    "them": "they",
+    **dict.fromkeys(("him", "his"), "he"),
+    **dict.fromkeys(("them", "their"), "they"),
+    "her": "she",
+    "its": "it",
     "people": "person",
 }
 _ADVERBS = words.word_set("up down off over around out away apart")
 """Adverbs that change what a verb means, as particles do: *sit down*, *turn around*."""
 _SHOWING = words.word_set("see show capture catch watch find observe depict feature")
-_INHERITING = words.word_set("conj xcomp advcl ccomp acl parataxis obl nmod dep")
+_INHERITING = words.word_set("conj xcomp advcl advmod ccomp acl parataxis obl nmod dep")
 """Relations whose verb takes the subject of the clause above."""
 _CLAUSES = ("ccomp", "xcomp", "advcl", "acl", "conj", "parataxis", "csubj", "ROOT", "root")
 
@@ -59,17 +60,22 @@ class Clause:
     @property
     def is_passive(self) -> bool:
         """True if the grammatical subject undergoes the action."""
-        helpers = self.sentence.children(self.verb, "aux")
-        if any(t.lemma == "have" for t in helpers) and not any(t.lemma in {"be", "get"} for t in helpers):
-            return False
-        if self.sentence.children(self.verb, "nsubj:pass", "aux:pass"):
-            return True
-        if self.verb.tag == "VBN" and any(t.lemma == "be" for t in helpers):
-            return True
-        is_modifier = self.verb.dep in {"acl", "advcl", "xcomp"} or (
-            self.verb.dep == "conj" and not self.sentence.children(self.verb, "aux")
-        )
-        return self.verb.tag == "VBN" and is_modifier and not self.sentence.children(self.verb, "obj")
+        return _is_passive(self.sentence, self.verb)
+
+
+@remembered
+def _is_passive(sentence: Sentence, verb: Token) -> bool:
+    helpers = sentence.children(verb, "aux")
+    if any(t.lemma == "have" for t in helpers) and not any(t.lemma in {"be", "get"} for t in helpers):
+        return False
+    if sentence.children(verb, "nsubj:pass", "aux:pass"):
+        return True
+    if verb.tag == "VBN" and any(t.lemma == "be" for t in helpers):
+        return True
+    is_modifier = verb.dep in {"acl", "advcl", "xcomp"} or (
+        verb.dep == "conj" and not sentence.children(verb, "aux")
+    )
+    return verb.tag == "VBN" and is_modifier and not sentence.children(verb, "obj")
 
 
 def is_noun(token: Token) -> bool:
@@ -82,6 +88,7 @@ def is_verb(token: Token) -> bool:
     return token.tag.startswith("VB") and token.dep.partition(":")[0] not in _NO_VERBS
 
 
+@remembered
 def particle_of(sentence: Sentence, verb: Token) -> Token | None:
     """The particle of a verb, according to the parse or as a tagged particle right after it."""
     for child in sentence.children(verb, "compound:prt"):
@@ -129,7 +136,7 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
         )
         if governor is not None and governor.index not in seen:
             return subjects(sentence, governor, seen | {verb.index})
-    if verb.dep.startswith("acl") and (is_noun(above) or above.tag.startswith(("PRP", "DT", "CD"))):
+    if verb.dep.startswith("acl") and above.tag.startswith(("NN", "PRP", "DT", "CD")):
         owner = sentence.children(above, "nmod:poss")
         is_said = bool(sentence.children(above, "cop")) and not sentence.children(above, "case")
         if verb.dep == "acl" and is_said and not is_existence(sentence, above):
@@ -155,13 +162,24 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
         return token
     verb = sentence.head(token)
     described = sentence.head(verb) if verb is not None and verb.dep.startswith("acl") else None
+    if described is not None and _is_content(sentence, described):
+        described = sentence.head(described)  # *a loaf of bread, which is …*
     if described is not None and token.lemma == "which":
         before = next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), described)
         is_whole = before.head == described.index and preposition(sentence, before) == "of"
+        is_whole = is_whole and not _is_content(sentence, before)
         return before if is_whole else described  # *on the arm of the chair, which is …*
+    if described is not None and described.lemma in {"object", "item", "thing"}:
+        own = [t for t in sentence.children(described, "nsubj") if t is not token]
+        return antecedent(sentence, own[0]) if own else described  # *is a small object that is …*
     if described is not None:
         return described
     return next((t for t in reversed(sentence.tokens[: token.index]) if is_noun(t)), token)
+
+
+def _is_content(sentence: Sentence, noun: Token) -> bool:
+    """True for *bread* in *a loaf of bread*, not for *the chair* in *the arm of the chair*."""
+    return preposition(sentence, noun) == "of" and not sentence.children(noun, "det", "nmod:poss")
 
 
 def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
@@ -182,7 +200,7 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
     """The objects of a verb: direct, the subject of a passive, or the noun of a preposition that belongs to the verb."""
     verb = clause.verb
     if clause.is_passive:
-        return subjects(sentence, verb)
+        return given(sentence, verb) or subjects(sentence, verb)
     direct = [t for t in sentence.children(verb, "obj") if t.dep == "obj"]
     if direct and direct[0].lemma in {"which", "that", "who", "whom"} and verb.dep.startswith("acl"):
         head = sentence.head(verb)
@@ -210,9 +228,16 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
     joined = sentence.children(verb, "conj")
     if joined and joined[0].tag == verb.tag and verb.dep != "acl":  # "organizing or packing her belongings"
         between = sentence.tokens[verb.index + 1 : joined[0].index]
-        if all(t.dep in {"cc", "advmod", "punct"} for t in between):
+        if all(t.dep in {"cc", "advmod", "punct"} for t in between) and sentence.children(joined[0], "obj"):
             return objects(sentence, Clause(sentence, joined[0]))
     return []
+
+
+def given(sentence: Sentence, verb: Token) -> list[Token]:
+    """What someone gets in *the boy is offered a biscuit*."""
+    if verb.lemma not in words.GIVING_VERBS:
+        return []
+    return [t for t in sentence.children(verb, "obj") if is_noun(t)]
 
 
 def is_beside(sentence: Sentence, noun: Token) -> bool:
@@ -223,7 +248,7 @@ def is_beside(sentence: Sentence, noun: Token) -> bool:
 
 
 ATTENDING = words.word_set(
-    "look point aim stare gaze glance smile focus check engage participate involve wait knock interact"
+    "look point aim stare gaze glance smile wave bark shout laugh focus check engage participate involve wait knock interact"
 )
 """Verbs whose *at*, *on* and *in* introduce a target, not a place."""
 
@@ -231,7 +256,7 @@ ATTENDING = words.word_set(
 def agent(sentence: Sentence, verb: Token) -> list[Token]:
     """The agent of a passive: *held by the person*."""
     for child in sentence.children(verb, "obl"):
-        if preposition(sentence, child) == "by":
+        if preposition(sentence, child) == "by" and is_place_like(child):  # not *by the end*
             return conjuncts(sentence, child)
     return []
 
@@ -259,20 +284,23 @@ def stranded(sentence: Sentence, verb: Token) -> Token | None:
     return None
 
 
-def clause_of(sentence: Sentence, token: Token) -> Iterator[Token]:
+@remembered
+def clause_of(sentence: Sentence, token: Token) -> tuple[Token, ...]:
     """The heads of the clauses around a token, innermost first."""
+    found: list[Token] = []
     here: Token | None = token
     seen: set[int] = set()
     while here is not None and here.index not in seen:
         seen.add(here.index)
         if here.dep.partition(":")[0] in _CLAUSES or sentence.children(here, "cop", "aux") or is_verb(here):
-            yield here
+            found.append(here)
         here = sentence.head(here)
+    return tuple(found)
 
 
 def is_negated(sentence: Sentence, token: Token, *about: Token | None) -> bool:
     """True if the clause of a token is negated, by a word of its own or by the quantity of what it is about."""
-    head = next(clause_of(sentence, token), token)
+    head = next(iter(clause_of(sentence, token)), token)
     marks = (
         *sentence.children(head, "advmod", "mark", "case", "aux", "cc", "cc:preconj", "neg"),
         *sentence.children(token, "advmod", "cc", "cc:preconj"),
@@ -283,6 +311,7 @@ def is_negated(sentence: Sentence, token: Token, *about: Token | None) -> bool:
     return any(is_none(sentence, t) for t in (*own, *about) if t is not None)
 
 
+@remembered
 def is_none(sentence: Sentence, token: Token) -> bool:
     """True for *no cup*, *nobody*, *not all cups*, *neither a cup*."""
     if token.quantity.startswith("no") or token.lemma in {"nobody", "nothing", "none"}:
@@ -329,6 +358,7 @@ def shows_picture(sentence: Sentence, verb: Token) -> bool:
     return verb.lemma in _SHOWS and any(t.lemma in PICTURES for t in sentence.children(verb, "nsubj"))
 
 
+@remembered
 def is_existence(sentence: Sentence, noun: Token) -> bool:
     """True if the clause says of a noun only that it is there: *there is a cup*, *I see a cup*, *the cup is visible*."""
     first = noun
@@ -339,6 +369,9 @@ def is_existence(sentence: Sentence, noun: Token) -> bool:
         return not sentence.children(first, "cop", "nsubj") or _lists(sentence, first)
     if first.dep == "obj":
         return is_the_writers_sight(sentence, head) or shows_picture(sentence, head)
+    if preposition(sentence, first) == "with":  # *with no one visible*
+        last = conjuncts(sentence, first)[-1]
+        return any(t.text.casefold() in _THERE for t in sentence.tokens[last.index + 1 : last.index + 2])
     is_subject = first.dep.startswith("nsubj")
     if is_subject and sentence.children(head, "expl"):
         return True
@@ -405,6 +438,15 @@ def named(sentence: Sentence, token: Token) -> Token:
     return token
 
 
+def bearer(sentence: Sentence, token: Token) -> Token:
+    """What has an aspect that something is said of: *its* in *its shape is round*, *box* in *the size of the box*."""
+    if token.lemma not in words.ASPECTS:
+        return token
+    owners = sentence.children(token, "nmod:poss") or sentence.children(token, "nmod")
+    return owners[0] if owners else token
+
+
+@remembered
 def mention(sentence: Sentence, token: Token) -> Mention:
     """The mention of an object: its noun with compounds, its visible adjectives and its quantity."""
     asked, token = token, named(sentence, token)
@@ -426,7 +468,8 @@ def mention(sentence: Sentence, token: Token) -> Mention:
         for t in around
         if t.lemma in {"remote", "cell", "living", "dining", "washing", "mobile"} and t not in parts
     ]
-    head = " ".join(t.lemma for t in (*sorted(parts, key=lambda t: t.index), token))
+    named_by = (*sorted(parts, key=lambda t: t.index), token)
+    head = " ".join(t.text if t.tag == "VBG" else t.lemma for t in named_by)  # *cutting board*
     seen = tuple(dict.fromkeys(a for t in around if (a := _adjective(sentence, t)) and t.index < token.index))
     head = (
         " ".join(word for word in head.split() if word not in words.MATERIALS and word not in seen)

@@ -45,11 +45,22 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
         return
     if c.is_verb(head):
         said = f"{head.lemma} {said}"
-        if not first.tag.startswith("RB") and not any(
-            t.tag.startswith("RB") for t in sentence.tokens[first.index : link.index]
-        ):
-            return
+        is_bare = first.text.casefold() in {"more", "less", "fewer"} and first.index + 1 == link.index
+        if is_bare or not (_is_manner(first, head) or any(t.tag.startswith("RB") for t in inside)):
+            return  # *weighs more than*
     yield from _each(sentence, _subjects(sentence, head), said, standard, first, head)
+    joined = sentence.head(first)
+    between = sentence.tokens[joined.index : first.index] if joined is not None else ()
+    is_shared = not any(t.text.casefold() == "than" for t in between)
+    if first.dep == "conj" and joined is not None and is_shared and c.is_comparative(joined):
+        # *bigger and heavier than*
+        also = f"{joined.text.casefold()} {link.text.casefold()}"
+        yield from _each(sentence, _subjects(sentence, head), also, standard, joined, head)
+
+
+def _is_manner(word: Token, verb: Token) -> bool:
+    """True for the word that tells how something is done: *moves faster*."""
+    return word.head == verb.index and word.dep in {"advmod", "xcomp", "obj"} and c.is_comparative(word)
 
 
 def _is_far(sentence: Sentence, noun: Token) -> bool:
@@ -74,7 +85,10 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
     ):
         return None
     if link.text.casefold() == "as":
-        return next((t for t in before[1:3] if t.text.casefold() == "as"), None)
+        first = next((t for t in before[1:3] if t.text.casefold() == "as"), None)
+        times = sentence.tokens[max(0, first.index - 1)] if first is not None else None
+        is_multiple = times is not None and times.text.casefold() in {"twice", "half"}
+        return times if is_multiple else first
     found = next(
         (t for t in before if c.is_comparative(t) or t.text.casefold() in {"more", "less", "fewer"}), None
     )
@@ -82,8 +96,10 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
 
 
 def _standard(sentence: Sentence, start: int) -> Token | None:
-    """What it is compared with: the noun, *one* or ordinal that follows."""
+    """What it is compared with: the noun, *one* or ordinal that follows; a bare number is none."""
     last: Token | None = None
+    if [t.tag for t in sentence.tokens[start : start + 2]] in (["CD"], ["CD", "."]):
+        return None  # *is more than four*
     for token in sentence.tokens[start : start + 6]:
         if token.tag.startswith(("NN", "PRP")) and token.tag != "PRP$":
             last = token
@@ -99,18 +115,13 @@ def _standard(sentence: Sentence, start: int) -> Token | None:
 
 def _clause_head(sentence: Sentence, token: Token) -> Token | None:
     return next(
-        (t for t in c.clause_of(sentence, token) if sentence.children(t, "nsubj") or c.is_verb(t)), None
+        (t for t in c.clause_of(sentence, token) if sentence.children(t, "nsubj", "cop") or c.is_verb(t)),
+        None,
     )
 
 
 def _subjects(sentence: Sentence, head: Token) -> list[Token]:
-    found: list[Token] = []
-    for own in c.subjects(sentence, head):
-        owners = (
-            sentence.children(own, "nmod") if own.lemma in _DIMENSIONS else ()
-        )  # *its size*, *the size of*
-        found.extend(owners or (own,))
-    return found
+    return [c.bearer(sentence, own) for own in c.subjects(sentence, head)]
 
 
 def _each(
@@ -123,7 +134,7 @@ def _each(
             yield (
                 Claim(
                     "comparison",
-                    _mention(sentence, thing),
+                    c.mention(sentence, thing),
                     said,
                     None if other is None else c.mention(sentence, other),
                     span=(word.start, max(last.end, word.end)),
@@ -136,12 +147,6 @@ def _each(
             )
 
 
-def _mention(sentence: Sentence, token: Token) -> Mention:
-    owners = {"its": "it", "his": "he", "her": "she", "their": "they"}
-    word = owners.get(token.text.casefold()) if token.tag == "PRP$" else None
-    return Mention(word, span=(token.start, token.end)) if word else c.mention(sentence, token)
-
-
 def _superlatives(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
     """*Is the tallest*, *is the leftmost object*."""
     for word in sentence.tokens:
@@ -152,7 +157,9 @@ def _superlatives(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
             noun = sentence.head(noun)
         is_predicate = bool(sentence.children(word, "cop", "nsubj"))
         said = c.superlative(sentence, word)
-        if is_predicate:
+        if noun is not None and word.dep in {"obj", "advmod", "xcomp"} and c.is_verb(noun):
+            yield from _each(sentence, c.subjects(sentence, noun), f"{noun.lemma} {said}", None, word, noun)
+        elif is_predicate:
             yield from _each(sentence, c.subjects(sentence, word), said, None, word, word)
         elif noun is not None and sentence.children(noun, "cop") and word.index < noun.index:
             for claim, head in _each(sentence, c.subjects(sentence, noun), said, None, word, noun):

@@ -6,6 +6,7 @@
 | none of the men stands | men stand, with the quantity *no* |
 | on the table sits a cup | a cup sits on the table |
 | hanging on the wall is a mirror | a mirror is hanging on the wall |
+| the smallest of the dolls stands | the smallest doll stands |
 | she hands the boy a cup | *boy* is the indirect object |
 | the door remains closed | the door is closed, with *remains* as copula |
 | it is no longer on | it is not on |
@@ -13,8 +14,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.edited_trees import INSIDE, EditedTree
+from theodolite.instruments.trace.claims.edited_trees import INSIDE
+from theodolite.instruments.trace.claims.repairs import RepairedTree
 from theodolite.instruments.trace.claims.trees import Token
 
 _BOUNDS = {
@@ -62,10 +66,23 @@ _SHARES = {
     ("neither",): "no",
     ("no",): "no",
 }
-_LONGEST_FIRST = sorted(_SHARES, key=len, reverse=True)
-_BOUNDS_FIRST = sorted(_BOUNDS, key=len, reverse=True)
+_BOUNDED = {("about", "all"): "most", ("more than", "half"): "most"}
+"""A bound and a share -> the share that both say."""
+
+
+def _by_first_word(phrases: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    """The phrases that begin with each word, the longest first."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in sorted(phrases, key=len, reverse=True):
+        found.setdefault(phrase[0], []).append(phrase)
+    return found
+
+
+_SHARES_BY_WORD, _BOUNDS_BY_WORD = _by_first_word(_SHARES), _by_first_word(_BOUNDS)
+_OPENING = {*_SHARES_BY_WORD, *_BOUNDS_BY_WORD, *words.NUMBERS, "not"}
+"""Words that a quantity may begin with, beside figures."""
 _LASTING = words.word_set("remain stay")
-_TURNING = words.word_set("become turn get grow")
+_TURNING = words.word_set("become turn get grow go")
 LINKING = _LASTING | _TURNING | {"look", "seem", "appear"}
 """Verbs that link a subject with a quality or a place, as *is* does."""
 _PARTICLE_VERBS = {
@@ -81,7 +98,7 @@ _PARTICLE_VERBS = {
     for verb, *particles in [line.split()]
     for particle in particles
 }
-GIVING = words.word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
+_PARTICIPLES = frozenset({"VBG", "VBN", "VBD"})
 _COMING = words.word_set(
     "sit stand lie hang lean rest walk come run go appear emerge hide sleep kneel roll fly"
 )
@@ -91,9 +108,11 @@ def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """The same words, with these constructions rewritten."""
     tree = _Tree(tokens)
     tree.misread_verb()
+    tree.misread_verbs()
     tree.misplaced()
     tree.misread_nouns()
     tree.quantities()
+    tree.ranked()
     tree.no_longer()
     tree.particles()
     tree.linking_verbs()
@@ -102,7 +121,7 @@ def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     return tuple(tree.tokens)
 
 
-class _Tree(EditedTree):
+class _Tree(RepairedTree):
     """Tokens whose constructions are being rewritten."""
 
     def quantities(self) -> None:
@@ -117,8 +136,9 @@ class _Tree(EditedTree):
             self._quantify(at, end, noun, quantity)
             at = end
 
-    def _begins(self, at: int, phrases: list[tuple[str, ...]]) -> tuple[str, ...]:
-        return next((p for p in phrases if tuple(self._texts[at : at + len(p)]) == p), ())
+    def _begins(self, at: int, phrases: dict[str, list[tuple[str, ...]]]) -> tuple[str, ...]:
+        fitting = phrases.get(self._texts[at], ()) if at < len(self._texts) else ()
+        return next((p for p in fitting if tuple(self._texts[at : at + len(p)]) == p), ())
 
     def _number(self, at: int) -> str:
         if at >= len(self.tokens):
@@ -130,35 +150,40 @@ class _Tree(EditedTree):
 
     def _quantity(self, at: int) -> tuple[int, str]:
         """Where a quantity that begins here ends, and what it says; empty if none begins."""
+        if self._texts[at] not in _OPENING and not self._texts[at].isdecimal():
+            return at, ""
         before = self.tokens[at - 1] if at else None
         if before is not None and (
             (before.tag in {"NN", "NNP"} and self._texts[at].isdigit())
             or (before.tag in {"DT", "PRP$"} and self._texts[at] == "most")
         ):
             return at, ""  # *frame 3*, *the most colourful*
+        if self._texts[at + 1 : at + 2] == ["-"]:
+            return at, ""  # *half-eaten*
         is_negated = self._texts[at] == "not" and self._texts[at + 1 : at + 2] in (
             ["all"],
             ["every"],
             ["both"],
         )
         start = at + is_negated
-        bound = self._begins(start, _BOUNDS_FIRST)
+        bound = self._begins(start, _BOUNDS_BY_WORD)
         begin = start + len(bound)
         number = self._number(begin)
         if number:
-            return self._of(begin + 1, f"{_BOUNDS.get(bound, '')} {number}".strip(), at)
-        share = self._begins(begin, _LONGEST_FIRST)
+            return self._of(begin + 1, f"{_BOUNDS.get(bound, '')} {number}".strip(), is_bare=not bound)
+        share = self._begins(begin, _SHARES_BY_WORD)
         if not share or (bound and _SHARES[share] not in {"all", "half", "12", "1", "no"}):
             return at, ""
         said = _SHARES[share]
         if bound:
-            said = {"about": "most"}.get(_BOUNDS[bound], said) if said == "all" else said
-        end, said = self._of(begin + len(share), "not all" if is_negated else said, at)
+            said = f"{_BOUNDS[bound]} {said}".strip() if said == "12" else said  # *more than a dozen*
+            said = _BOUNDED.get((_BOUNDS[bound], said), said)
+        end, said = self._of(begin + len(share), "not all" if is_negated else said)
         if said == "all" and self._number(end) and self._texts[end - 1] != "the":
             end += 1  # *all three*
         return end, said
 
-    def _of(self, end: int, said: str, at: int) -> tuple[int, str]:
+    def _of(self, end: int, said: str, *, is_bare: bool = False) -> tuple[int, str]:
         """*… of the five*, *… out of five*."""
         if self._texts[end : end + 2] == ["out", "of"]:
             end += 1
@@ -170,7 +195,7 @@ class _Tree(EditedTree):
         total = self._number(end)
         if total and said.isdigit():
             return end + 1, f"{said} of {total}"
-        if said == "1" and at == end - 3:
+        if said == "1" and is_bare:
             said = "at least 1"  # *one of the men*
         return end + bool(total), said
 
@@ -188,6 +213,19 @@ class _Tree(EditedTree):
                     self._set(child.index, head=noun)
             self._set(index, head=noun, dep="det", tag="DT")
         self._set(noun, quantity=quantity)
+
+    def ranked(self) -> None:
+        """*The smallest of the dolls stands*: the smallest doll stands."""
+        for at in range(len(self.tokens) - 2):
+            word = self.tokens[at]
+            is_open = self._texts[at + 1] == "of" and word.dep.partition(":")[0] in {"nsubj", "obj", "obl"}
+            is_open = is_open and (word.tag == "JJS" or self._texts[at] == "some")
+            noun = self._noun_from(at + 2) if is_open else None
+            if noun is None or self.tokens[noun].head != at:
+                continue
+            self._take_place(noun, at)
+            self._set(at, dep="amod" if word.tag == "JJS" else "det")
+            self._set(at + 1, dep="fixed", head=at)
 
     def particles(self) -> None:
         """*Puts on his jacket*: what follows such a verb directly is its particle, and the noun its object."""
@@ -255,7 +293,7 @@ class _Tree(EditedTree):
     def two_objects(self) -> None:
         """*Hands the boy a cup*: the first of two noun phrases after such a verb is the indirect object."""
         for verb in list(self.tokens):
-            if verb.lemma not in GIVING or verb.dep in {"amod", "compound", "aux"}:
+            if verb.lemma not in words.GIVING_VERBS or verb.dep in {"amod", "compound", "aux"}:
                 continue
             first = self._noun_from(verb.index + 1)
             second = None if first is None else self._noun_from(first + 1)
@@ -299,16 +337,17 @@ class _Tree(EditedTree):
             if noun is not None:
                 self._existential(start, verb.index, noun)
             return
-        if (
-            self.tokens[noun].dep == "nsubj"
-            and start <= self.tokens[noun].head < verb.index
-            and verb.dep == "cop"
-        ):
+        is_read = self.tokens[noun].dep == "nsubj" and start <= self.tokens[noun].head < verb.index
+        if is_read and verb.dep == "cop" and self.tokens[start].tag not in _PARTICIPLES:
             return  # read so by the parser already
-        if self.tokens[start].tag == "VBG":
-            self._participle_first(start, verb.index, noun)
+        if self.tokens[start].tag in _PARTICIPLES:
+            if self.tokens[start].tag == "VBG" or self._is_fresh(verb.index + 1):
+                self._participle_first(start, verb.index, noun)
             return
-        place = self._place_head(start, verb.index)
+        self._place_first(self._place_head(start, verb.index), verb, noun)
+
+    def _place_first(self, place: int, verb: Token, noun: int) -> None:
+        """*On the table sits a cup*, *next to the bed is a lamp*."""
         if verb.lemma == "be":
             root = self.tokens[noun] if self.tokens[noun].head != verb.index else verb
             is_root = root.head == root.index
@@ -332,7 +371,7 @@ class _Tree(EditedTree):
         """True if everything between is one phrase of place: no subject, no comma."""
         opens = self._opens(start)
         own = [t for t in self._children(start) if t.dep in {"nsubj", "obj"} and t.index < verb]
-        opens = opens or (self.tokens[start].tag == "VBG" and not own)
+        opens = opens or (self.tokens[start].tag in _PARTICIPLES and not own)
         between = self.tokens[start + 1 : verb]
         return (
             opens
@@ -392,11 +431,12 @@ class _Tree(EditedTree):
         self._set(noun, head=verb, dep="nsubj")
 
     def _participle_first(self, start: int, verb: int, noun: int) -> None:
-        self._set(start, head=start, dep="ROOT")
+        is_passive = self.tokens[start].tag != "VBG"
+        self._set(start, head=start, dep="ROOT", tag="VBN" if is_passive else "VBG")
         for token in self.tokens[start + 1 : verb]:
             if not start <= token.head < verb:
                 self._set(token.index, head=start)
-        self._set(verb, head=start, dep="aux")
+        self._set(verb, head=start, dep="aux:pass" if is_passive else "aux")
         self._set(noun, head=start, dep="nsubj")
         for token in self.tokens[verb + 1 :]:
             if token.index != noun and token.head in {verb, token.index}:

@@ -22,7 +22,7 @@ from theodolite.instruments.trace.claims.spatial import spatial_claims
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import NOT_UNDERSTOOD, Claim, ClaimKind, Mention
 
-EXTRACTOR = "claims/3"
+EXTRACTOR = "claims/4"
 """Name and version, stored beside what was extracted."""
 
 MOST_CLAIMS = 1000
@@ -62,20 +62,29 @@ def extract_many(texts: Sequence[str], *, parser: Parser | None = None) -> list[
     """The claims of many texts, which is faster than one at a time."""
     parser = parser or open_parser()
     spans = [(number, span) for number, text in enumerate(texts) for span in sentence_spans(text)]
-    parsed = parser.parse(texts[number][a:b] for number, (a, b) in spans)
+    written = [texts[number][a:b] for number, (a, b) in spans]
+    parsed = parser.parse(dict.fromkeys(written))
+    waiting: dict[str, Sentence] = {}
+    read: dict[str, list[Claim]] = {}
     found: list[list[Claim]] = [[] for _ in texts]
-    for (number, (offset, _)), sentence in zip(spans, parsed, strict=True):
-        if len(found[number]) < MOST_CLAIMS:
-            found[number] += [claim.shifted(offset) for claim in sentence_claims(sentence)]
+    for (number, (offset, _)), sentence in zip(spans, written, strict=True):
+        if sentence not in read and sentence not in waiting:
+            waiting[sentence] = next(parsed)
+        if len(found[number]) >= MOST_CLAIMS:
+            continue
+        if sentence in waiting:
+            read[sentence] = sentence_claims(waiting.pop(sentence))
+        found[number] += [claim.shifted(offset) for claim in read[sentence]]
     return [tuple(claims[:MOST_CLAIMS]) for claims in found]
 
 
 def sentence_claims(sentence: Sentence) -> list[Claim]:
     """The claims of one parsed sentence."""
+    things = list(_things(sentence))
     readings = list(
         islice(
             chain(
-                _existences(sentence),
+                _existences(sentence, things),
                 predicate_claims(sentence),
                 comparison_claims(sentence),
                 spatial_claims(sentence),
@@ -86,7 +95,9 @@ def sentence_claims(sentence: Sentence) -> list[Claim]:
         )
     )
     understood, unread = _understood(sentence, readings)
-    claims = chain(understood, islice(_named(sentence, unread), MOST_CLAIMS), _unread(sentence, unread))
+    claims = chain(
+        understood, islice(_named(sentence, things, unread), MOST_CLAIMS), _unread(sentence, unread)
+    )
     said = [claim for claim in claims if claim.hedge not in _UNASSERTED or claim.kind == "entity"]
     return sorted(dict.fromkeys(said), key=lambda claim: (claim.span[0], KIND_ORDER[claim.kind]))
 
@@ -136,7 +147,8 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
         for claim, head in readings
         if head is None or not (head.index in lost or (claim.kind == "action" and head.index in ranked))
     ]
-    unread = {t.index for t in sentence.tokens if _is_statement(sentence, t) and t.index not in read - lost}
+    stated = (t for t in sentence.parents("nsubj", "expl") if _is_statement(sentence, t))
+    unread = {t.index for t in stated if t.index not in read - lost}
     return kept, unread
 
 
@@ -149,23 +161,29 @@ def _is_near(sentence: Sentence, word: Token) -> bool:
     return is_place and not any(t.text.casefold() == "than" for t in sentence.tokens)
 
 
+def _is_compound(sentence: Sentence, word: Token) -> bool:
+    """True for the first part of *half-eaten*."""
+    return [t.tag for t in sentence.tokens[word.index + 1 : word.index + 2]] == ["HYPH"]
+
+
 def _is_as_many(sentence: Sentence, word: Token) -> bool:
+    if word.text.casefold() != "as":
+        return False
     after = sentence.tokens[word.index + 1 : word.index + 2]
-    return (
-        word.text.casefold() == "as" and bool(after) and after[0].text.casefold() in {"many", "much", "few"}
-    )
+    return bool(after) and after[0].text.casefold() in {"many", "much", "few"}
 
 
 def _changes_meaning(sentence: Sentence, word: Token) -> bool:
     return (
-        word.tag != "DT"
-        and word.lemma != "not"
-        and not _is_near(sentence, word)
-        and (
+        (
             word.text.casefold() in _CHANGING
             or _is_as_many(sentence, word)
-            or (c.is_comparative(word) and word.tag in {"JJR", "JJ", "RB"})
+            or (word.tag in {"JJR", "JJ", "RB"} and c.is_comparative(word))
         )
+        and word.tag != "DT"
+        and word.lemma != "not"
+        and not _is_near(sentence, word)
+        and not _is_compound(sentence, word)
     )
 
 
@@ -212,9 +230,9 @@ def _unread(sentence: Sentence, heads: Iterable[int]) -> Iterator[Claim]:
 # what is there
 
 
-def _existences(sentence: Sentence) -> Iterator[_Reading]:
+def _existences(sentence: Sentence, things: Sequence[Token]) -> Iterator[_Reading]:
     """*There are three cups*, *I see a cup*, *the cup is visible*, or just *a cup*."""
-    for noun in _things(sentence):
+    for noun in things:
         if not c.is_existence(sentence, noun):
             continue
         head = sentence.head(noun)
@@ -225,10 +243,10 @@ def _existences(sentence: Sentence) -> Iterator[_Reading]:
         yield _entity(sentence, noun, governor), governor
 
 
-def _named(sentence: Sentence, unread: set[int]) -> Iterator[Claim]:
+def _named(sentence: Sentence, things: Sequence[Token], unread: set[int]) -> Iterator[Claim]:
     """What is named, with its adjectives and its number: parts of what the clauses say, once each."""
     seen: set[str] = set()
-    for noun in _things(sentence):
+    for noun in things:
         said, is_there = c.mention(sentence, noun), c.is_existence(sentence, noun)
         hedge = NOT_UNDERSTOOD if _is_in(sentence, noun, unread) else ""
         is_absent = c.is_none(sentence, noun) or (

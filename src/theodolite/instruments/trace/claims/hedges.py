@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.language import Sentence, remembered
 from theodolite.instruments.trace.claims.trees import Token
 
 _MOODS = words.word_set("like if unless whether suppose supposing provided lest")
+_MARKS = _MOODS | {"?", "long", "had", "were", "should"}
+_HEDGES = words.HEDGE_WORDS | words.HEDGE_VERBS | words.HEDGE_ADJECTIVES | {"will"}
 
 
+@remembered
 def hedge_of(sentence: Sentence, token: Token) -> str:
     """The word that hedges the clause of a token; empty for a plain statement.
 
     Looked for in the clause itself (*might*, *possibly*) and in the clauses above that suggest, infer or consider it. A
     clause that is merely conjoined to a hedged one is not hedged.
     """
-    return "" if _goes_with(sentence, token) else _hedge(sentence, token)
+    if not _may_be_hedged(sentence, sentence.tokens[0]) or _goes_with(sentence, token):
+        return ""
+    return _hedge(sentence, token)
+
+
+@remembered
+def _may_be_hedged(sentence: Sentence, _: Token) -> bool:
+    """False if no word of a sentence hedges anything."""
+    return any(t.tag == "MD" or t.lemma in _HEDGES or t.text.casefold() in _MARKS for t in sentence.tokens)
 
 
 def _hedge(sentence: Sentence, token: Token) -> str:
     below: Token | None = None
+    is_apart = False  # beyond *and the cup is …*, which *seems to* does not cover
     for head in c.clause_of(sentence, token):
+        if below is not None and below.dep == "conj" and sentence.children(below, "nsubj"):
+            is_apart = True
         mood = _mood(sentence, head, below)
         if mood:
             return mood
@@ -33,7 +47,8 @@ def _hedge(sentence: Sentence, token: Token) -> str:
                 return child.lemma
             if child.lemma == "will" and below is None:
                 return "will"
-        taken = below is not None and below.dep.partition(":")[0] in {"ccomp", "xcomp", "csubj"}
+        covered = {"ccomp", "csubj"} if is_apart else {"ccomp", "xcomp", "csubj"}
+        taken = below is not None and below.dep.partition(":")[0] in covered
         if head.lemma in words.HEDGE_VERBS and taken:
             return head.lemma
         if head.lemma in words.HEDGE_ADJECTIVES and (taken or below is None) and not c.is_noun(head):
@@ -68,9 +83,12 @@ def _condition(sentence: Sentence, head: Token, below: Token | None) -> str:
             continue
         if child.text.casefold() in _MOODS:
             return child.text.casefold()
+    if _is_as_long(sentence, head):
+        return "if"
     if below is None or below.dep not in {"advcl", "acl:relcl", "acl"}:
         for clause in sentence.children(head, "advcl"):
-            if any(t.text.casefold() in _MOODS for t in sentence.children(clause, "mark", "advmod")):
+            marks = sentence.children(clause, "mark", "advmod")
+            if any(t.text.casefold() in _MOODS for t in marks) or _is_as_long(sentence, clause):
                 return "if"
     first = sentence.children(head)[:1]
     is_inverted = (
@@ -79,9 +97,15 @@ def _condition(sentence: Sentence, head: Token, below: Token | None) -> str:
     return "if" if is_inverted else ""
 
 
+def _is_as_long(sentence: Sentence, word: Token) -> bool:
+    """True for *long* in *as long as*."""
+    around = sentence.tokens[max(0, word.index - 1) : word.index + 2]
+    return word.text == "long" and [t.text.casefold() for t in around] == ["as", "long", "as"]
+
+
 def _modal(sentence: Sentence, head: Token, below: Token | None) -> str:
     modals = [t for t in sentence.children(head, "aux") if t.tag == "MD"]
-    is_seen = head.lemma in words.SEEING_VERBS | {"count", "visible"}
+    is_seen = head.lemma in words.SEEING_VERBS | {"count", "visible", "tell"}
     if below is None or below.dep in {"xcomp", "ccomp"}:
         for modal in modals:
             if not (modal.lemma in {"can", "ca", "could"} and is_seen):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache, wraps
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims import lexicon as words
@@ -22,6 +23,8 @@ from theodolite.instruments.trace.claims.trees import Token, repaired, to_univer
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
+
+T = TypeVar("T")
 
 SHIPPED = Path(__file__).parent / "parser"
 """The pipeline that ships with the package."""
@@ -34,8 +37,10 @@ _ALTERNATIVES = re.compile(r"(?<![A-Za-z])[A-Za-z]++(?:/[A-Za-z]++)+")
 """The lookbehind makes the pattern try each run of letters once, not once per letter."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half a character, which spaCy cannot encode."""
-_LONGEST_SENTENCE, _LONGEST_WORD = 600, 100
+LONGEST_SENTENCE, _LONGEST_WORD = 600, 100
 """In characters. Tokenising is quadratic in the length of a word, and the claim rules are in that of a sentence."""
+_BATCH = 128
+"""Sentences that are parsed together."""
 _RUN = re.compile(r"\S+")
 _BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=\s))\s*")
 
@@ -63,6 +68,16 @@ _PLAIN_VERBS = frozenset(
 }
 
 
+class _PlainDeps(dict[str, str]):
+    """A relation -> the one that it is a kind of: ``obl:tmod`` -> ``obl``."""
+
+    def __missing__(self, dep: str) -> str:
+        return self.setdefault(dep, dep.partition(":")[0])
+
+
+_PLAIN_DEPS = _PlainDeps()
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """A parsed sentence."""
@@ -73,6 +88,8 @@ class Sentence:
         default_factory=dict, compare=False, repr=False
     )
     """Results of `children`, which many siblings ask for."""
+    known: dict[tuple[object, int], Any] = field(default_factory=dict, compare=False, repr=False)
+    """Results of functions that are `remembered`."""
 
     def __post_init__(self) -> None:
         grouped: dict[int, list[Token]] = {}
@@ -83,17 +100,38 @@ class Sentence:
 
     def children(self, token: Token, *deps: str) -> tuple[Token, ...]:
         """The dependents of a token, in order; only those of the given relations, if any (``obl`` includes ``obl:tmod``)."""
-        found = self._children.get(token.index, ())
-        if not deps or not found:
-            return found
+        children = self._children.get(token.index)
+        if children is None or not deps:
+            return children or ()
         key = (token.index, deps)
-        if key not in self._asked:
-            self._asked[key] = tuple(t for t in found if t.dep in deps or t.dep.partition(":")[0] in deps)
-        return self._asked[key]
+        found = self._asked.get(key)
+        if found is None:
+            found = tuple([t for t in children if t.dep in deps or _PLAIN_DEPS[t.dep] in deps])
+            self._asked[key] = found
+        return found
+
+    def parents(self, *deps: str) -> list[Token]:
+        """The tokens that have a dependent of one of these relations, in order."""
+        found = {t.head for t in self.tokens if _PLAIN_DEPS[t.dep] in deps and t.head != t.index}
+        return [self.tokens[index] for index in sorted(found)]
 
     def head(self, token: Token) -> Token | None:
         """The head of a token; None for the root."""
         return None if token.head == token.index else self.tokens[token.head]
+
+
+def remembered(read: Callable[[Sentence, Token], T]) -> Callable[[Sentence, Token], T]:
+    """A function of a word in its sentence that is computed once, because many rules ask for it."""
+
+    @wraps(read)
+    def once(sentence: Sentence, token: Token) -> T:
+        key = (read, token.index)
+        if key not in sentence.known:
+            sentence.known[key] = read(sentence, token)
+        found: T = sentence.known[key]
+        return found
+
+    return once
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -131,7 +169,7 @@ def _pieces(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
     piece: list[int] = []
     for word in _RUN.finditer(text, begin, stop):
         is_word = word.end() - word.start() <= _LONGEST_WORD
-        if piece and (not is_word or word.end() - piece[0] > _LONGEST_SENTENCE):
+        if piece and (not is_word or word.end() - piece[0] > LONGEST_SENTENCE):
             yield piece[0], piece[1]
             piece = []
         if is_word:
@@ -144,20 +182,30 @@ class Parser:
     """Parses sentences. `name` is that of the pipeline."""
 
     def __init__(self, nlp: Language, name: str) -> None:
+        from threadpoolctl import ThreadpoolController
+
         self._nlp = nlp
         self.name = name
+        self._threads = ThreadpoolController()  # several threads spend more time on products this small
         self._is_universal = "obl" in nlp.get_pipe("parser").labels  # type: ignore[attr-defined]  # a plug-in of spaCy's
 
     def parse(self, texts: Iterable[str]) -> Iterator[Sentence]:
         """One tree per text. Each text should be a single sentence."""
         docs = (self._words(text) for text in texts)
-        for doc in self._nlp.pipe(docs, batch_size=128):
-            tokens = tuple(_token(word) for word in doc)
-            yield Sentence(plain_clauses(repaired(tokens if self._is_universal else to_universal(tokens))))
+        while batch := list(islice(docs, _BATCH)):
+            with self._threads.limit(limits=1, user_api="blas"):
+                parsed = list(self._nlp.pipe(batch, batch_size=_BATCH))
+            for doc in parsed:
+                tokens = tuple(_tokens(doc))
+                yield Sentence(
+                    plain_clauses(repaired(tokens if self._is_universal else to_universal(tokens)))
+                )
 
     def _words(self, text: str) -> Doc:
         """Splits into tokens, and keeps alternatives such as ``cup/glass/bottle`` as one."""
         doc = self._nlp.make_doc(_SURROGATE.sub("\ufffd", text))
+        if "/" not in text:
+            return doc
         spans = [doc.char_span(*m.span()) for m in _ALTERNATIVES.finditer(text)]
         with doc.retokenize() as retokenizer:
             for span in spans:
@@ -166,19 +214,29 @@ class Parser:
         return doc
 
 
-def _token(word: Any) -> Token:
-    lemma = (word.lemma_.strip() or word.text).casefold()
-    if "/" in word.text:
-        lemma = word.text.casefold()
-    elif word.tag_.startswith("VB"):
-        if word.tag_ == "VBG" and lemma == word.text.casefold() and lemma.endswith("ing") and len(lemma) > 5:
-            lemma = lemma[:-3]  # a capital letter can hide the ending
-            lemma = lemma[:-1] if lemma[-1] == lemma[-2] and lemma[-1] in "bdgmnprt" else lemma
-        lemma = _mended("leave" if lemma == "left" else lemma, word.text.casefold())
-    elif word.tag_.startswith("NN"):
-        lemma = _mended_noun(lemma, word.text.casefold())
-    tag = "_SP" if word.is_space else word.tag_
-    return Token(word.i, word.text, lemma, tag, word.dep_, word.head.i, word.idx)
+def _tokens(doc: Doc) -> Iterator[Token]:
+    """The words of a parsed sentence; from whole columns, because a word of spaCy is slow to ask."""
+    strings = doc.vocab.strings
+    start = 0
+    columns = doc.to_array(["ORTH", "LEMMA", "TAG", "DEP", "HEAD", "SPACY"]).tolist()
+    for index, (orth, lemma, tag, dep, to_head, space) in enumerate(columns):
+        text = strings[orth]
+        head = (index + to_head) % 2**64  # a step back is stored as an unsigned number
+        yield Token(index, text, *_word(text, strings[lemma], strings[tag]), strings[dep], head, start)
+        start += len(text) + space
+
+
+@lru_cache(maxsize=65536)
+def _word(text: str, lemma: str, tag: str) -> tuple[str, str]:
+    """The lemma of a word, corrected, and its tag."""
+    lemma, small = (lemma.strip() or text).casefold(), text.casefold()
+    if "/" in text:
+        lemma = small
+    elif tag.startswith("VB"):
+        lemma = _mended("leave" if lemma == "left" else _without_ending(lemma, small, tag), small)
+    elif tag.startswith("NN"):
+        lemma = _mended_noun(lemma, small, tag)
+    return lemma, "_SP" if text.isspace() else tag
 
 
 _NO_E = ("nt", "ct", "lk", "ck", "sh", "ld", "nd", "mp", "ft", "pt", "wn", "ow", "ay", "oy", "ll", "ss")
@@ -190,16 +248,31 @@ _SILENT = re.compile(r"[^aeiou]*[aeiouy][bcdfgklmnpstvz]")
 _EATS = ("eat", "oat", "pat", "bat", "hat", "squat", "combat", "format")
 
 
-def _mended_noun(lemma: str, text: str) -> str:
+def _mended_noun(lemma: str, text: str, tag: str) -> str:
     """Names plural objects as they are written (*scissors*), and removes a plural ending that was left."""
     if text in _PLURALS and text not in {"headphones", "stairs"}:
         return text
-    is_plural = lemma == text and lemma.endswith("s") and not lemma.endswith("ss")
-    return (
-        lemma[:-1]
-        if is_plural and (lemma[:-1] in words.ABSTRACT_NOUNS or lemma[:-1] in words.SYNONYMS)
-        else lemma
-    )
+    if text == "leaves":
+        return "leaf"
+    is_plural = lemma == text and lemma.endswith("s") and not lemma.endswith(("ss", "us", "is"))
+    is_known = lemma[:-1] in words.ABSTRACT_NOUNS or lemma[:-1] in words.SYNONYMS
+    return lemma[:-1] if is_plural and (is_known or tag == "NNS") else lemma
+
+
+def _without_ending(lemma: str, text: str, tag: str) -> str:
+    """Removes an ending that a capital letter hid (*Parked*), and gives back letters that were lost with it (*ta* of *taped*)."""
+    ending = {"VBG": "ing", "VBN": "ed", "VBD": "ed"}.get(tag, "")
+    if not ending or not text.endswith(ending) or len(text) < 5:
+        return lemma
+    stem = text[: -len(ending)]
+    is_lost = stem.startswith(lemma) and lemma != stem and stem[-1] != stem[-2]
+    if lemma != text and not is_lost:
+        return lemma
+    if ending == "ed" and stem.endswith("i"):
+        return f"{stem[:-1]}y"
+    if stem.endswith(("v", "c", "u", "dg", "rg", "ar")):
+        return f"{stem}e"
+    return stem[:-1] if stem[-1] == stem[-2] and stem[-1] in "bdgmnprt" else stem
 
 
 def _mended(lemma: str, text: str) -> str:  # noqa: PLR0911 - one return per pattern
@@ -235,8 +308,13 @@ def open_parser(name: str = "") -> Parser:
 
     installed = [package for package in PREFERRED if spacy.util.is_package(package)]
     chosen = name or (installed[0] if installed else "shipped")
+    from thinc.api import use_ops
+
     try:
-        nlp = spacy.load(SHIPPED if chosen == "shipped" else chosen, exclude=["ner"])
+        with use_ops(
+            "numpy", use_blis=False
+        ):  # the products of NumPy take a third of the time of those of BLIS
+            nlp = spacy.load(SHIPPED if chosen == "shipped" else chosen, exclude=["ner"])
     except OSError as error:
         raise UsageError(f"there is no spaCy pipeline {chosen!r}: {str(error).splitlines()[0]}") from error
     if "parser" not in nlp.pipe_names:

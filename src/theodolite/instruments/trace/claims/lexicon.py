@@ -85,6 +85,11 @@ LOOKS = word_set(
     " hooded furry fluffy leafy grassy sunny rainy cloudy snowy muddy rocky messy tidy cluttered"
 )
 
+ASPECTS = word_set(
+    "shape color colour size design height diameter width length appearance look texture material"
+)
+"""Nouns whose adjectives describe what has them: *a round shape*, *its shape is round*."""
+
 ATTRIBUTES: dict[str, str] = {
     word: name
     for name, words in (
@@ -128,14 +133,14 @@ STATES: dict[str, tuple[str, bool]] = {
 }
 """A word for a state -> the name of the state, and whether the word says that it holds."""
 
-NUMBERS: dict[str, int] = {word: number for number, word in enumerate(NUMBER_WORDS[:13])}
+NUMBERS: dict[str, int] = {word: number for number, word in enumerate(NUMBER_WORDS)}
 
 ABSTRACT_NOUNS = word_set(
     "ability act action activity adaptability addition advantage aim alternative amount analysis answer appearance"
     " approach area arrangement aspect assumption atmosphere attempt attention background basis beginning behavior"
     " behaviour belief bottom break care case cause challenge chance change choice chore clue colour color combination"
     " comfort communication completion conclusion condition confidence connection consideration content contents context"
-    " conversation convenience couple cue day decision decrease degree design charge contrast height diameter width touch ambiance description desire detail"
+    " contact conversation convenience couple cue day decision decrease degree design charge contrast height diameter width touch ambiance description desire detail"
     " development difference direction discomfort discussion distance distraction duration"
     " effect effort element emotion end engagement entertainment environment event evidence example exercise"
     " experience explanation expression extent eye_contact fact factor fashion feature feeling field_of_view focus form"
@@ -150,7 +155,7 @@ ABSTRACT_NOUNS = word_set(
     " present problem procedure process productivity progress project prominence purpose quality question range reaction"
     " reading reason reasoning recording reflection relation relationship relaxation relevance rest result role routine"
     " safety scenario scene schedule second section segment sense sequence session set setting shape shot"
-    " side sign signal significance similarity situation size snippet society something somewhere sort sound space"
+    " side signal significance similarity situation size snippet society something somewhere sort sound space"
     " speed stability stage start state statement step storage story stress structure style subject subtask success"
     " support surrounding surroundings target task technique technology term theme thing thought time top topic track"
     " transition trip turn type understanding unit use value variety verb version view viewer vibe visibility"
@@ -207,7 +212,7 @@ HEDGE_WORDS = word_set(
 )
 HEDGE_VERBS = word_set(
     "seem appear suggest indicate imply infer assume suppose guess speculate believe think expect presume suspect hint"
-    " interpret conclude imagine hypothesise hypothesize deduce"
+    " interpret conclude imagine hypothesise hypothesize deduce say claim argue"
 )
 HEDGE_ADJECTIVES = word_set(
     "possible likely plausible probable reasonable unclear unlikely conceivable uncertain unsure unsure"
@@ -248,6 +253,9 @@ PLACING_VERBS = word_set(
     " cook fry boil peel fold water plant park"
 )
 """Verbs that locate their object, not their subject: *puts the book on the table*."""
+
+GIVING_VERBS = word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
+"""Verbs that take two objects: *hands the boy a cup*."""
 
 PARTICLES = word_set(
     "up down off out away on in over back along around through forward backward apart together aside"
@@ -494,6 +502,8 @@ def can_be_seen(noun: str) -> bool:
     [True, False, False, True, True]
     """
     head = noun.rpartition(" ")[2]
+    if len(noun) < 2:  # *option C*
+        return False
     if noun in CONCRETE_NOUNS or noun in KINDS:
         return noun not in ABSTRACT_NOUNS
     if head in ABSTRACT_NOUNS or noun in ABSTRACT_NOUNS:

@@ -18,18 +18,30 @@ _GENERIC = words.word_set("object item thing one")
 
 def predicate_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
     """All claims of this kind, each with the head of its clause."""
+    linked = {t.index for t in sentence.parents("cop")}
     for word in sentence.tokens:
-        if sentence.children(word, "cop"):
+        if word.index in linked:
             for said in _joined(sentence, word):
                 if said is not word and sentence.children(word, "case"):
                     break
                 yield from _said(sentence, word, said)
+        elif _is_secondary(sentence, word):
+            yield from _said(sentence, word, word)
         elif word.tag in {"VBN", "VBD", "JJ"} or word.text.casefold() in {"on", "off", "asleep", "awake"}:
             for said in (word, *sentence.children(word, "conj")):
                 if said is word or (
                     said.text.casefold() in words.STATES and not sentence.children(said, "nsubj", "obj")
                 ):
                     yield from _participle(sentence, word, said)
+
+
+def _is_secondary(sentence: Sentence, word: Token) -> bool:
+    """True for a state in which something lies or stands: *the book lies open*."""
+    verb = sentence.head(word)
+    is_after = (
+        verb is not None and word.index == verb.index + 1 and verb.lemma in {"lie", "stand", "sit", "hang"}
+    )
+    return is_after and word.tag == "JJ" and word.text.casefold() in words.STATES
 
 
 def _joined(sentence: Sentence, word: Token) -> Iterator[Token]:
@@ -67,7 +79,8 @@ def quality(kind: ClaimKind, thing: Mention, word: Token, span: tuple[int, int])
 
 def _subjects(sentence: Sentence, word: Token) -> list[Token]:
     found = []
-    for thing in c.subjects(sentence, word):
+    for said in c.subjects(sentence, word):
+        thing = c.bearer(sentence, said)
         named = c.named(sentence, thing)
         is_seen = not c.is_noun(thing) or words.can_be_seen(named.lemma) or thing.lemma in _GENERIC
         if is_seen and thing.lemma not in {"this", "that", "there", "which", "what"}:
@@ -153,9 +166,15 @@ def _marked(sentence: Sentence, claim: Claim, first: Token, said: Token, thing: 
         if is_apart
         else c.is_negated(sentence, said, thing)
     )
-    return replace(
-        claim, is_negated=negated, hedge=hedge_of(sentence, first), is_lasting=c.is_lasting(sentence, first)
-    )
+    hedge = hedge_of(sentence, first) or ("" if negated else _alternative(sentence, first))
+    return replace(claim, is_negated=negated, hedge=hedge, is_lasting=c.is_lasting(sentence, first))
+
+
+def _alternative(sentence: Sentence, first: Token) -> str:
+    """*or* in *is a phone or a remote*, of which neither is claimed."""
+    joined = sentence.children(first, "conj")
+    is_open = any(t.text.casefold() == "or" for each in joined for t in sentence.children(each, "cc"))
+    return "or" if is_open else ""
 
 
 def _participle(sentence: Sentence, word: Token, joined: Token) -> Iterator[tuple[Claim, Token | None]]:
@@ -195,5 +214,6 @@ def _outcome(sentence: Sentence, word: Token) -> Token | None:
     if word.text.casefold() == "made":
         return next((t for t in sentence.children(word, "obl", "nmod") if t.lemma in words.MATERIALS), None)
     if word.text.casefold() in {"painted", "colored", "coloured", "dyed"}:
-        return next((t for t in sentence.children(word) if t.lemma in words.COLOURS), None)
+        after = sentence.tokens[word.index + 1 : word.index + 4]
+        return next((t for t in (*sentence.children(word), *after) if t.lemma in words.COLOURS), None)
     return None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from theodolite.answers import Answer, cut_note, guarded
 from theodolite.instruments.trace.claims import lexicon as words
@@ -13,7 +14,7 @@ from theodolite.instruments.trace.claims.align import align_steps
 from theodolite.instruments.trace.claims.extract import MOST_CLAIMS, extract_many
 from theodolite.instruments.trace.claims.gates import NO_TRACE, no_trace
 from theodolite.instruments.trace.claims.grading import final_answer
-from theodolite.instruments.trace.claims.language import Parser, open_parser
+from theodolite.instruments.trace.claims.language import LONGEST_SENTENCE, Parser, open_parser
 from theodolite.instruments.trace.claims.steps import StepTexts, heading_end, read_steps
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
 from theodolite.instruments.trace.data.episode import Episode
@@ -21,6 +22,7 @@ from theodolite.instruments.trace.data.episode import Episode
 _GOVERNED = re.compile(
     r"\b(?:of|on|in|at|with|near|by|behind|under|against|beside)(?: [a-z-]+){0,3} $", re.IGNORECASE
 )
+_STOP = re.compile(r"[.!?;\n]")
 _QUALITIES = {"attribute", "state"}
 _MOST_KNOWN = 200
 """Earlier mentions that a pronoun may refer to."""
@@ -123,21 +125,22 @@ def _claimed(traces: Sequence[Trace], parser: Parser) -> list[Trace]:
 
 
 def _with_claims(step: Step, claims: Sequence[Claim]) -> Step:
-    placed = [replace(claim, frames=step.frames) for claim in claims]
-    parts = _Parts(placed)
-    return replace(
-        step, claims=tuple(replace(claim, is_part=claim.is_part or parts.has(claim)) for claim in placed)
+    parts = _Parts(claims, step.text)
+    placed = (
+        replace(claim, frames=step.frames, is_part=claim.is_part or parts.has(claim)) for claim in claims
     )
+    return replace(step, claims=tuple(placed))
 
 
 class _Parts:
     """Tells which claims of a step are contained in larger ones.
 
-    An object is part of its action, of its place and of what is predicated of it with *is*. An adjective before a noun is
-    part of the object that it describes. A bare *then* is part of the step's place in time.
+    An object is part of its action, of its place and of what is predicated of it with *is*, also where a pronoun of the same
+    sentence stands for it: *a table with a cup on it*. An adjective before a noun is part of the object that it describes. A
+    bare *then* is part of the step's place in time.
     """
 
-    def __init__(self, claims: Sequence[Claim]) -> None:
+    def __init__(self, claims: Sequence[Claim], text: str) -> None:
         larger = [
             c
             for c in claims
@@ -151,15 +154,28 @@ class _Parts:
             if m is not None
         }
         self._described = Counter(pair for c in claims for pair in _described(c))
+        self._text = text
+        self._pronouns: dict[tuple[str, tuple[str, ...]], int] = {}
+        for c in larger:
+            for m in (c.subject, c.object):
+                if m is not None and m.span is not None and text[slice(*m.span)].casefold() in words.PRONOUNS:
+                    self._pronouns.setdefault((m.head, m.attributes), m.span[0])
 
     def has(self, claim: Claim) -> bool:
         """True if a larger claim contains it."""
         if claim.kind in {"entity", "count"}:
-            return claim.subject.span is not None and claim.subject.span in self._places
+            return claim.subject.span in self._places - {None} or self._is_meant(claim.subject)
         if claim.kind in _QUALITIES and not _is_predicated(claim):
             pair = (claim.subject.head, claim.predicate)
             return self._described[pair] > (pair in _described(claim))
         return claim.kind == "temporal" and claim.object is None
+
+    def _is_meant(self, said: Mention) -> bool:
+        """True if the first pronoun that stands for an object is in the same sentence."""
+        at = self._pronouns.get((said.head, said.attributes))
+        end = said.span[1] if said.span is not None else 0
+        is_near = at is not None and end < at < end + LONGEST_SENTENCE
+        return is_near and _STOP.search(self._text, end, at or end) is None
 
 
 def _described(claim: Claim) -> set[tuple[str, str]]:
@@ -196,7 +212,8 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]], texts: Sequence[str]) -> 
             is_thing = claim.kind == "entity" and claim.subject.head not in words.MATERIALS
             if is_thing and claim.subject.span is not None:
                 span = claim.subject.span
-                known.add(claim.subject, is_ground=span in grounds or _is_governed(text, span[0]))
+                is_ground = span in grounds or _is_governed(text, span[0])
+                known.add(claim.subject, is_ground=is_ground, is_plural=_is_plural(claim.subject, text))
         resolved.append(tuple(known.resolve(claim) for claim in claims))
         known.end_step()
     return resolved
@@ -218,13 +235,16 @@ class _Known:
     def __init__(self) -> None:
         self._before: list[tuple[Mention, bool]] = []
         self._here: list[tuple[Mention, bool]] = []
+        self._plurals: set[Mention] = set()
         self._actor: Mention | None = None
         self._open = 10**9
         """Where an *it* stands that refers to nothing in the text: later ones refer to the same."""
 
-    def add(self, said: Mention, *, is_ground: bool) -> None:
+    def add(self, said: Mention, *, is_ground: bool, is_plural: bool) -> None:
         """Adds what a step names."""
         self._here.append((said, is_ground))
+        if is_plural:
+            self._plurals.add(said)
 
     def end_step(self) -> None:
         """Everything of this step comes before the next one."""
@@ -249,6 +269,8 @@ class _Known:
             other = self._referent(other, [m for m in (subject, target) if m is not None], subject)
         if claim.kind == "action" and subject.head not in words.PRONOUNS:
             self._actor = subject
+        if subject is claim.subject and target is claim.object and other is claim.other:
+            return claim
         return replace(claim, subject=subject, object=target, other=other)
 
     def _referent(
@@ -268,18 +290,30 @@ class _Known:
             return said
         taken = {m.span for m in beside if m.span is not None}
         alike = [] if is_named else beside
-        earlier = [(m, low) for m, low in self._here if m.span is not None and m.span[0] < at]
-        fitting = [
-            (m, low)
-            for m, low in (*self._before, *earlier)
-            if m.span not in taken and not _is_alike(m, alike) and _fits(said.head, m)
-        ]
-        if said.head in {"they", "them"} and not any(_is_person(m) for m, _ in fitting):
-            fitting = [(m, low) for m, low in (*self._before, *earlier) if not _is_alike(m, alike)]
-        chosen = next((m for m, low in reversed(fitting) if not low), fitting[-1][0] if fitting else None)
+        chosen = self._last(
+            at, lambda m: m.span not in taken and _fits(said.head, m) and not _is_alike(m, alike)
+        )
+        if chosen is None and said.head in {"they", "them"}:
+            chosen = self._last(at, lambda m: m in self._plurals and not _is_alike(m, alike))
         if chosen is None and said.head == "it":
             self._open = min(self._open, at)
         return said if chosen is None else _with_name(said, chosen)
+
+    def _last(self, at: int, fits: Callable[[Mention], bool]) -> Mention | None:
+        """The last mention before a position that fits, preferably not one that only tells where something is."""
+        earlier = ((m, low) for m, low in reversed(self._here) if m.span is not None and m.span[0] < at)
+        found: Mention | None = None
+        for said, is_ground in chain(earlier, reversed(self._before)):
+            if (found is None or not is_ground) and fits(said):
+                if not is_ground:
+                    return said
+                found = said
+        return found
+
+
+def _is_plural(said: Mention, text: str) -> bool:
+    written = text[slice(*said.span)].casefold() if said.span is not None else ""
+    return bool(said.quantity) or written != said.head.rpartition(" ")[2] or written.endswith("s")
 
 
 def _is_alike(meant: Mention, beside: Sequence[Mention]) -> bool:

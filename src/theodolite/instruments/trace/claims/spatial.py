@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.actions import is_asserted
+from theodolite.instruments.trace.claims.actions import is_asserted, is_goal
 from theodolite.instruments.trace.claims.hedges import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
@@ -18,18 +18,28 @@ PICTURE = Mention("picture")
 _WHOLES = frozenset(
     {"scene", "video", "frame", "image", "picture", "screen", "view", "photo", "photograph", "room"}
 )
-_PHRASES = (
-    ("ahead", "of"),
-    ("in", "front", "of"),
-    ("on", "top", "of"),
-    ("next", "to"),
-    ("close", "to"),
-    ("adjacent", "to"),
-)
+_PHRASES = {
+    phrase.partition(" ")[0]: (tuple(phrase.split()),)
+    for phrase in (
+        "ahead of",
+        "in front of",
+        "on top of",
+        "next to",
+        "close to",
+        "adjacent to",
+        "left of",
+        "right of",
+    )
+}
+"""The first word of a phrase of place -> the phrases."""
 _SIDE_PHRASES = {"front": ("in",), "top": ("on",)}
 _ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
 _GENERIC = frozenset({"item", "object", "thing", "one", "nothing", "something", "anything"})
-_NO_PLACE = words.word_set("resemble remind create add provide contribute draw serve make give")
+_NOUNS = words.word_set("front back rear middle centre center top bottom foot edge corner end")
+"""Sides that are also parts: *covers the back of the chair*."""
+_NO_PLACE = words.word_set(
+    "resemble remind create add provide contribute draw serve make give extend stretch invite"
+)
 """Verbs after which a place is not that of their subject: *creating a contrast in the room*."""
 _MINE = {"my": "i", "our": "i", "me": "i", "us": "i"}
 
@@ -186,8 +196,9 @@ def _ahead(sentence: Sentence) -> Iterator[_Place]:
     for token in sentence.tokens:
         if token.text.casefold() == "ahead" and not _after(sentence, token, "of"):
             head = sentence.head(token)
+            is_named = head is not None and (c.is_noun(head) or head.lemma == "one")  # *the one ahead*
             if sentence.children(token, "nsubj") or (
-                head is not None and head.lemma in {"be", "lie", "stand", "sit"}
+                head is not None and (is_named or head.lemma in {"be", "lie", "stand", "sit"})
             ):
                 yield _Place("in front of", (token,), token, (Mention("i"),), token)
 
@@ -201,10 +212,9 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
         anchor = token
         follower = _at(sentence, token.index + 1)
         noun = follower if follower is not None and follower.lemma in _ENDS else token
-        cases = _before(sentence, token, {"on", "to", "at", "in", "from"})
-        if noun is token and not cases and not _after(sentence, token, "of"):
-            continue
-        if noun is not token and not cases:
+        cases = _before(sentence, token, {"on", "to", "at", "in", "from", "toward", "towards"})
+        is_plain = noun is token and _after(sentence, token, "of") and token.text.casefold() not in _NOUNS
+        if not cases and not is_plain:
             continue
         grounds, last = _grounds_of(sentence, noun, token)
         if not grounds and _is_course(sentence, noun, token):
@@ -224,7 +234,8 @@ def _is_no_side(sentence: Sentence, token: Token) -> bool:
         return True
     if word in {"left", "right"} and token.tag.startswith("VB") and not _after(sentence, token, "of"):
         return True
-    is_noun = follower is not None and c.is_noun(follower) and follower.lemma not in _ENDS
+    is_noun = follower is not None and (c.is_noun(follower) or follower.lemma == "one")
+    is_noun = is_noun and follower is not None and follower.lemma not in _ENDS
     return token.dep == "amod" and is_noun
 
 
@@ -251,7 +262,7 @@ def _is_course(sentence: Sentence, noun: Token, side: Token) -> bool:
     """True for a direction of movement, which is not a place: *rolls to the right*, *comes from the left*."""
     case = c.preposition(sentence, noun) or c.preposition(sentence, side)
     head = sentence.head(_top(sentence, noun, {noun.index, side.index}))
-    return case in {"to", "from"} and head is not None and c.is_verb(head)
+    return case in {"to", "from", "toward", "towards"} and head is not None and c.is_verb(head)
 
 
 def _possessor(word: str, owner: Token) -> str:
@@ -263,6 +274,8 @@ def _ground(sentence: Sentence, token: Token) -> Mention:
     if word in _MINE:
         return Mention("i")
     if token.lemma == "surface":
+        for owner in sentence.children(token, "nmod:poss"):
+            return c.mention(sentence, owner)
         token = next(
             (t for t in sentence.children(token, "nmod") if c.preposition(sentence, t) == "of"), token
         )
@@ -272,15 +285,16 @@ def _ground(sentence: Sentence, token: Token) -> Mention:
 def _is_ground(token: Token, *, is_side: bool = False) -> bool:
     if token.tag == "PRP":
         return True
-    if token.lemma in words.SIDES:
+    if token.text.casefold() in words.SIDES:
         return False
     return words.can_be_seen(token.lemma) or (is_side and token.lemma in _WHOLES) or token.lemma == "surface"
 
 
 def _phrases(sentence: Sentence) -> Iterator[_Place]:
     """*in front of*, *next to*, *on top of*, and *left of*."""
-    for start in range(len(sentence.tokens)):
-        for phrase in (*_PHRASES, ("left", "of"), ("right", "of")):
+    for first in sentence.tokens:
+        for phrase in _PHRASES.get(first.text.casefold(), ()):
+            start = first.index
             if not _begins(sentence, start, phrase):
                 continue
             noun = _noun_after(sentence, start + len(phrase))
@@ -303,13 +317,17 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     if not cases or not _is_ground(noun) or _is_contrast(sentence, noun):
         return None
     case = cases[0]
+    if sentence.children(case, "fixed") or _is_talking(sentence, noun, case):
+        return None  # *in case it rains*
     head = sentence.head(noun)
     if head is not None and c.is_verb(head):
         is_aimed = head.lemma in c.ATTENDING and case.text.casefold() in {"at", "on", "in"}
         is_by = case.text.casefold() == "by" and c.Clause(sentence, head).is_passive
         is_call = noun.lemma == "phone" and head.lemma in {"talk", "speak", "chat", "be"}
         is_cover = case.text.casefold() == "in" and head.lemma in {"cover", "wrap", "coat"}
-        if is_aimed or is_by or is_cover or is_call:
+        is_crossed = case.text.casefold() in {"over", "across"} and is_goal(sentence, head, noun)
+        is_course = case.text.casefold() == "along" and _is_mine(sentence, head)
+        if is_aimed or is_by or is_cover or is_call or is_crossed or is_course:
             return None
     if (
         head is not None
@@ -324,6 +342,13 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
     ]
     relation = words.PLACES[case.text.casefold()]
     return _Place(relation, (case,), noun, tuple(_ground(sentence, t) for t in grounds), grounds[-1])
+
+
+def _is_talking(sentence: Sentence, noun: Token, case: Token) -> bool:
+    """True for *she is on the phone*."""
+    who = sentence.children(noun, "nsubj") if sentence.children(noun, "cop") else ()
+    is_call = noun.lemma == "phone" and case.text.casefold() == "on"
+    return is_call and any(t.lemma in {"he", "she", "they"} or words.is_a(t.lemma, "person") for t in who)
 
 
 def _is_contrast(sentence: Sentence, noun: Token) -> bool:
@@ -360,7 +385,21 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
         and _is_ranked(sentence, whole)
     ):
         return []  # *the largest piece of furniture in the room*
-    return [head] if head.tag == "PRP" or c.is_noun(head) or head.lemma == "one" else []
+    if c.is_noun(head):
+        return [head, *_joined(sentence, head, top)]
+    return [head] if head.tag == "PRP" or head.lemma == "one" else []
+
+
+def _joined(sentence: Sentence, noun: Token, top: Token) -> list[Token]:
+    """What is located together with a noun: *no cups or plates on it*."""
+    last = (
+        sentence.tokens[sentence.children(top, "case")[0].index - 1]
+        if sentence.children(top, "case")
+        else noun
+    )
+    between = sentence.tokens[noun.index + 1 : last.index]
+    is_plain = all(t.tag in {"CC", "DT", "JJ", ","} for t in between)
+    return [last] if last.dep == "conj" and last.head == noun.index and is_plain and c.is_noun(last) else []
 
 
 def _is_ranked(sentence: Sentence, noun: Token) -> bool:

@@ -146,6 +146,8 @@ def _with_verb(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     )
     if verb is None or tokens[verb.index - 1].head != verb.index or verb.head != verb.index:
         return tokens
+    if any(t.tag == "CD" or t.lemma == "several" for t in tokens[: verb.index]):
+        return tokens  # *four dining tables*
     subject = tokens[verb.index - 1]
     new = [
         replace(t, head=subject.index)

@@ -140,6 +140,8 @@ class Claim:
 
     def shifted(self, offset: int) -> Claim:
         """The same claim, moved by `offset` characters."""
+        if not offset:
+            return self
         return replace(
             self,
             span=(self.span[0] + offset, self.span[1] + offset),
