@@ -99,9 +99,7 @@ _PARTICLE_VERBS = {
     for particle in particles
 }
 _PARTICIPLES = frozenset({"VBG", "VBN", "VBD"})
-_COMING = words.word_set(
-    "sit stand lie hang lean rest walk come run go appear emerge hide sleep kneel roll fly"
-)
+_COMING = words.POSTURES | words.word_set("walk come run go appear emerge hide sleep kneel roll fly")
 
 
 def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:

@@ -254,6 +254,9 @@ PLACING_VERBS = word_set(
 )
 """Verbs that locate their object, not their subject: *puts the book on the table*."""
 
+POSTURES = word_set("hang lean lie rest sit stand")
+"""How a thing stays in its place: *the book lies open*."""
+
 GIVING_VERBS = word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
 """Verbs that take two objects: *hands the boy a cup*."""
 

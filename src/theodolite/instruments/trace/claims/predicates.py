@@ -38,9 +38,7 @@ def predicate_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]
 def _is_secondary(sentence: Sentence, word: Token) -> bool:
     """True for a state in which something lies or stands: *the book lies open*."""
     verb = sentence.head(word)
-    is_after = (
-        verb is not None and word.index == verb.index + 1 and verb.lemma in {"lie", "stand", "sit", "hang"}
-    )
+    is_after = verb is not None and word.index == verb.index + 1 and verb.lemma in words.POSTURES
     return is_after and word.tag == "JJ" and word.text.casefold() in words.STATES
 
 

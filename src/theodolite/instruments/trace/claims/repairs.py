@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.edited_trees import INSIDE, EditedTree
 from theodolite.instruments.trace.claims.trees import Token
 
-_POSTURES = frozenset({"lie", "sit", "stand", "hang", "rest", "lean"})
 _LIKE = frozenset({"shaped", "colored", "coloured", "sized"})
 _MARKS = frozenset({"while", "when", "as", "after", "before", "until", "once", "because", "since"})
 _BEFORE_NOUN = frozenset({"det", "amod", "compound", "nmod:poss", "nummod"})
@@ -42,7 +42,7 @@ class RepairedTree(EditedTree):
             t.tag == "DT" for t in self.tokens[: before.index]
         )
         follows = {"DT", "PRP$", "IN", "CD", "VBG", "TO", "RB", "."}
-        is_bare = token.tag == "NN" and token.text.casefold() in _POSTURES and after.tag in {"IN", "RB"}
+        is_bare = token.tag == "NN" and token.text.casefold() in words.POSTURES and after.tag in {"IN", "RB"}
         if is_bare and is_after_noun and token.head != token.index:
             return True
         return token.tag == "NNS" and is_after_noun and after.tag in follows

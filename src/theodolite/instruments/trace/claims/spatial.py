@@ -198,7 +198,7 @@ def _ahead(sentence: Sentence) -> Iterator[_Place]:
             head = sentence.head(token)
             is_named = head is not None and (c.is_noun(head) or head.lemma == "one")  # *the one ahead*
             if sentence.children(token, "nsubj") or (
-                head is not None and (is_named or head.lemma in {"be", "lie", "stand", "sit"})
+                head is not None and (is_named or head.lemma in {"be", *words.POSTURES})
             ):
                 yield _Place("in front of", (token,), token, (Mention("i"),), token)
 
