@@ -71,6 +71,7 @@ def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
         "compare.differences",
         f"{found.first} minus {found.second}",
         [
+            Column("instrument", "instrument"),
             Column("metric", "metric"),
             Column("split", "split"),
             Column("difference", "difference", "number", signed=True),
@@ -80,7 +81,8 @@ def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
         ],
         [
             [
-                f"{names[each.metric]} ({each.metric})",
+                each.instrument,
+                names[each.metric],
                 each.split,
                 each.difference.estimate() if each.difference else each.why_not,
                 each.difference.n if each.difference else None,

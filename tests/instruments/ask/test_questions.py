@@ -240,5 +240,5 @@ def test_fields_of_other_names_are_named_and_rows_chosen(folder):
     assert [each.answer for each in read_questions(f"{named}&part=test")] == ["left"]
     with pytest.raises(UsageError, match="has no field 'foto'; it has: photo, asked, right, part"):
         load_questions(folder / "mine.csv?picture=foto")
-    with pytest.raises(UsageError, match="no row of .* has part=dev; there are: test, train"):
+    with pytest.raises(UsageError, match=r"no row of .* has part=dev; there are: test, train"):
         load_questions(folder / "mine.csv?picture=photo&part=dev")
