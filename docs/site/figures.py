@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -16,9 +17,10 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from theodolite.cli.main import main
+from theodolite.core.types import Picture
 from theodolite.diagnose.api import open_diagnosis
 from theodolite.diagnose.result import Diagnosed
-from theodolite.geometry import TokenGrid
+from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.figures.overlay import compass_rows
 from theodolite.instruments.compass.figures.views import CompassView
@@ -26,6 +28,7 @@ from theodolite.instruments.compass.formulas.projection import project
 from theodolite.instruments.compass.formulas.projection_options import SOUND
 from theodolite.instruments.compass.formulas.token_map import TokenMap
 from theodolite.instruments.scene.data.make import MakeOptions, make_data
+from theodolite.pairs.pictures import Cutout, exchange, mirror, remove
 from theodolite.report.pair_figures import COLOURS as OUTCOMES
 
 ROOT = Path(__file__).parents[2]
@@ -146,6 +149,36 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
     )
 
 
+_ROCKET, _TOWER, _OTHER = (
+    Cutout(Box(300, 122, 336, 405), ((306, 122, 332, 122, 336, 405, 300, 405),)),
+    Cutout(Box(436, 118, 470, 385), ((444, 118, 458, 118, 470, 385, 436, 385),)),
+    Box(180, 118, 212, 385),
+)
+"""Box and outline of two things in ``rocket.jpg``, and the box of a third."""
+
+
+def photograph(_: Path) -> None:
+    """A photograph and what the edits make of it: mirrored, two things exchanged, one removed."""
+    original = Picture.from_path(ASSETS / "rocket.jpg")
+    others = [_TOWER.box, _OTHER]
+    shown = [
+        ("a photograph", original, "the rocket is left of the white mast"),
+        ("mirrored", mirror(original), "right of it"),
+        ("exchanged", exchange(original, _ROCKET, _TOWER, others=[_OTHER]), "right of it"),
+        ("removed", remove(original, _ROCKET, others=others), "no rocket"),
+    ]
+    figure = Figure(figsize=(10, 2.15))
+    for place, (title, picture, told) in enumerate(shown):
+        axes = figure.add_axes((0.005 + 0.25 * place, 0.12, 0.24, 0.24 * 10 / 2.15 * 427 / 640))
+        axes.imshow(picture.pixels())
+        axes.set_axis_off()
+        axes.set_title(title, loc="left", fontsize=10.5, weight="bold", pad=4)
+        figure.text(0.005 + 0.25 * place, 0.03, told, fontsize=9.5, color="#59636e")
+    made = io.BytesIO()
+    figure.savefig(made, dpi=160, facecolor="white")
+    Image.open(made).convert("RGB").save(ASSETS / "photo_edits.jpg", quality=86, optimize=True)
+
+
 def ask(folder: Path) -> None:
     """One question about four pictures with four right answers."""
     theodolite("data", "squares", "--questions", "--size", "16", "--seed", "2", "--out", str(folder / "quiz"))
@@ -237,7 +270,7 @@ def twins(folder: Path) -> None:
 
 if __name__ == "__main__":
     wanted = sys.argv[1:]
-    for draw in (pair, ask, compass, grid, scene, trace, twins):
+    for draw in (pair, photograph, ask, compass, grid, scene, trace, twins):
         if wanted and draw.__name__ not in wanted:
             continue
         with tempfile.TemporaryDirectory() as made:
