@@ -124,7 +124,10 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
         comparisons += found
         metrics += _forms(name, {each.metric for each in found})
         alone = len(table.columns) - len(found)
-        notes += [f"{name}: {alone} metrics have scores on one side only"] if alone else []
+        if alone:
+            notes.append(
+                f"{name}: {alone} {'metric has' if alone == 1 else 'metrics have'} scores on one side only"
+            )
     if not comparisons:
         raise UsageError(
             f"{one.label} and {other.label} have no metric in common; compare runs of one instrument on the same data"
