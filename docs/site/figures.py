@@ -149,9 +149,15 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
     )
 
 
-_ROCKET, _TOWER, _OTHER = (
-    Cutout(Box(300, 122, 336, 405), ((306, 122, 332, 122, 336, 405, 300, 405),)),
-    Cutout(Box(436, 118, 470, 385), ((444, 118, 458, 118, 470, 385, 436, 385),)),
+_ROCKET, _MAST, _OTHER = (
+    Cutout(
+        Box(298, 121, 338, 405),
+        ((317, 121, 323, 121, 333, 140, 334, 330, 338, 405, 298, 405, 304, 330, 309, 140),),
+    ),
+    Cutout(
+        Box(437, 117, 474, 385),
+        ((443, 117, 451, 117, 453, 183, 458, 188, 474, 385, 437, 385, 442, 188, 443, 183),),
+    ),
     Box(180, 118, 212, 385),
 )
 """Box and outline of two things in ``rocket.jpg``, and the box of a third."""
@@ -160,22 +166,23 @@ _ROCKET, _TOWER, _OTHER = (
 def photograph(_: Path) -> None:
     """A photograph and what the edits make of it: mirrored, two things exchanged, one removed."""
     original = Picture.from_path(ASSETS / "rocket.jpg")
-    others = [_TOWER.box, _OTHER]
+    others = [_MAST.box, _OTHER]
     shown = [
-        ("a photograph", original, "the rocket is left of the white mast"),
-        ("mirrored", mirror(original), "right of it"),
-        ("exchanged", exchange(original, _ROCKET, _TOWER, others=[_OTHER]), "right of it"),
+        ("photograph", original, "rocket left of the mast"),
+        ("mirrored", mirror(original), "rocket right of the mast"),
+        ("exchanged", exchange(original, _ROCKET, _MAST, others=[_OTHER]), "rocket right of the mast"),
         ("removed", remove(original, _ROCKET, others=others), "no rocket"),
     ]
-    figure = Figure(figsize=(10, 2.15))
+    figure = Figure(figsize=(8, 6.1))
     for place, (title, picture, told) in enumerate(shown):
-        axes = figure.add_axes((0.005 + 0.25 * place, 0.12, 0.24, 0.24 * 10 / 2.15 * 427 / 640))
+        x, y = 0.008 + 0.5 * (place % 2), 0.535 - 0.5 * (place // 2)
+        axes = figure.add_axes((x, y, 0.484, 0.484 * 8 / 6.1 * 427 / 640))
         axes.imshow(picture.pixels())
         axes.set_axis_off()
-        axes.set_title(title, loc="left", fontsize=10.5, weight="bold", pad=4)
-        figure.text(0.005 + 0.25 * place, 0.03, told, fontsize=9.5, color="#59636e")
+        axes.set_title(title, loc="left", fontsize=14, weight="bold", pad=5)
+        axes.set_title(told, loc="right", fontsize=13, color="#59636e", pad=5)
     made = io.BytesIO()
-    figure.savefig(made, dpi=160, facecolor="white")
+    figure.savefig(made, dpi=120, facecolor="white")
     Image.open(made).convert("RGB").save(ASSETS / "photo_edits.jpg", quality=86, optimize=True)
 
 
