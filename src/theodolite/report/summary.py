@@ -131,7 +131,7 @@ def asked(prompt: str) -> str:
         return prompt
     found = _SENTENCE.findall(prompt)
     if found:
-        return found[-1].strip()
+        return str(found[-1]).strip()
     before_options = re.split(r"\s*\bOptions:", prompt)[0]
     last = re.split(r"(?<=[.!])\s+(?=[A-Z])", before_options)[-1]
     return shorten(last, _LONGEST, placeholder=" …")
