@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -16,9 +17,10 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from theodolite.cli.main import main
+from theodolite.core.types import Picture
 from theodolite.diagnose.api import open_diagnosis
 from theodolite.diagnose.result import Diagnosed
-from theodolite.geometry import TokenGrid
+from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.figures.overlay import compass_rows
 from theodolite.instruments.compass.figures.views import CompassView
@@ -26,6 +28,7 @@ from theodolite.instruments.compass.formulas.projection import project
 from theodolite.instruments.compass.formulas.projection_options import SOUND
 from theodolite.instruments.compass.formulas.token_map import TokenMap
 from theodolite.instruments.scene.data.make import MakeOptions, make_data
+from theodolite.pairs.pictures import Cutout, exchange, mirror, remove
 from theodolite.report.pair_figures import COLOURS as OUTCOMES
 
 ROOT = Path(__file__).parents[2]
@@ -146,6 +149,43 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
     )
 
 
+_ROCKET, _MAST, _OTHER = (
+    Cutout(
+        Box(298, 121, 338, 405),
+        ((317, 121, 323, 121, 333, 140, 334, 330, 338, 405, 298, 405, 304, 330, 309, 140),),
+    ),
+    Cutout(
+        Box(437, 117, 474, 385),
+        ((443, 117, 451, 117, 453, 183, 458, 188, 474, 385, 437, 385, 442, 188, 443, 183),),
+    ),
+    Box(180, 118, 212, 385),
+)
+"""Box and outline of two things in ``rocket.jpg``, and the box of a third."""
+
+
+def photograph(_: Path) -> None:
+    """A photograph and what the edits make of it: mirrored, two things exchanged, one removed."""
+    original = Picture.from_path(ASSETS / "rocket.jpg")
+    others = [_MAST.box, _OTHER]
+    shown = [
+        ("photograph", original, "rocket left of the mast"),
+        ("mirrored", mirror(original), "rocket right of the mast"),
+        ("exchanged", exchange(original, _ROCKET, _MAST, others=[_OTHER]), "rocket right of the mast"),
+        ("removed", remove(original, _ROCKET, others=others), "no rocket"),
+    ]
+    figure = Figure(figsize=(8, 6.1))
+    for place, (title, picture, told) in enumerate(shown):
+        x, y = 0.008 + 0.5 * (place % 2), 0.535 - 0.5 * (place // 2)
+        axes = figure.add_axes((x, y, 0.484, 0.484 * 8 / 6.1 * 427 / 640))
+        axes.imshow(picture.pixels())
+        axes.set_axis_off()
+        axes.set_title(title, loc="left", fontsize=14, weight="bold", pad=5)
+        axes.set_title(told, loc="right", fontsize=13, color="#59636e", pad=5)
+    made = io.BytesIO()
+    figure.savefig(made, dpi=120, facecolor="white")
+    Image.open(made).convert("RGB").save(ASSETS / "photo_edits.jpg", quality=86, optimize=True)
+
+
 def ask(folder: Path) -> None:
     """One question about four pictures with four right answers."""
     theodolite("data", "squares", "--questions", "--size", "16", "--seed", "2", "--out", str(folder / "quiz"))
@@ -237,7 +277,7 @@ def twins(folder: Path) -> None:
 
 if __name__ == "__main__":
     wanted = sys.argv[1:]
-    for draw in (pair, ask, compass, grid, scene, trace, twins):
+    for draw in (pair, photograph, ask, compass, grid, scene, trace, twins):
         if wanted and draw.__name__ not in wanted:
             continue
         with tempfile.TemporaryDirectory() as made:

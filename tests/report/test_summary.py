@@ -1,5 +1,7 @@
 """What a reader is told of a model first, on the page, on the slide and in a model card."""
 
+from dataclasses import replace
+
 import pytest
 from diagnosis_sample import (
     GROUNDED,
@@ -11,6 +13,7 @@ from diagnosis_sample import (
     sample_diagnosis,
     write_sample,
 )
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from PIL import Image
 
 from theodolite.cli.diagnose import show_verdict
@@ -99,8 +102,42 @@ def test_the_slide_names_every_model_and_its_verdict_and_shows_a_pair(tmp_path):
     slide = slide_figure(found).figure
     told = [text.get_text() for text in slide.texts]
     for each in summaries(found.diagnosis):
-        assert {each.name, each.headline} <= set(told)
+        assert {each.name, each.headline} <= {text.replace("\n", " ") for text in told}
     assert sum(bool(axes.images) for axes in slide.axes) == 2
+
+
+def of_models(found, n):
+    """The diagnosis of so many models: copies of the sample's."""
+    sample = found.diagnosis
+    models = [
+        sample.models[i % 3].model_copy(update={"name": f"{sample.models[i % 3].name}-{i}"}) for i in range(n)
+    ]
+    instruments = []
+    for each in sample.instruments:
+        views = {view.model: view for view in each.models}
+        own = [
+            views[sample.models[i % 3].name].model_copy(update={"model": m.name})
+            for i, m in enumerate(models)
+        ]
+        instruments.append(each.model_copy(update={"models": own}))
+    return replace(found, diagnosis=sample.model_copy(update={"models": models, "instruments": instruments}))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 12, 14])
+def test_the_slide_can_be_read_from_the_last_row(n, tmp_path):
+    """No letters smaller than 14 points, and none outside of the slide."""
+    slide = slide_figure(of_models(open_diagnosis(write_sample(tmp_path, n=8)), n)).figure
+    FigureCanvasAgg(slide).draw()
+    width, height = slide.get_size_inches() * slide.dpi
+    legends = [text for legend in slide.legends for text in legend.get_texts()]
+    panels = [text for axes in slide.axes for text in (*axes.texts, axes.xaxis.label)]
+    shown = [text for text in (*slide.texts, *legends, *panels) if text.get_text()]
+    assert len(shown) > 2 * min(n, 12)
+    for text in shown:
+        assert text.get_fontsize() >= 14, text.get_text()
+        box = text.get_window_extent()
+        assert 0 <= box.x0 < box.x1 <= width, text.get_text()
+        assert 0 <= box.y0 < box.y1 <= height, text.get_text()
 
 
 def test_the_card_holds_verdict_shares_size_version_and_command(tmp_path, capsys):

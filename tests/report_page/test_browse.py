@@ -1,9 +1,8 @@
 """Runs of every instrument, made by the program itself, as rows and figures: held against what is known of them."""
 
-import json
-
 import numpy as np
 import pytest
+from page_checks import unpacked
 
 from theodolite.cli.main import main
 from theodolite.diagnose.browse import browse, data_of
@@ -137,5 +136,5 @@ def test_the_item_page_of_a_scene_has_its_map(scene, tmp_path, visit):
     page.click("#row-0")
     marks = page.locator("#item .a-true").count()
     assert marks == page.locator("#item .a-said").count() > 1
-    index = json.loads(text.partition('id="items-index">')[2].partition("</script>")[0])
+    index = unpacked(text.partition('id="items-index">')[2].partition("</script>")[0])
     assert all(row[12] for row in index["rows"] if row[4] == "plain")

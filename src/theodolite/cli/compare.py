@@ -146,6 +146,7 @@ def _show(found: Compared, *, every: bool) -> None:
     if shown:
         show([differences_table(found, shown)], json=False)
     note(
-        f"{len(different)} of {len(measured)} metrics differ with a corrected p below 0.05"
+        f"{len(different)} of {len(measured)} metrics differ with a p below 0.05, corrected over all metrics of an instrument that "
+        "both have"
         + ("" if every or len(different) <= _MOST else f"; {_MOST} are shown, --all shows every one")
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,10 @@ __all__ = [
 
 SOME_FAILED = 1
 """Exit status if items failed."""
+
+
+_CENT = 0.005
+"""Prices below this would be rounded to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +222,9 @@ def show_costs(
         print_json(more) if not tables else show(tables, json=True, **more)
         return
     rows = [[model, kind, *_cost_cells(cost, price)] for model, kind, cost in parts]
-    rows += [["total", "", *_cost_cells(total, price)]] if len(parts) > 1 else []
+    rows += (
+        [["total", "", *_total_cells([cost for *_, cost in parts], total, price)]] if len(parts) > 1 else []
+    )
     heads = ["requests", "pictures", "tokens in", "tokens out", "time", *(["cost"] if price else [])]
     show(tables, json=False)
     print_table(["model", "instrument", *heads], rows, title="Plan")
@@ -226,7 +232,8 @@ def show_costs(
         note(f"{where}: time and tokens are not known: {reason}")
     if total.timed:
         note(
-            f"time and tokens are those of {total.timed} requests that were asked for this, evenly over the plan"
+            f"time and tokens are those of {total.timed} {'request that was' if total.timed == 1 else 'requests that were'} asked for "
+            "this, evenly over the plan"
         )
     if total.calls > total.requests:
         note(f"{total.calls:,} model calls at most: some items need several")
@@ -258,7 +265,28 @@ def _cost_cells(cost: Cost, price: Price | None) -> list[str]:
     if price is None:
         return cells
     usd = cost.usd(price)
-    return [*cells, "–" if usd is None else f"${usd:,.2f}"]
+    return [*cells, "–" if usd is None else _dollars(usd)]
+
+
+def _total_cells(parts: Sequence[Cost], total: Cost, price: Price | None) -> list[str]:
+    """As `_cost_cells` of the sum. Where some parts are not known, tokens are at most, and the price at least that of the others."""
+    longest = (
+        cost.longest_answers_tokens if cost.answer_tokens is None else cost.answer_tokens for cost in parts
+    )
+    cells = _cost_cells(replace(total, longest_answers_tokens=sum(longest)), price)
+    known = [usd for cost in parts if price and (usd := cost.usd(price)) is not None]
+    return (
+        [*cells[:-1], f"at least {_dollars(sum(known))}"] if price and 0 < len(known) < len(parts) else cells
+    )
+
+
+def _dollars(usd: float) -> str:
+    """Format a price.
+
+    >>> _dollars(1234.5), _dollars(0.004), _dollars(0.0)
+    ('$1,234.50', '< $0.01', '$0.00')
+    """
+    return "< $0.01" if 0 < usd < _CENT else f"${usd:,.2f}"
 
 
 def exit_if_failed(tally: Tally, folder: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -176,6 +177,14 @@ def ablate(
     show([ablation_table(pooled, models), *problem_tables(problems)], json=json, verifier=verifier)
 
 
+def _printed(numbers: Mapping[str, Any]) -> str:
+    """Numbers by name, in words: ``r pooled 0.83, VRS (GPT-4o 6.31)``."""
+    return ", ".join(
+        f"{name} ({_printed(value)})" if isinstance(value, Mapping) else f"{name} {value}"
+        for name, value in numbers.items()
+    )
+
+
 @app.command("predict")
 def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
     runs: Annotated[
@@ -204,8 +213,6 @@ def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Test whether grounding predicts robustness: correlations over models, with accuracy as a rival predictor."""
-    import json as json_text
-
     from theodolite.instruments.trace.experiments import prediction_rows as source
     from theodolite.instruments.trace.experiments.paper import paper_rows, paper_tables
     from theodolite.instruments.trace.experiments.predict import predict_robustness, prediction_tables
@@ -228,7 +235,7 @@ def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
     more = {"printed": paper_tables()["printed"]} if paper else {}
     show([*prediction_tables(result), *further, source.rows_table(rows)], json=json, **more)
     if paper and not json:
-        note(f"{paper_tables()['source']}; the text prints: {json_text.dumps(paper_tables()['printed'])}")
+        note(f"{paper_tables()['source']}; the text prints: {_printed(paper_tables()['printed'])}")
 
 
 def _rows_of(folders: list[Path]) -> tuple[list[ModelRow], list[Table]]:

@@ -163,8 +163,8 @@ def _instrument(
     table = ScoreTable.of({**{twin: calibration.get(twin, ()) for twin in twins}, **own}, instrument.metrics)
     unscored = {each.model: each.unscored for each in measured}
     results = metric_results(table, instrument.metrics, models, unscored, twins=twins, seed=seed)
-    chosen = [(each.key, each.split) for each in results if each.separates or each.key.endswith(".right")]
-    comparisons = compare_all(table, list(own), columns=sorted(chosen), seed=seed)
+    shown = {(each.key, each.split) for each in results if each.separates or each.key.endswith(".right")}
+    comparisons = compare_all(table, list(own), shown=shown, seed=seed)
     views, open_questions = [], []
     for each in measured:
         view, questions = _view(instrument, each)

@@ -71,6 +71,7 @@ def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
         "compare.differences",
         f"{found.first} minus {found.second}",
         [
+            Column("instrument", "instrument"),
             Column("metric", "metric"),
             Column("split", "split"),
             Column("difference", "difference", "number", signed=True),
@@ -80,7 +81,8 @@ def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
         ],
         [
             [
-                f"{names[each.metric]} ({each.metric})",
+                each.instrument,
+                names[each.metric],
                 each.split,
                 each.difference.estimate() if each.difference else each.why_not,
                 each.difference.n if each.difference else None,
@@ -118,18 +120,22 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
         table = ScoreTable.of(
             {side.label: side.scores[name] for side in sides}, find_instruments([name])[0].metrics
         )
-        found = compare_models(table, one.label, other.label, columns=sorted(_both(table, sides)), seed=seed)
+        found = compare_models(table, one.label, other.label, seed=seed)
         comparisons += found
         metrics += _forms(name, {each.metric for each in found})
-        notes += _unshared(table, sides, name)
+        alone = len(table.columns) - len(found)
+        if alone:
+            notes.append(
+                f"{name}: {alone} {'metric has' if alone == 1 else 'metrics have'} scores on one side only"
+            )
     if not comparisons:
         raise UsageError(
-            f"{one.place} and {other.place} have no metric in common; compare runs of one instrument on the same data"
+            f"{one.label} and {other.label} have no metric in common; compare runs of one instrument on the same data"
         )
     if all(each.difference is None for each in comparisons):
         raise UsageError(
-            f"{one.place} and {other.place} cannot be compared: {comparisons[0].why_not}; measure both on the same "
-            "data, with the same seed and size, and with enough items"
+            f"{one.label} and {other.label} cannot be compared: {comparisons[0].why_not}; measure both on the same "
+            "data, in the same words, with the same seed and size, and with enough items"
         )
     verdicts = tuple(
         Verdicts(name, one.views.get(name), other.views.get(name)) for name in {**one.views, **other.views}
@@ -202,16 +208,6 @@ def _labelled(sides: list[Side]) -> tuple[Side, Side]:
     if one.place == other.place:
         raise UsageError(f"both sides are {one.model} in {one.place}; pass two different ones")
     return tuple(replace(s, label=f"{s.model} ({s.place})") for s in sides)  # type: ignore[return-value]
-
-
-def _both(table: ScoreTable, sides: Sequence[Side]) -> list[tuple[str, str]]:
-    """Return the columns in which both sides have scores."""
-    return [column for column in table.columns if all(table.n_clusters(side.label, column) for side in sides)]
-
-
-def _unshared(table: ScoreTable, sides: Sequence[Side], name: str) -> list[str]:
-    alone = len(table.columns) - len(_both(table, sides))
-    return [f"{name}: {alone} metrics have scores on one side only"] if alone else []
 
 
 def _forms(name: str, keys: set[str]) -> list[MetricForm]:

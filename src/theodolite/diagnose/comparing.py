@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -22,14 +22,14 @@ class _Found:
     why_not: str = ""
 
 
-def compare_models(
-    table: ScoreTable, first: str, second: str, *, columns: Sequence[Column], seed: int
-) -> list[Comparison]:
-    """Compute first minus second on the given metrics and splits, paired by item.
+def compare_models(table: ScoreTable, first: str, second: str, *, seed: int) -> list[Comparison]:
+    """Compute first minus second on all metrics and splits of an instrument that both models have, paired by item.
 
-    Interval and test treat clusters as independent. The p-values are corrected by Holm over all given columns.
+    Interval and test treat clusters as independent. The p-values are corrected by Holm over all of them, whatever a page
+    shows.
     """
-    found = [_compare(table, first, second, column, seed) for column in columns]
+    both = [each for each in table.columns if all(table.n_clusters(model, each) for model in (first, second))]
+    found = [_compare(table, first, second, column, seed) for column in sorted(both)]
     tested = [(each.column, each.test.p_value) for each in found if each.test is not None]
     corrected = stats.holm([p for _, p in tested]).tolist() if tested else []
     p_holm = {column: p for (column, _), p in zip(tested, corrected, strict=True)}
@@ -50,13 +50,14 @@ def compare_models(
 
 
 def compare_all(
-    table: ScoreTable, models: Sequence[str], *, columns: Sequence[Column], seed: int
+    table: ScoreTable, models: Sequence[str], *, shown: Collection[Column], seed: int
 ) -> list[Comparison]:
-    """Compare every pair of models, in the order given."""
+    """Compare every pair of models, in the order given, and return the differences in the columns to be shown."""
     return [
         comparison
         for first, second in combinations(models, 2)
-        for comparison in compare_models(table, first, second, columns=columns, seed=seed)
+        for comparison in compare_models(table, first, second, seed=seed)
+        if (comparison.metric, comparison.split) in shown
     ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.instrument import UserData, instruments
-from theodolite.models.tables import SUFFIXES, fields_of, read_rows
+from theodolite.models.tables import SUFFIXES, fields_of, naming, read_rows, split_options
 
 __all__ = ["find_user_data"]
 
@@ -46,11 +46,13 @@ def find_user_data(
 def _find(text: str, named: str, images: Path | None) -> list[UserData]:
     """Return the data set for every instrument that can read it, or for the named one."""
     path = Path(text)
-    if not path.exists() and "@" in text:
+    file, _ = split_options(path)
+    if not file.exists() and "@" in text:
         first, _, second = text.rpartition("@")
         path, images = Path(first), Path(second)
-    if not path.exists():
-        raise UsageError(f"{path} does not exist; {_takes()}")
+        file, _ = split_options(path)
+    if not file.exists():
+        raise UsageError(f"{file} does not exist; {_takes()}")
     if images is not None and not images.is_dir():
         raise UsageError(
             f"there is no folder of pictures {images}; --images takes the folder of the pictures"
@@ -62,8 +64,7 @@ def _find(text: str, named: str, images: Path | None) -> list[UserData]:
     known = [own for each in instruments() if (own := each.find_data(path, images)) is not None]
     if not known and (fields := _fields(path)):
         raise UsageError(
-            f"no instrument can read {path}{fields}; questions need a picture, a question and an answer, such as image, "
-            "question and answer"
+            f"no instrument can read {path}{fields}; questions need a picture, a question and an answer: {naming(path)}"
         )
     if not known:
         raise UsageError(f"no instrument can read the data set {path}; {_takes()}")

@@ -18,7 +18,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.core.types import Response
 from theodolite.models.logs import Logged, LoggedAnswer, picture_digests
-from theodolite.models.tables import Role, Row, fields_of, first, plain_words, read_rows, values
+from theodolite.models.tables import Role, Row, chosen_rows, fields_of, first, plain_words, read_rows, values
 
 __all__ = ["read_answer_table"]
 
@@ -29,7 +29,6 @@ _ROLES: Mapping[str, Role] = {
     "id": "id",
     "reasoning": "reasoning",
 }
-_MOST_SHOWN = 8
 _DIGEST = re.compile(r"(?:bytes|pixels)-[0-9a-f]+")
 """The digest of a picture, see `Picture`."""
 _LONGEST_PATH = 1000
@@ -50,12 +49,7 @@ def read_answer_table(path: Path, options: Mapping[str, str]) -> Logged:
     rows = read_rows(path, problems)
     known = fields_of(rows)
     named = {role: options[name] for name, role in _ROLES.items() if name in options}
-    for field in (*named.values(), *(name for name in options if name not in _ROLES)):
-        if field not in known:
-            raise UsageError(f"{path} has no field {field!r}; it has: {', '.join(known)}")
-    for name, value in options.items():
-        if name not in _ROLES:
-            rows = _chosen(rows, name, value, path)
+    rows = chosen_rows(rows, options, _ROLES, path)
     found = list(_answers(rows, named))
     if not any(answer.response.is_answered for answer in found):
         raise UsageError(
@@ -68,17 +62,6 @@ def read_answer_table(path: Path, options: Mapping[str, str]) -> Logged:
             f"replay:{path}?picture=FIELD; the fields are {', '.join(known)}"
         )
     return found, problems
-
-
-def _chosen(rows: Sequence[Row], field: str, value: str, path: Path) -> list[Row]:
-    found = [row for row in rows if str(row.get(field)) == value]
-    if not found:
-        there = list(dict.fromkeys(str(row.get(field)) for row in rows))
-        more = " …" if len(there) > _MOST_SHOWN else ""
-        raise UsageError(
-            f"no row of {path} has {field}={value}; there are: {', '.join(there[:_MOST_SHOWN])}{more}"
-        )
-    return found
 
 
 def _answers(rows: Sequence[Row], named: Mapping[Role, str]) -> Iterator[LoggedAnswer]:

@@ -18,6 +18,7 @@ from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from urllib.parse import parse_qsl
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, fault_of, lines_of, read_each, read_text
@@ -30,10 +31,13 @@ __all__ = [
     "NameIndex",
     "Role",
     "Row",
+    "chosen_rows",
     "fields_of",
     "first",
+    "naming",
     "plain_words",
     "read_rows",
+    "split_options",
     "values",
 ]
 
@@ -78,6 +82,8 @@ _LISTS = (
 )
 """Fields of a JSON object that hold its rows."""
 _TURNS = ("conversations", "conversation", "messages")
+_MOST_SHOWN = 8
+"""Values of a field that a message names."""
 _LARGEST_CELL = 1 << 28
 """Maximum size of a cell of a CSV file, which may hold an encoded picture."""
 
@@ -214,6 +220,66 @@ def plain_words(text: str) -> str:
 def fields_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """All field names of the first rows, in order."""
     return tuple(dict.fromkeys(name for row in rows[:100] for name in row))
+
+
+def split_options(path: Path) -> tuple[Path, dict[str, str]]:
+    """Split ``FILE?name=value&name=value`` into the file and its options, which name fields or choose rows.
+
+    >>> split_options(Path("quiz.csv?picture=photo&split=test"))
+    (PosixPath('quiz.csv'), {'picture': 'photo', 'split': 'test'})
+
+    Raises:
+        UsageError: If the options are not written like that.
+    """
+    name, mark, query = str(path).partition("?")
+    if not mark or path.exists():
+        return path, {}
+    try:
+        return Path(name), dict(parse_qsl(query, keep_blank_values=True, strict_parsing=True))
+    except ValueError:
+        raise UsageError(f"the options of {str(path)!r} must be written ?name=value&name=value") from None
+
+
+def naming(path: Path) -> str:
+    """Say how to name the fields of a file of questions."""
+    file = split_options(path)[0]
+    return f'name your own, as in --data "{file}?picture=FIELD&question=FIELD&answer=FIELD"'
+
+
+def chosen_rows(
+    rows: Sequence[Row], options: Mapping[str, str], roles: Mapping[str, Role], path: Path
+) -> list[Row]:
+    """Return the rows that options choose by the value of a field.
+
+    Args:
+        rows: All rows.
+        options: The names of fields by what they hold, one of `roles`, or values by the name of another field.
+        roles: The names by which fields can be given.
+        path: The file, for messages.
+
+    Raises:
+        UsageError: If there is no such field, or no such row.
+    """
+    known = fields_of(rows)
+    for name, field in options.items():
+        if (field if name in roles else name) not in known:
+            wanted = field if name in roles else name
+            raise UsageError(
+                f"{path} has no field {wanted!r}; it has: {', '.join(known)} (options name fields as {'=, '.join(roles)}=, "
+                "or choose rows by the value of a field)"
+            )
+    found = list(rows)
+    for name, value in options.items():
+        if name in roles:
+            continue
+        there = list(dict.fromkeys(str(row.get(name)) for row in found))
+        found = [row for row in found if str(row.get(name)) == value]
+        if not found:
+            more = " …" if len(there) > _MOST_SHOWN else ""
+            raise UsageError(
+                f"no row of {path} has {name}={value}; there are: {', '.join(there[:_MOST_SHOWN])}{more}"
+            )
+    return found
 
 
 def values(row: Mapping[str, Any], role: Role, *, field: str = "") -> Iterator[Any]:

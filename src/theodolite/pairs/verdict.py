@@ -133,10 +133,17 @@ class _Evidence:
     def told(self) -> str:
         return f"{_words(self.followed)} of the pairs are followed (99 % interval)"
 
+    @property
+    def _rest(self) -> str:
+        """The pairs that do not move and those that are lost, as shares of the same pairs as those that are followed."""
+        unmoved, lost = self.shares.unmoved, self.shares.lost
+        told = f"{_words(unmoved or self.unmoved.two_sided)} do not move"
+        return f"{told}, {_words(lost)} are lost" if lost is not None and lost.value > 0 else told
+
     def decide(self) -> tuple[Standing, str]:  # noqa: PLR0911 - one return for each line of the table
         if self.is_proven and self.unmoved.is_below(MOST_UNMOVED):
             return "looks", f"{self.told}, more than a model that ignores the edit can"
-        at_times = f"{self.told}, and {_words(self.unmoved.two_sided)} do not move"
+        at_times = f"{self.told}, and {self._rest}"
         if self.is_proven and self.unmoved.is_above(MOST_UNMOVED):
             return "looks at times", at_times
         changed = f"{_words(self.changes.two_sided)} of the answers change when they should"

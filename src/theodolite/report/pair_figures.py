@@ -76,11 +76,20 @@ def looking_figure(diagnosis: Diagnosis, *, title: str = "") -> Drawing:
 
 
 def shares_bar(
-    axes: Axes, y: float, looking: LookingForm, *, fontsize: float = 9, height: float = 0.62
+    axes: Axes,
+    y: float,
+    looking: LookingForm,
+    *,
+    fontsize: float = 9,
+    height: float = 0.62,
+    left: float = 0.0,
+    width_of_number: float = 0.0,
 ) -> None:
-    """Draw one bar with its bound and interval at a place of the y axis. Shares below a few percent have no number."""
-    left = 0.0
-    narrow = _NARROW * fontsize / 9
+    """Draw one bar with its bound and interval, of width 1, at a place of the axes.
+
+    Shares that are narrower than a number have none; `width_of_number` says how wide it is, in bars.
+    """
+    start, narrow = left, width_of_number or _NARROW * fontsize / 9
     for name, colour in COLOURS.items():
         figure = getattr(looking, name)
         width = figure.value if figure is not None else 0.0
@@ -96,11 +105,11 @@ def shares_bar(
     followed, below = looking.followed, y + height / 2 + 0.09
     if followed is not None:
         axes.plot(
-            [followed.low, followed.high], [below, below], color=INK, lw=fontsize / 8, marker="|",
+            [start + followed.low, start + followed.high], [below, below], color=INK, lw=fontsize / 8, marker="|",
             markersize=fontsize / 2, markeredgewidth=fontsize / 8, solid_capstyle="butt", clip_on=False,
         )  # fmt: skip
     reach = height / 2 + 0.11
-    axes.plot([looking.bound] * 2, [y - reach, y + reach], color=INK, lw=fontsize / 9, ls=(0, (3, 2)))
+    axes.plot([start + looking.bound] * 2, [y - reach, y + reach], color=INK, lw=fontsize / 9, ls=(0, (3, 2)))
 
 
 def _legend(axes: Axes) -> None:

@@ -116,17 +116,25 @@ def interval(figure: Figure) -> str:
 
 
 def asked(prompt: str) -> str:
-    """Return the question in a long prompt. Short prompts are not changed, those without a question mark are cut off.
+    """Return the question in a long prompt; without a question mark, its last sentence. Short prompts are not changed.
 
     >>> asked("Step 1: Draw a graph. " * 9 + "Step 2: Where is the cup relative to the mug? Answer with one word.")
     'Where is the cup relative to the mug?'
     >>> asked("Objects have marks. " * 9 + "Which one is nearer: object 1 or object 2? Options: A: object 1 B: object 2")
     'Which one is nearer: object 1 or object 2?'
+    >>> asked("Objects have marks. " * 9 + "Order these by size: object 1, object 2. Options: A: object 1, object 2 B: …")
+    'Order these by size: object 1, object 2.'
     >>> asked("Is it left? Yes or no")
     'Is it left? Yes or no'
     """
-    found = _SENTENCE.findall(prompt) if len(prompt) > _LONG else []
-    return found[-1].strip() if found else shorten(prompt, _LONGEST, placeholder=" …")
+    if len(prompt) <= _LONG:
+        return prompt
+    found = _SENTENCE.findall(prompt)
+    if found:
+        return str(found[-1]).strip()
+    before_options = re.split(r"\s*\bOptions:", prompt)[0]
+    last = re.split(r"(?<=[.!])\s+(?=[A-Z])", before_options)[-1]
+    return shorten(last, _LONGEST, placeholder=" …")
 
 
 def telling(exhibits: Sequence[ExhibitForm]) -> list[ExhibitForm]:
@@ -182,7 +190,7 @@ def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, 
         blind = [(label, proof.high) for label, proof, each in judged if each.standing == "does not look"]
         if proven:
             parts.append(
-                f"more followed than a model can that does not look, in {_listed(proven)} (99 % intervals)"
+                f"more are followed than a model that does not look can follow, in {_listed(proven)} (99 % intervals)"
             )
         if blind:
             most = percent(max(high for _, high in blind))

@@ -104,7 +104,7 @@ def test_rows_that_cannot_be_used_are_counted_by_reason(folder, row, reason):
     loaded = load_questions(write(folder, {**ROW, "id": "good", "question": "Where else?"}, row))
     assert [question.id for question in loaded.questions] == ["good"]
     assert loaded.unused == {reason: 1}
-    with pytest.raises(UsageError, match=rf"none of the 1 rows .*: {re.escape(reason)} \(1\)"):
+    with pytest.raises(UsageError, match=rf"the only row .*: {re.escape(reason)} \(1\)"):
         load_questions(write(folder, row))
 
 
@@ -228,3 +228,17 @@ def test_a_byte_order_mark_and_odd_line_separators_are_no_hindrance(folder, endi
     text = "".join(json.dumps(row, ensure_ascii=False) + ending for row in rows)
     (folder / "questions.jsonl").write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert [q.question for q in read_questions(folder)] == [row["question"] for row in rows]
+
+
+def test_fields_of_other_names_are_named_and_rows_chosen(folder):
+    path = folder / "mine.csv"
+    path.write_text("photo,asked,right,part\na.png,Where is it?,left,test\na.png,Where else?,right,train\n")
+    with pytest.raises(UsageError, match=r"the fields are photo, asked, right, part; .*\?picture=FIELD"):
+        load_questions(path)
+    named = folder / "mine.csv?picture=photo&question=asked&answer=right"
+    assert [each.answer for each in read_questions(named)] == ["left", "right"]
+    assert [each.answer for each in read_questions(f"{named}&part=test")] == ["left"]
+    with pytest.raises(UsageError, match="has no field 'foto'; it has: photo, asked, right, part"):
+        load_questions(folder / "mine.csv?picture=foto")
+    with pytest.raises(UsageError, match=r"no row of .* has part=dev; there are: test, train"):
+        load_questions(folder / "mine.csv?picture=photo&part=dev")

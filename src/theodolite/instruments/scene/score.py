@@ -90,11 +90,18 @@ METRICS: tuple[Metric, ...] = (
     _metric("qa_drop", "drop of the answers without the picture", "paper", is_drop=True),
     _metric("sgc_drop", "drop of SGC without the picture", "paper", average="items", is_drop=True),
     _metric("derived", "score of the answers that its own graph implies", "paper"),
-    _metric("derived_solvable", "the same, on solvable questions", "sound"),
+    _metric(
+        "derived_solvable", "score of the answers that its own graph implies, solvable questions", "sound"
+    ),
     _metric("consistency", "answers agree with its own graph", "paper"),
-    _metric("consistency_solvable", "the same, on solvable questions", "sound"),
+    _metric("consistency_solvable", "answers agree with its own graph, solvable questions", "sound"),
     _metric("direct_over_derived", "answers beyond what its own graph implies", "ours", is_drop=True),
-    _metric("direct_over_derived_solvable", "the same, on solvable questions", "sound", is_drop=True),
+    _metric(
+        "direct_over_derived_solvable",
+        "answers beyond what its own graph implies, solvable questions",
+        "sound",
+        is_drop=True,
+    ),
     _metric("blind_changes", "answers change without the picture", "ours"),
     _metric("blind_graph_change", "graph changes without the picture", "ours", average="items"),
     _metric("other_changes", "answers change with another picture", "ours"),

@@ -68,7 +68,7 @@ class Exhibit:
     @property
     def why(self) -> str:
         """The rule by which it was chosen, without the outcome, which is shown before it."""
-        return self.form.why.removeprefix(f"{self.form.outcome}, ")
+        return self.form.why.removeprefix(f"{self.form.outcome}, ").removeprefix("as ")
 
 
 def exhibit(

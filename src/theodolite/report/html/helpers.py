@@ -94,7 +94,7 @@ class Helpers:
             grounded=_estimate(result.grounded),
             shortcut=_estimate(result.shortcut),
             label=lambda value: show_number(value, self.glossary.unit(result.key)),
-            bounds=(0.0, 1.0) if self.glossary.unit(result.key) == "share" else None,
+            bounds={"share": (0.0, 1.0), "points": (-1.0, 1.0)}.get(self.glossary.unit(result.key)),
         )
 
     def strip_words(self, result: MetricResult) -> str:

@@ -8,6 +8,7 @@ their hashes, and no connection except to the server of the page. So a mistake h
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _PAGE = files("theodolite.report") / "page"
 _STYLES = ("style.css", "items.css")
 _SCRIPTS = ("dom", "list", "overlay", "above", "steps", "detail", "main", "save", "labels")
+_LEAST_PACKED = 20_000
+"""Data shorter than this stay readable."""
 _HARMLESS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
@@ -34,6 +37,17 @@ class DataBlock:
 
     id: str
     value: Any
+
+    def packed(self) -> str:
+        """The data as JSON, compressed if that makes it much shorter: gzip in base64, which the script of the page unpacks.
+
+        Both are safe inside a page: base64 has no mark-up.
+        """
+        text = safe_json(self.value)
+        if len(text) < _LEAST_PACKED:
+            return text
+        small = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+        return small if len(small) < len(text) // 2 else text
 
 
 def safe_json(value: Any) -> str:
@@ -62,7 +76,7 @@ def render_page(
     from markupsafe import Markup
 
     css, theme, script = style(), _theme(), items_script()
-    blocks = [(block.id, Markup(safe_json(block.value))) for block in data]  # noqa: S704 - escaped by safe_json
+    blocks = [(block.id, Markup(block.packed())) for block in data]  # noqa: S704 - escaped by safe_json
     return (
         environment()
         .get_template(template)

@@ -17,6 +17,8 @@ from theodolite.runs import write_atomically
 FOLDER = "pictures"
 _LARGE, _SMALL = (200_000, 960), (40_000, 560)
 """Maximum bytes and longer side. Larger pictures are scaled down for the page. The originals are not changed."""
+_DRAWN = 2048
+"""Pictures with at most this many colours are drawn, and look the same with 256."""
 _KINDS = {"PNG": "png", "JPEG": "jpg", "GIF": "gif", "WEBP": "webp"}
 
 
@@ -28,9 +30,9 @@ class Pictures:
     """The pictures of a report, with their names in it."""
 
     def __init__(self, keep: Keep, *, is_small: bool = False) -> None:
-        """Start empty. If `is_small`, pictures are scaled down to the size of an example."""
+        """Start empty. If `is_small`, pictures are scaled down to the size of an example, and take as few bytes as they can."""
         self._keep = keep
-        self._most = _SMALL if is_small else _LARGE
+        self._convert = small_picture if is_small else readable_picture
         self._names: dict[str, tuple[str, int, int] | None] = {}
         self.missing: dict[str, str] = {}
         """Pictures that could not be shown, with the reason."""
@@ -47,7 +49,7 @@ class Pictures:
         if key not in self._names:
             try:
                 original = read()
-                content, kind, size = readable_picture(original, *self._most)
+                content, kind, size = self._convert(original)
             except (OSError, UsageError) as error:
                 self.missing[key] = str(error) or type(error).__name__
                 self._names[key] = None
@@ -101,6 +103,26 @@ def media_type(name: str) -> str:
     """
     kind = name.rpartition(".")[2]
     return f"image/{'jpeg' if kind == 'jpg' else kind}"
+
+
+def small_picture(data: bytes) -> tuple[bytes, str, tuple[int, int]]:
+    """Return a picture as `readable_picture`, in the fewest bytes: as it is, as JPEG, or drawn ones with a palette."""
+    from PIL import Image
+
+    content, kind, size = readable_picture(data, *_SMALL)
+    with open_image(content) as opened:
+        if kind != "png" or opened.mode not in {"RGB", "L", "P"} or "transparency" in opened.info:
+            return content, kind, size
+        plain = opened.convert("RGB")
+    found = [(content, kind)]
+    made = io.BytesIO()
+    plain.save(made, "JPEG", quality=88, optimize=True)
+    found.append((made.getvalue(), "jpg"))
+    if plain.getcolors(_DRAWN) is not None:
+        made = io.BytesIO()
+        plain.quantize(256, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
+        found.append((made.getvalue(), "png"))
+    return (*min(found, key=lambda each: len(each[0])), size)
 
 
 def readable_picture(

@@ -3,6 +3,9 @@
 Our own form has one object per line: ``{"id": "q1", "question": "Where is the cup?", "answer": "left", "options": ["left",
 "right"], "picture": "cups/1.jpg", "group": "cups"}``. ``id``, ``options`` and ``group`` are optional; the default id is the
 number of the row. ``pictures`` is a list of several pictures. Other layouts: `theodolite.instruments.ask.data.layouts`.
+
+``FILE?picture=FIELD&question=FIELD&answer=FIELD`` names the fields of a file that has other names, and ``?FIELD=value`` chooses
+rows, as for recorded answers (`theodolite.models.answer_tables`).
 """
 
 from __future__ import annotations
@@ -26,7 +29,18 @@ from theodolite.instruments.ask.data.objects import object_questions
 from theodolite.instruments.ask.data.pictures import PictureFinder, Unusable
 from theodolite.instruments.ask.data.question import Question, Removal, natural_groups
 from theodolite.instruments.coco import Instances, find_coco, read_instances
-from theodolite.models.tables import SUFFIXES, Row, fields_of, first, read_rows
+from theodolite.models.tables import (
+    NAMES,
+    SUFFIXES,
+    Role,
+    Row,
+    chosen_rows,
+    fields_of,
+    first,
+    naming,
+    read_rows,
+    split_options,
+)
 from theodolite.pairs.pictures import UnfitError, remove
 
 __all__ = [
@@ -48,6 +62,17 @@ _ASKING = re.compile(
 )
 
 
+_ROLES: Mapping[str, Role] = {
+    "picture": "picture",
+    "question": "question",
+    "answer": "truth",
+    "options": "options",
+    "id": "id",
+    "group": "group",
+}
+"""Names of the fields that ``FILE?name=FIELD`` gives, and what they hold. The first name of a role is the one that is used."""
+
+
 @dataclass(frozen=True, slots=True)
 class Questions:
     """The questions of a file, and how many rows are not used, by reason."""
@@ -57,9 +82,13 @@ class Questions:
 
 
 def find_question_file(path: Path) -> Path | None:
-    """Return the question file at a path, or in a folder: ``questions.jsonl`` or the only one that fits. None if none does."""
-    if path.is_file():
-        return path if _may_ask(path) and not (path.parent / "scenes.jsonl").is_file() else None
+    """Return the question file at a path, or in a folder: ``questions.jsonl`` or the only one that fits. None if none does.
+
+    ``FILE?name=value`` names fields or chooses rows, as for recorded answers; it is returned as it is.
+    """
+    file, options = split_options(path)
+    if file.is_file():
+        return path if options or (_may_ask(path) and not (path.parent / "scenes.jsonl").is_file()) else None
     if not path.is_dir() or any((path / name).is_file() for name in _OTHER_DATA):
         return None
     named = [path / name for name in _FILES if (path / name).is_file()]
@@ -86,23 +115,33 @@ def _may_ask(path: Path) -> bool:
 
 def _joined(path: Path) -> list[Row]:
     """The rows of a file. If they lack questions or answers, those of the file beside it that has them, by id (VQAv2)."""
-    rows, _ = _rows(path, path.stat().st_mtime_ns)
+    rows, _ = _rows(path, _stamp(path))
     asks, answers = first(rows[0], "question") is not None, first(rows[0], "truth") is not None
     if asks == answers or first(rows[0], "id") is None:
         return rows
     wanted = "annotation" if asks else "question"
     for other in sorted(path.parent.glob("*.json")):
         if wanted in other.name.casefold() and other != path:
-            known = {str(first(row, "id")): row for row in _rows(other, other.stat().st_mtime_ns)[0]}
+            known = {str(first(row, "id")): row for row in _rows(other, _stamp(other))[0]}
             if str(first(rows[0], "id")) in known:
                 return [{**known.get(str(first(row, "id")), {}), **row} for row in rows]
     return rows
 
 
+def _stamp(path: Path) -> int:
+    return split_options(path)[0].stat().st_mtime_ns
+
+
 @lru_cache(maxsize=4)
 def _rows(path: Path, _: int) -> tuple[list[Row], tuple[Problem, ...]]:
     problems: list[Problem] = []
-    return read_rows(path, problems), tuple(problems)
+    file, options = split_options(path)
+    rows = read_rows(file, problems)
+    if options:
+        rows = chosen_rows(rows, options, _ROLES, file)
+        named = [(NAMES[role][0], options[name]) for name, role in _ROLES.items() if name in options]
+        rows = [{**row, **{role: row.get(field) for role, field in named}} for row in rows]
+    return rows, tuple(problems)
 
 
 def read_questions(path: str | Path, images: str | Path | None = None) -> list[Question]:
@@ -129,7 +168,7 @@ def load_questions(path: Path, images: Path | None = None) -> Questions:
     if path.is_dir():
         path = find_question_file(path) or path / _FILES[0]
     try:
-        stamp = path.stat().st_mtime_ns
+        stamp = _stamp(path)
     except OSError as error:
         raise UsageError(f"cannot read the questions {path}: {error.strerror}") from error
     return _load(path, images, stamp)
@@ -141,10 +180,10 @@ def _instances(path: Path, _: int) -> Instances:
 
 
 @lru_cache(maxsize=2)
-def _load(path: Path, images: Path | None, _: int) -> Questions:
+def _load(path: Path, images: Path | None, stamp: int) -> Questions:
     rows = _joined(path)
-    finder = PictureFinder(path.parent, images)
-    unused: Counter[str] = Counter(counted_problems(_rows(path, path.stat().st_mtime_ns)[1]))
+    finder = PictureFinder(split_options(path)[0].parent, images)
+    unused: Counter[str] = Counter(counted_problems(_rows(path, stamp)[1]))
     found: list[Question] = []
     for number, row in enumerate(rows, 1):
         try:
@@ -159,13 +198,12 @@ def _load(path: Path, images: Path | None, _: int) -> Questions:
 
 def _nothing(path: Path, rows: Sequence[Row], unused: Counter[str], *, has_images: bool) -> str:
     told = ", ".join(f"{reason} ({n})" for reason, n in unused.most_common())
+    of = f"none of the {len(rows)} rows" if len(rows) > 1 else "the only row"
+    start = f"{of} of {path} {'can' if len(rows) > 1 else 'cannot'} be used"
     if unused.most_common(1)[0][0] == "picture not found" and not has_images:
         name = str(first(rows[0], "picture"))[:80]
-        return f"none of the {len(rows)} rows of {path} can be used: {told}; name the folder of {name} with --images DIR"
-    return (
-        f"none of the {len(rows)} rows of {path} can be used: {told}; they need {EXPECTED}, and have the fields "
-        f"{', '.join(fields_of(rows))}"
-    )
+        return f"{start}: {told}; name the folder of {name} with --images DIR"
+    return f"{start}: {told}; a row needs {EXPECTED}; the fields are {', '.join(fields_of(rows))}; {naming(path)}"
 
 
 def _without_doubts(questions: Sequence[Question], unused: Counter[str]) -> list[Question]:

@@ -69,7 +69,7 @@ def _area_and_paper(
     ]
     if floors and measure == "rma":
         axes.axvline(float(np.mean(floors)), color=QUIET, linestyle=":", linewidth=1.2)
-        axes.text(float(np.mean(floors)), -0.75, "area", color=QUIET, fontsize=8, ha="center")
+        axes.text(float(np.mean(floors)) + 0.01, -0.75, "uniform map", color=QUIET, fontsize=8)
     height = 0.8 / len(scenarios)
     published = {(c.scenario, c.explainer) for c in paper_tables() if c.measure == measure}
     shown = [(s, e) for s, e in sorted(published) if s in scenarios and e in names]
@@ -171,7 +171,7 @@ def separation_figure(score: ExplainScore) -> Drawing:
             axes.plot([], [], "o-", color=colour, label=label)
         axes.axvline(0.5, color=QUIET, linestyle=":", linewidth=1.2)
         axes.set_yticks(range(len(names)), names)
-        axes.invert_yaxis()
+        axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlim(0, 1.02)
         axes.set_xlabel("AUC with 95 % interval, clustered by scene")
         axes.set_title("Does the explainer separate the two models?")

@@ -16,10 +16,13 @@ function fill(element, attributes, children) {
   return element;
 }
 
-const read = (id) => {
-  const block = document.getElementById(id);
-  return block ? JSON.parse(block.textContent) : null;
-};
+// Data of the page: JSON, or JSON that was compressed with gzip and written in base64 (which starts with H4sI).
+async function read(id) {
+  const text = document.getElementById(id)?.textContent;
+  if (!text?.startsWith("H4sI")) return text ? JSON.parse(text) : null;
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+}
 
 // Pictures come only from the folder of the report, from the page itself, or from its server.
 const SAFE_NAME = /^[0-9A-Za-z_-]{1,96}(\.(png|jpg|jpeg|gif|webp))?$/;

@@ -11,7 +11,7 @@ async function detailOf(source, i) {
   }
   const number = Math.floor(i / source.chunk);
   if (!chunks.has(number)) chunks.set(number, read(`items-${number}`));
-  return chunks.get(number)[i % source.chunk];
+  return (await chunks.get(number))[i % source.chunk];
 }
 
 function start(source) {
@@ -109,8 +109,14 @@ async function followList() {
   if ("list" in document.body.dataset) followList();
   if (!browser) return;
   const live = document.body.dataset.live;
-  const source = live ? { ...(await (await fetch(`${live}items.json`)).json()), live } : read("items-index");
-  source.inside = read("items-pictures");
+  let source;
+  try {
+    source = live ? { ...(await (await fetch(`${live}items.json`)).json()), live } : await read("items-index");
+    source.inside = await read("items-pictures");
+  } catch (error) {
+    document.getElementById("items-note").textContent = `The items cannot be shown (${error.message}). The same rows are in items.jsonl.`;
+    return;
+  }
   browser.hidden = false;
   const list = start(source);
   if (live) follow(source, list);
