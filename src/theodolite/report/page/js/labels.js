@@ -1,7 +1,7 @@
 
 // The page for labelling: the pictures, the sentence and the claims of one step after the other.
-const task = read("labels");
-if (task) {
+read("labels").then((task) => {
+  if (!task) return;
   const place = `theodolite labels ${task.key}`;
   let given = {};
   try { given = JSON.parse(localStorage.getItem(place)) || {}; } catch { /* without storage, labels last as long as the page */ }
@@ -25,4 +25,4 @@ if (task) {
     download(new Blob(lines, { type: "application/jsonl" }), task.name);
   });
   tell();
-}
+});
