@@ -19,6 +19,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SCENARIOS = {"pure": SERIES[0], "spurious": SERIES[4], "cross": SERIES[2]}
+_SCALARS = {
+    "emap, intershap": "EMAP, InterSHAP",
+    "intershap, once": "InterSHAP, counted once",
+    "dime share": "DIME: interaction",
+}
+_ASKED = {"M-F0": "how many?", "M-F1": "is there any?", "CMP-F0": "are there more?"}
+_PAPER = {"emap": "EMAP", "intershap": "InterSHAP"}
+_APART = 0.05
+"""Distance of two lines at the same depth."""
 _LEFT_OUT = {"oracle", "bow-oracle", "random", "dime-mdetr"}
 
 
@@ -124,16 +133,16 @@ def depth_figure(score: ExplainScore) -> Drawing:
                 linewidth=1,
                 marker=marker,
                 markerfacecolor="white",
-                label=f"paper's {name}, pure",
+                label=f"paper: {_PAPER[name]}, pure",
             )
         for column, scalar in enumerate(scalars):
-            panels[0, column].set_title(scalar)
+            panels[0, column].set_title(_SCALARS.get(scalar, scalar), fontsize=10)
             panels[-1, column].set_xlabel("depth")
         for row, kind in enumerate(kinds):
-            panels[row, 0].set_ylabel(kind)
+            panels[row, 0].set_ylabel(f"{kind}\n{_ASKED[kind]}" if kind in _ASKED else kind)
         for axes in panels.flat:
             axes.set_xticks([1, 2, 3])
-            axes.set_xlim(0.85, 3.15)
+            axes.set_xlim(0.75, 3.25)
             axes.set_ylim(bottom=0)
             axes.grid(axis="y")
         for scenario in dict.fromkeys(c.scenario for c in checks):
@@ -147,7 +156,7 @@ def depth_figure(score: ExplainScore) -> Drawing:
 def _aside(checks: Sequence[DepthCheck], check: DepthCheck) -> float:
     """The place of a line beside its depth, so that intervals do not cover each other."""
     lines = list(dict.fromkeys((each.scenario, each.density) for each in checks))
-    return 0.06 * (lines.index((check.scenario, check.density)) - (len(lines) - 1) / 2)
+    return _APART * (lines.index((check.scenario, check.density)) - (len(lines) - 1) / 2)
 
 
 def separation_figure(score: ExplainScore) -> Drawing:
