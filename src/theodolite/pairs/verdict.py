@@ -146,9 +146,10 @@ class _Evidence:
         at_times = f"{self.told}, and {self._rest}"
         if self.is_proven and self.unmoved.is_above(MOST_UNMOVED):
             return "looks at times", at_times
-        changed = f"{_words(self.changes.two_sided)} of the answers change when they should"
         if self.changes.is_below(FEW_CHANGES):
-            return "does not look", f"{changed}, less than 10 %"
+            few = f"{_words(self.changes.one_sided)} of the answers change when they should"
+            return "does not look", f"{few} ({100 * LESS_LEVEL:g} % interval), less than 10 %"
+        changed = f"{_words(self.changes.two_sided)} of the answers change when they should"
         if self.changes.is_above(FEW_CHANGES) and self.why_unable and not self.is_proven:
             return "cannot do the task", f"{changed}, but {self.why_unable}"
         if self.dependence is not None and self.dependence.is_below(NO_DEPENDENCE):
@@ -173,7 +174,7 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None)
     >>> left = Answer("value", "left")
     >>> blind = [AnsweredPair(str(i), MIRROR, str(i), left, left, "left", "right") for i in range(48)]
     >>> judge_looking(blind).because
-    '0.0 % [0.0, 7.4] of the answers change when they should, less than 10 %'
+    '0.0 % [0.0, 5.3] of the answers change when they should (90 % interval), less than 10 %'
     """
     found = list(pairs)
     relevant = [pair for pair in found if pair.edit.is_relevant]

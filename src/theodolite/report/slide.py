@@ -167,7 +167,7 @@ def _table(axes: Axes, shown: Sequence[Summary], rows: Sequence[_Row], names: Ma
         )
         for each, looking in bars:
             x = wide * next(place for place, one in enumerate(shown) if one is each)
-            shares_bar(axes, y + 0.68, looking, fontsize=_SMALLEST, height=0.66, left=x, width_of_number=0.24)
+            shares_bar(axes, y + 0.68, looking, fontsize=_SMALLEST, height=0.66, left=x, width_of_number=0.27)
     axes.set_xlim(0, len(shown) * wide - _GAP)
     axes.set_ylim(max(0.75 + 1.6 * len(rows), _LEAST_HEIGHT), -0.35)
     axes.set_axis_off()
