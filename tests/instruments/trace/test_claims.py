@@ -47,6 +47,7 @@ def said(text, *, parts=True):
         ("We do not find a cup.", "entity: not cup"),
         ("The door is closed.", "state: door closed"),
         ("The laptop is black.", "attribute: laptop black"),
+        ("The men are the ones who hold a cup.", "action: man hold cup"),
         (
             "The red ball hits the cube before the blue ball leaves.",
             "temporal: red ball (hit cube) before blue ball (leave)",
@@ -68,6 +69,7 @@ def test_typed_claims(text, expected):
         ("I can find a cup.", "find"),
         ("The cup is used for drinking.", "drink"),
         ("The ball rolls to the right.", "spatial"),
+        ("At the end of the clip, the cup is on the table.", "end"),
     ],
 )
 def test_what_is_not_claimed(text, wrong):

@@ -80,7 +80,7 @@ def _is_no_action(
         or verb.lemma in _STATIVE
         or c.is_the_writers_sight(sentence, verb)
         or c.shows_picture(sentence, verb)
-        or any(t.lemma in c.PICTURES for t in (done_to if clause.is_passive else subjects))
+        or any(t.lemma in c.SHOWING for t in (done_to if clause.is_passive else subjects))
         or _is_like(sentence, verb)
         or _is_figure(subjects, done_to)
         or _is_state_of(sentence, clause)
@@ -276,8 +276,7 @@ def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
         are_things
         and bool(done_to)
         and not any(
-            not c.is_noun(t) or words.can_be_seen(t.lemma) or t.lemma in c.PICTURES | _GENERIC
-            for t in done_to
+            not c.is_noun(t) or words.can_be_seen(t.lemma) or t.lemma in c.SHOWING | _GENERIC for t in done_to
         )
     )
 

@@ -38,7 +38,7 @@ _ANYONE = {
 }
 _ADVERBS = words.word_set("up down off over around out away apart")
 """Adverbs that change what a verb means, as particles do: *sit down*, *turn around*."""
-_SHOWING = words.word_set("see show capture catch watch find observe depict feature")
+SHOWING = words.word_set("see show capture catch watch find observe depict feature")
 _INHERITING = words.word_set("conj xcomp advcl advmod ccomp acl parataxis obl nmod dep")
 """Relations whose verb takes the subject of the clause above."""
 _CLAUSES = ("ccomp", "xcomp", "advcl", "acl", "conj", "parataxis", "csubj", "ROOT", "root")
@@ -150,7 +150,7 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
     if verb.dep.partition(":")[0] in _INHERITING:
         if verb.dep == "xcomp" and above.tag.startswith("VB"):
             objects = sentence.children(above, "obj")
-            if objects and above.lemma in _SHOWING:
+            if objects and above.lemma in SHOWING:
                 return list(objects)
         return subjects(sentence, above, seen | {verb.index})
     return []
@@ -169,7 +169,7 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
         is_whole = before.head == described.index and preposition(sentence, before) == "of"
         is_whole = is_whole and not _is_content(sentence, before)
         return before if is_whole else described  # *on the arm of the chair, which is …*
-    if described is not None and described.lemma in {"object", "item", "thing"}:
+    if described is not None and described.lemma in words.GENERIC_NOUNS:
         own = [t for t in sentence.children(described, "nsubj") if t is not token]
         return antecedent(sentence, own[0]) if own else described  # *is a small object that is …*
     if described is not None:
@@ -348,14 +348,15 @@ def is_the_writers_sight(sentence: Sentence, verb: Token) -> bool:
     )
 
 
-PICTURES = words.word_set("image picture photo photograph video scene frame clip view footage shot camera")
+SHOWING = words.PICTURES | {"camera"}
+"""What shows things: *the image shows*, *the camera captures*."""
 _SHOWS = words.word_set("show depict feature include contain capture display present portray reveal have")
 _THERE = words.word_set("visible present there exist shown seen depicted missing absent")
 
 
 def shows_picture(sentence: Sentence, verb: Token) -> bool:
     """True for *the image shows*, which says that something is there."""
-    return verb.lemma in _SHOWS and any(t.lemma in PICTURES for t in sentence.children(verb, "nsubj"))
+    return verb.lemma in _SHOWS and any(t.lemma in SHOWING for t in sentence.children(verb, "nsubj"))
 
 
 @remembered
@@ -383,7 +384,7 @@ def _lists(sentence: Sentence, noun: Token) -> bool:
     own = sentence.children(noun, "nsubj")
     return (
         bool(own)
-        and own[0].lemma in {"target", "object", "item", "thing", "element", "feature"}
+        and own[0].lemma in words.GENERIC_NOUNS | {"target", "element", "feature"}
         and not sentence.children(noun, "case")
     )
 

@@ -295,7 +295,7 @@ def _things(sentence: Sentence) -> Iterator[Token]:
             continue  # *for drinking*: an activity, not an object
         head = c.mention(sentence, token).head
         lemma = c.named(sentence, token).lemma
-        is_generic = lemma in {"object", "item"} and c.is_existence(sentence, token)
+        is_generic = lemma in words.GENERIC_NOUNS - {"one"} and c.is_existence(sentence, token)
         if is_generic or (words.can_be_seen(head) and words.can_be_seen(lemma)):
             yield token
 

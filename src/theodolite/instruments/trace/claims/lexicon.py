@@ -187,7 +187,7 @@ UNLISTED_NOUNS = word_set(
 )
 """Things that no data set lists: their absence refutes nothing."""
 GENERIC_NOUNS = word_set("object item thing one")
-PICTURES = word_set("picture scene view frame image video clip shot footage")
+PICTURES = word_set("picture scene view frame image video clip shot footage photo photograph")
 """Words for the picture itself, as the place that objects enter and leave."""
 
 ABSTRACT_ENDINGS = tuple(

@@ -15,9 +15,7 @@ from theodolite.instruments.trace.claims.types import Claim, Mention
 
 PICTURE = Mention("picture")
 """The ground of *on the left*, if no other is named."""
-_WHOLES = frozenset(
-    {"scene", "video", "frame", "image", "picture", "screen", "view", "photo", "photograph", "room"}
-)
+_WHOLES = words.PICTURES | {"screen", "room"}
 _PHRASES = {
     phrase.partition(" ")[0]: (tuple(phrase.split()),)
     for phrase in (
@@ -34,7 +32,7 @@ _PHRASES = {
 """The first word of a phrase of place -> the phrases."""
 _SIDE_PHRASES = {"front": ("in",), "top": ("on",)}
 _ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
-_GENERIC = frozenset({"item", "object", "thing", "one", "nothing", "something", "anything"})
+_GENERIC = words.GENERIC_NOUNS | {"nothing", "something", "anything"}
 _NOUNS = words.word_set("front back rear middle centre center top bottom foot edge corner end")
 """Sides that are also parts: *covers the back of the chair*."""
 _NO_PLACE = words.word_set(
@@ -60,7 +58,7 @@ def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
     """All spatial claims of a sentence, each with the head of the clause that asserts it; none within a noun phrase."""
     for place in _places(sentence):
         for located in _located(sentence, place):
-            if _is_outnumbering(sentence, located) or located.lemma in c.PICTURES - {"camera"}:
+            if _is_outnumbering(sentence, located) or located.lemma in words.PICTURES:
                 continue
             governor = sentence.head(place.top)
             if governor is not None and governor.lemma in _NO_PLACE:
@@ -219,6 +217,8 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
         grounds, last = _grounds_of(sentence, noun, token)
         if not grounds and _is_course(sentence, noun, token):
             continue
+        if token.lemma == "end" and PICTURE in grounds:
+            continue  # *at the end of the clip*: a time
         if not grounds:
             if token.text.casefold() not in {"left", "right"}:
                 continue
