@@ -6,7 +6,6 @@ same styles as the page of a run with harmless ones. So no element, attribute or
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 import time
@@ -21,6 +20,7 @@ from fuzz.texts import PIECES, text
 from theodolite.answers import AnswerFormat
 from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.types import Item, Record, Request, Response
+from theodolite.report.html.page import unpack
 from theodolite.report.html.write import write_run_report
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
@@ -98,7 +98,7 @@ def _page(folder: Path, rows: Sequence[dict[str, str]]) -> _Skeleton:
     page = write_run_report([folder], out=folder / "page", one_file=True)
     skeleton = _Skeleton(page.read_text(encoding="utf-8"))
     for block in skeleton.data:
-        json.loads(block)
+        unpack(block)
     return skeleton
 
 

@@ -1,15 +1,6 @@
 """What tests of pages share."""
 
-import base64
-import gzip
-import json
 import time
-
-
-def unpacked(text):
-    """The data of a block, as the script of the page reads it: JSON, perhaps compressed."""
-    is_packed = text.startswith("H4sI")
-    return json.loads(gzip.decompress(base64.b64decode(text)) if is_packed else text)
 
 
 def until(page, expression, seconds=15):

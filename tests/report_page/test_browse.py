@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from page_checks import unpacked
 
 from theodolite.cli.main import main
 from theodolite.diagnose.browse import browse, data_of
+from theodolite.report.html.page import unpack
 from theodolite.report.html.write import write_run_report
 from theodolite.runs import Run
 
@@ -136,5 +136,5 @@ def test_the_item_page_of_a_scene_has_its_map(scene, tmp_path, visit):
     page.click("#row-0")
     marks = page.locator("#item .a-true").count()
     assert marks == page.locator("#item .a-said").count() > 1
-    index = unpacked(text.partition('id="items-index">')[2].partition("</script>")[0])
+    index = unpack(text.partition('id="items-index">')[2].partition("</script>")[0])
     assert all(row[12] for row in index["rows"] if row[4] == "plain")

@@ -13,7 +13,6 @@ import pytest
 from diagnosis_sample import HOSTILE, looking, sample_diagnosis, write_sample
 from hypothesis import given
 from hypothesis import strategies as st
-from page_checks import unpacked
 
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.items import read_items
@@ -21,7 +20,7 @@ from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.diagnosis import command_of
 from theodolite.report.html.helpers import Helpers
 from theodolite.report.html.numbers import prose
-from theodolite.report.html.page import safe_json
+from theodolite.report.html.page import safe_json, unpack
 from theodolite.report.html.series import Series
 from theodolite.report.html.shares import share_bar
 from theodolite.report.html.spread import spread
@@ -102,7 +101,7 @@ def test_every_link_leads_somewhere_and_no_name_is_given_twice(page):
     items = {goal for goal in goals if goal.startswith("item=")}
     assert items
     assert goals - items <= set(ids)
-    index = unpacked(next(text for _, a, text in elements.inside if a.get("id") == "items-index"))
+    index = unpack(next(text for _, a, text in elements.inside if a.get("id") == "items-index"))
     assert {metric["anchor"] for metric in index["metrics"]} <= set(ids)
     known = {"/".join((row[1], index["models"][row[2]], row[0])) for row in index["rows"]}
     assert {unquote(goal.removeprefix("item=")) for goal in items} & known
@@ -121,7 +120,7 @@ def test_hostile_text_is_data_and_nothing_else(hostile):
     page = page_of(uri)
     elements = Elements(page)
     texts = {a["id"]: text for _, a, text in elements.inside if "id" in a}
-    blocks = {name: unpacked(text) for name, text in texts.items()}
+    blocks = {name: unpack(text) for name, text in texts.items()}
     rows, details = blocks["items-index"]["rows"], blocks["items-0"]
     assert all(row[6] == row[7] == HOSTILE for row in rows)
     stored = list(read_items(folder))

@@ -50,6 +50,12 @@ class DataBlock:
         return small if len(small) < len(text) // 2 else text
 
 
+def unpack(text: str) -> Any:
+    """Read what `DataBlock.packed` returned, as the script of the page does."""
+    is_packed = text.startswith("H4sI")
+    return json.loads(gzip.decompress(base64.b64decode(text)) if is_packed else text)
+
+
 def safe_json(value: Any) -> str:
     r"""Encode JSON such that no text in it can end its data block.
 
