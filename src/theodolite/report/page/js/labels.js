@@ -18,7 +18,7 @@ read("labels").then((task) => {
     make("fieldset", {}, make("legend", {}, row.claim), ["supported", "unsupported", "unverifiable"].map((label) => choice(row, label)));
   document.getElementById("steps").append(...task.steps.map((step) => make("section", { class: "label-step" },
     make("p", {}, step.pictures.map((name, i) => make("img", { src: pictureSource(name, task), alt: `frame ${step.frames[i]}` }))),
-    make("p", { class: "quiet" }, `frames ${step.frames.join(", ")}`), make("blockquote", {}, step.sentence),
+    make("p", { class: "quiet" }, `${step.frames.length > 1 ? "frames" : "frame"} ${step.frames.join(", ")}`), make("blockquote", {}, step.sentence),
     task.rows.slice(step.first, step.last).map(claim))));
   document.getElementById("save-labels").addEventListener("click", () => {
     const lines = task.rows.map((row) => `${JSON.stringify({ ...row, label: given[row.id] || "" })}\n`);
