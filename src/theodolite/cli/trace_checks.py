@@ -118,7 +118,9 @@ def annotate(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.report.html.labels import write_label_page
 
     if bool(labels) == (out is not None):
-        raise UsageError("give files of labels to score, or --traces RUN --out FILE to write claims for labelling; not both")
+        raise UsageError(
+            "give files of labels to score, or --traces RUN --out FILE to write claims for labelling; not both"
+        )
     if (out is not None or data is not None) and traces is None:
         raise UsageError("give the traces with --traces: a JSONL file, or a run folder")
     if out is not None and out.exists():
