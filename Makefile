@@ -15,16 +15,19 @@ ALL_EXTRAS := device-map,docs,fast,inspect,miniworld,nlp,offline,onnx,pandas,ray
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose --quick
 
-# Tests marked as slow train, certify or measure whole models; test-slow runs them, and so does CI.
-test: $(DEV_READY) browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+# The slow lane holds what tests/conftest.py lists and what is marked: whole sites, pages in a browser, training, faults, notebooks.
+# CI runs both lanes. How long each test took stays in build/test.xml and build/test-slow.xml.
+PYTEST := -m pytest -n 2 --dist worksteal --durations 20
 
-test-slow: $(DEV_READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 1800 --durations 20
+test: $(DEV_READY)
+	$(BIN)/python $(PYTEST) -m "not slow" --junitxml build/test.xml
+
+test-slow: $(DEV_READY) browser
+	$(BIN)/python $(PYTEST) -m slow --timeout 1800 --junitxml build/test-slow.xml
 
 # The same tests with the lowest and with the newest versions that pyproject.toml allows. Warnings of other versions do not count.
-test-lowest test-newest: test-%: build/%/.ready browser
-	build/$*/bin/python -m pytest -n 2 --dist worksteal -m "not slow" -W default
+test-lowest test-newest: test-%: build/%/.ready
+	build/$*/bin/python $(PYTEST) -m "not slow" -W default --junitxml build/test-$*.xml
 
 build/%/.ready: $(INPUTS) .ci/versions.py $(DEV_READY)
 	test -x build/$*/bin/python || $(PYTHON) -m venv build/$*
@@ -107,7 +110,7 @@ release:
 	@test -z "$$(git status --porcelain)" || { echo "commit first: a release is made of what is committed"; exit 2; }
 	@grep -q "^## $$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/theodolite/__init__.py)\b" CHANGELOG.md \
 		|| { echo "CHANGELOG.md has no section of this version"; exit 2; }
-	$(MAKE) check test docs wheel
+	$(MAKE) check test test-slow docs wheel
 	@echo "tag it, push the tag, and upload: $(TOOLS)/bin/python -m twine upload dist/*"
 
 clean:

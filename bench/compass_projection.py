@@ -7,10 +7,14 @@ import numpy as np
 
 from bench.result import Result
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.formulas.compass import Compass
-from theodolite.instruments.compass.formulas.projection import project_batch
-from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
-from theodolite.instruments.compass.formulas.token_map import TokenMap
+from theodolite.instruments.compass.formulas.dae import Compass
+from theodolite.instruments.compass.formulas.projection import (
+    PAPER,
+    SOUND,
+    ProjectionOptions,
+    TokenMap,
+    project_batch,
+)
 
 SAMPLES, CONDITIONS, CENTRES = 300, 4, 100
 SIZE_PX, SHAPE = (644, 476), (17, 23)

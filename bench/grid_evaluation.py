@@ -16,13 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from theodolite import __version__
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.files import write_dataset
+from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
 from theodolite.instruments.grid.data.recipe import find_recipe
-from theodolite.instruments.grid.data.world import BUCKET_KEYS
-from theodolite.instruments.grid.experiments.cost import cost_table
-from theodolite.instruments.grid.experiments.explained import ExplainedRun, read_explained
-from theodolite.instruments.grid.experiments.interaction import BucketInteraction, interactions
+from theodolite.instruments.grid.experiments.depth import BucketInteraction, interactions
+from theodolite.instruments.grid.experiments.explained import ExplainedRun, cost_table, read_explained
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.readers import Reader, open_reader
 from theodolite.instruments.grid.measure import ExplainMeasurer
@@ -107,7 +105,7 @@ def _explain(scenario: str, plan: ExplainPlan, folder: Path) -> Part:
         instrument=EXPLAIN_RUN,
         model=model,
         identity=_readers[model].identity,
-        settings=plan.as_json(),
+        settings=plan.settings(),
         seed=plan.seed,
         theodolite=__version__,
     )

@@ -6,7 +6,7 @@ Not part of ``make bench``, since it needs a GPU. Worker processes share the GPU
 together, so that the network answers them in batches of thousands. A second stage tests whether the number of interacting
 words increases with depth for the pure model and stays constant for the spurious one. ``scores.json`` is rewritten whenever
 a scenario is scored; ``bench.grid_record`` puts it into the documentation. After ``--seconds`` no further bucket is explained. Needs torch, numpy, scipy, pillow and pydantic
-(matplotlib for figures), but not shapiq or captum.
+(matplotlib for figures), but not captum.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from bench.grid_evaluation import (
 )
 from bench.result import Result
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.world import BUCKET_KEYS
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.score import TABLE_NAMES, ExplainScore, explain_tables
 

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from theodolite.instruments.grid.data.audit import promise_of
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.learned import FAMILIES, learned_shortcuts, strongest
-from theodolite.instruments.grid.data.promise import promise_of
+from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.recipe import PRESETS
-from theodolite.instruments.grid.data.world import BUCKETS
 
 SEED = 41
 

@@ -14,11 +14,11 @@ from bench.result import Result
 from theodolite.geometry import Box, PinholeCamera
 from theodolite.instruments.scene.data.engine import make_questions, thin_questions
 from theodolite.instruments.scene.data.files import SceneData
-from theodolite.instruments.scene.data.graph import SceneGraph, SceneObject
 from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
 from theodolite.instruments.scene.reading.results import read_run
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
+from theodolite.worlds.scene_graph import SceneGraph, SceneObject
 
 SCENES, QUESTIONS = 1_162, 9_839
 MODEL = "scripted:scene-trusting"

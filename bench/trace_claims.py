@@ -10,8 +10,8 @@ from theodolite.instruments.trace.claims.language import sentence_spans
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Step, Trace
 from theodolite.instruments.trace.data.traces import read_traces
-from theodolite.instruments.trace.data.worlds.make import WORLDS, make_world
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
+from theodolite.worlds.stories import WORLDS, make_world
 
 N_EPISODES, N_BYTES = 12, 100_000
 RECORDS = Path(__file__).resolve().parents[2] / "shared" / "data" / "star" / "video_llava_traces.jsonl"

@@ -18,7 +18,7 @@ from pathlib import Path
 from fuzz.tally import Tally, attempt
 from fuzz.texts import PIECES, text
 from theodolite.answers import AnswerFormat
-from theodolite.answers.items import FORMAT, format_to_json
+from theodolite.core.truth import Truth
 from theodolite.core.types import Item, Record, Request, Response
 from theodolite.report.html.page import unpack
 from theodolite.report.html.write import write_run_report
@@ -68,23 +68,20 @@ def _string(rng: random.Random, name: str) -> str:
 
 def _page(folder: Path, rows: Sequence[dict[str, str]]) -> _Skeleton:
     """The skeleton of the page of a run in which each row is one item; its data blocks must be JSON."""
-    asked = AnswerFormat.yes_no()
     items = [
         Item(
             f"{i} {row['name']}",
             Request.ask(row["question"]),
             options=("yes", "no"),
-            meta={
-                "question": f"{i} {row['name']}",
-                "gold": row["gold"],
-                "others": [row["name"]],
-                "options": ["yes", "no"],
-                "group": row["gold"],
-                "cluster": row["name"],
-                "natural": row["name"],
-                "setting": "base",
-                FORMAT: format_to_json(asked),
-            },
+            meta={"natural": row["name"]},
+            truth=Truth(
+                (row["gold"], row["name"]),
+                AnswerFormat.yes_no(),
+                subject=f"{i} {row['name']}",
+                cluster=row["name"],
+                group=row["gold"],
+                condition="base",
+            ),
         )
         for i, row in enumerate(rows)
     ]

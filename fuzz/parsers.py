@@ -23,11 +23,11 @@ from theodolite.instruments.scene.reading.graph_parser import parse_graph
 from theodolite.instruments.scene.rows import said_objects
 from theodolite.instruments.trace.claims.beliefs import belief_log
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
-from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.data.stories import episodes
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
+from theodolite.worlds.episodes import Episode
 
 FORMATS = (
     AnswerFormat.choice(

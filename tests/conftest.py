@@ -1,6 +1,10 @@
 """Fixtures that several test folders use. Nothing here reaches outside this machine."""
 
+import fcntl
+import hashlib
 import os
+import shutil
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +18,21 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["OMP_NUM_THREADS"] = (
     "1"  # tiny models, and several test processes: more threads only get in each other's way
 )
+
+HERE = Path(__file__).parent
+SLOW = {"docs/test_site.py", "docs/test_tutorial.py", "faults", "train"}
+"""Folders and files of the slow lane, in addition to tests marked as slow and to those that open a browser."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if not item.path.is_relative_to(HERE):
+            continue
+        path = item.path.relative_to(HERE)
+        parts = {str(part) for part in (path, *path.parents)}
+        if parts & SLOW or "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +48,68 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip("the real data are not on this machine")
     return folder
+
+
+def hash_of_package():
+    """Changes with every byte of the package."""
+    state = hashlib.sha256()
+    package = HERE.parent / "src"
+    for path in sorted(
+        path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ):
+        state.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
+    return state.hexdigest()[:16]
+
+
+@pytest.fixture(scope="session")
+def made_once(pytestconfig):
+    """``made_once(name, make)``: the folder that ``make(folder)`` fills, once for all test processes, until the package changes.
+
+    The name says all that the content depends on but the package. Tests read the folder and leave it as it is.
+    """
+    home = pytestconfig.rootpath / "build" / "made"
+    root = home / hash_of_package()
+    root.mkdir(parents=True, exist_ok=True)
+    os.utime(root)
+    with suppress(FileNotFoundError):  # another process may delete the same
+        for other in sorted(home.iterdir(), key=lambda path: path.stat().st_mtime)[:-3]:
+            shutil.rmtree(other)
+
+    def folder(name, make):
+        with (root / f".{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (root / name).exists():
+                draft = root / f".{name}.draft"
+                shutil.rmtree(draft, ignore_errors=True)
+                draft.mkdir()
+                make(draft)
+                draft.rename(root / name)
+        return root / name
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def drawn_stories(made_once):
+    """The smallest data sets of trace in a diagnosis, aligned and crossed: drawing them takes longer than most tests."""
+    from theodolite.instruments.instrument import Study, find_instruments
+
+    def make(folder):
+        find_instruments(["trace"])[0].make_data(Study(folder, 6))
+
+    return made_once("trace-6", make)
+
+
+@pytest.fixture(scope="session")
+def put_stories(drawn_stories):
+    """``put_stories(home, size)``: lays the drawn stories where a diagnosis of any size looks for those of its own."""
+
+    def put(home, size=6):
+        home.mkdir(exist_ok=True)
+        for drawn in drawn_stories.iterdir():
+            (home / drawn.name.replace("-6-", f"-{size}-")).symlink_to(drawn)
+
+    return put
 
 
 @pytest.fixture(scope="session")

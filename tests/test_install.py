@@ -76,6 +76,15 @@ def test_neither_the_demo_nor_an_ordinary_install_brings_the_copy_of_the_sentenc
     ]
 
 
+def test_a_plain_install_stays_small(licences):
+    """About 1.7 GB, most of it torch. Whatever is needed for one method or one format is an extra."""
+    plain = licences.groups()[""]
+    brought = licences.brought_by(plain)
+    assert len(plain) <= 13
+    assert len(brought) <= 56
+    assert not brought & {"galois", "llvmlite", "numba", "pandas", "scikit-learn", "shapiq", "statsmodels"}
+
+
 def test_ranges_are_in_pyproject_and_pins_in_the_constraints():
     pins = dict(
         line.split("==")

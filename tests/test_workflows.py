@@ -44,9 +44,28 @@ def test_what_is_tested_is_what_is_promised():
     assert project["requires-python"] == f">={promised[0]}"
 
 
-def test_the_ci_of_this_repository_builds_the_wheel():
+def test_the_ci_of_this_repository_runs_both_lanes_and_builds_the_wheel():
     lines = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert "make wheel" in lines
+    assert [line for line in lines if line.startswith("make ")] == [
+        f"make {target}" for target in ("check", "test", "test-slow", "docs", "wheel")
+    ]
+
+
+def test_the_workflow_keeps_how_long_the_tests_took():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(CI.read_text(encoding="utf-8"))["jobs"]
+    for name, pattern in (("test", "build/test*.xml"), ("slow", "build/test-slow.xml")):
+        (kept,) = [step for step in jobs[name]["steps"] if "upload-artifact" in step.get("uses", "")]
+        assert kept["with"]["path"] == pattern
+        assert kept["if"] == "always()"
+    written = re.findall(r"--junitxml (\S+)", makefile)
+    assert written == ["build/test.xml", "build/test-slow.xml", "build/test-$*.xml"]
+
+
+def test_what_the_slow_lane_lists_is_there(pytestconfig):
+    tests = ROOT / "tests"
+    lanes = pytestconfig.pluginmanager.get_plugin(str(tests / "conftest.py"))
+    assert [path for path in lanes.SLOW if not (tests / path).exists()] == []
 
 
 @pytest.mark.parametrize("noun", ["diagnose", "compare"])

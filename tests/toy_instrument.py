@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from theodolite.answers import AnswerFormat
-from theodolite.answers.items import FORMAT, format_to_json, read_record
+from theodolite.answers.grading import read_item
 from theodolite.core.registry import Entry, registry
 from theodolite.core.scores import ItemScore, Metric
+from theodolite.core.truth import Truth
 from theodolite.core.types import Item, Message, Picture, Request
 from theodolite.instruments.instrument import Instrument, RunPlan
 from theodolite.models import ask_factory, ask_measurer
-from theodolite.pairs import AnsweredPair
 from theodolite.pairs.edits import REMOVE
 
 
@@ -33,31 +33,18 @@ class Toy(Instrument):
         yield RunPlan("toy", "toy", {"n": n}, lambda _: items, ask_measurer, ask_factory)
 
     def score(self, run):
-        read = {r.item.name: read_record(r.item, r.record) for r in run.results()}
+        read = {r.item.name: read_item(r.item, r.record) for r in run.results()}
         scores = []
         for r in run.results():
-            if r.item.meta["condition"] == "plain":
-                name, meta, plain = r.item.name, r.item.meta, read[r.item.name]
+            if r.item.truth.is_plain:
+                name, truth, plain = r.item.name, r.item.truth, read[r.item.name]
                 blank = read[name.replace("plain", "blank")]
-                right = float(plain.value == meta["gold"]) if plain.is_read else None
+                right = float(plain.value == float(truth.golds[0])) if plain.is_read else None
                 changes = float(plain.value != blank.value) if plain.is_read and blank.is_read else None
                 for key, value in (("toy.right", right), ("toy.changes", changes)):
                     reason = "" if value is not None else "not read"
-                    scores.append(ItemScore(name, key, value, meta["cluster"], meta["split"], reason=reason))
+                    scores.append(ItemScore(name, key, value, truth.cluster, truth.split, reason=reason))
         return scores
-
-    def pairs(self, run):
-        found = {result.item.name: result for result in run.results()}
-        for name, before in found.items():
-            if before.item.meta["condition"] == "plain":
-                other = name.replace("plain", "removed")
-                sides = [(each, each.item.meta) for each in (before, found[other])]
-                answers = [read_record(each.item, each.record) for each, _ in sides]
-                golds = [meta["gold"] for _, meta in sides]
-                meta = before.item.meta
-                yield AnsweredPair(
-                    name, REMOVE, meta["cluster"], *answers, *golds, meta["split"], shown=(name, other)
-                )
 
 
 def asked(split, number, seed):
@@ -72,12 +59,19 @@ def asked(split, number, seed):
     true = gold
     for condition, shown in (("plain", pixels), ("removed", removed), ("blank", blank)):
         gold = true - 1 if condition == "removed" else true
-        meta = {"split": split, "condition": condition, "cluster": f"{split}-{number}", "gold": gold}
-        meta[FORMAT] = format_to_json(AnswerFormat.count())
+        about = {} if condition != "removed" else {"edit": REMOVE.name, "base": f"{split}-{number}/plain"}
+        truth = Truth(
+            (str(gold),),
+            AnswerFormat.count(),
+            cluster=f"{split}-{number}",
+            split=split,
+            condition=condition,
+            **about,
+        )
         words = f"Item {split} {number}: how many dots? Answer with a number alone."
         message = Message.user(Picture.from_array(shown), words)
         name = f"{split}-{number}/{condition}"
-        yield Item(name, Request((message,), max_tokens=8, ref=name, hint={"gold": str(gold)}), meta=meta)
+        yield Item(name, Request((message,), max_tokens=8, ref=name, hint={"gold": str(gold)}), truth=truth)
 
 
 TOY = Toy()

@@ -1,4 +1,4 @@
-"""``python -m train``: trains the shipped weights. Needs torch, but not the libraries of the command line."""
+"""``python -m train``: trains and certifies the shipped weights. Needs torch, but not the libraries of the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from theodolite.core.errors import TheodoliteError, UsageError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one training command and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m train", description="Train the shipped weights.")
+    parser = argparse.ArgumentParser(
+        prog="python -m train", description="Train and certify the shipped weights."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     _add_twins(commands.add_parser("twins", help="train the pocket twins, one leg at a time"))
     _add_zoo(commands.add_parser("zoo", help="train strangers of one architecture, or remake their table"))
@@ -23,13 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_grid(commands.add_parser("grid", help="train grid:pure or grid:spur, one leg at a time"))
     _add_parser(commands.add_parser("parser", help="train the English parser of trace"))
     _add_similarity(commands.add_parser("similarity", help="train the small CLIP of trace"))
+    _add_certify(
+        commands.add_parser("certify", help="test models of known reasoning, and write certificates")
+    )
     given = parser.parse_args(arguments)
     try:
-        given.run(given)
+        return int(given.run(given) or 0)
     except TheodoliteError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    return 0
 
 
 def _add_twins(parser: argparse.ArgumentParser) -> None:
@@ -265,6 +269,39 @@ def _train_similarity(given: argparse.Namespace) -> None:
         f"sides and states {found.sides_and_states:.1%}"
     )
     print(f"next: theodolite trace calibrate --model {given.out} --data DIR")
+
+
+def _add_certify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model",
+        action="append",
+        required=True,
+        help="pocket:…, a checkpoint, grid:pure or grid:spur; may be repeated",
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for answers and certificates; resumed if it exists"
+    )
+    parser.add_argument(
+        "--tasks", default="relation,grid,scene,trace", help="comma-separated; of a pocket model"
+    )
+    parser.add_argument(
+        "--size",
+        type=int,
+        default=1000,
+        help="minimum number of items per task, split and edit; of a grid model, scenes per bucket and density",
+    )
+    parser.add_argument("--seed", type=int, default=2026)
+    parser.add_argument("--workers", type=int, default=1, help="processes that draw pictures")
+    parser.add_argument("--device", default="cpu", help="of a grid model")
+    parser.add_argument("--weights", type=Path, help="other weights, of a grid model")
+    parser.add_argument("--only-ask", action="store_true", help="store answers without scoring them")
+    parser.set_defaults(run=_certify)
+
+
+def _certify(given: argparse.Namespace) -> int:
+    from train.certify.command import run
+
+    return run(given)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import typer.main
 
-from theodolite.cli.main import app
+from theodolite.cli.main import HEADINGS, app
 from theodolite.core.registry import registry
 
 _KINDS = {int: "integer", float: "number", Path: "path", str: "text"}
@@ -69,7 +69,7 @@ def _index(whole: Any) -> str:
         "This reference is made from the program when the site is built.",
         "",
     ]
-    headings = dict.fromkeys(entry.group for entry in registry().entries("command"))
+    headings = dict.fromkeys((*HEADINGS, *(entry.group for entry in registry().entries("command"))))
     groups = {entry.name: entry.group for entry in registry().entries("command")}
     found = list(commands(whole))
     for heading in headings:

@@ -8,8 +8,8 @@ import re
 from importlib import import_module
 from itertools import groupby
 
+from theodolite.core.definitions import Definition, definitions
 from theodolite.instruments.instrument import instruments
-from theodolite.report.definitions import Definition, definitions
 
 _OTHERS = {
     "twins": "Which metrics separate a model that looks from one that does not?",
@@ -36,7 +36,7 @@ Every number that the program reports, with the function that computes it. Each 
 published reading can mislead, <span class="reading ours">ours</span> has nothing like it in the papers. Where there are two
 readings of the same thing, each names the other.
 
-There are {n} definitions. In Python: `theodolite.report.definitions.definition("compass.dae")`.
+There are {n} definitions. In Python: `theodolite.core.definitions.definition("compass.dae")`.
 """
 
 
@@ -55,6 +55,8 @@ def definitions_page() -> str:
 def _entry(each: Definition) -> str:
     sign, way = _WAY[each.grounded]
     facts = [f'<span class="way" title="{way}">{sign}</span>', _unit(each.unit)]
+    if each.headline:
+        facts.insert(0, "<strong>read first</strong>")
     facts.append(
         f'<span class="reading {each.reading}" title="{_READING[each.reading]}">{each.reading}</span>'
     )
@@ -86,7 +88,7 @@ def _entry(each: Definition) -> str:
 def _code(function: str) -> list[str]:
     """Where the number is computed, and the code itself, folded."""
     module, _, name = function.partition(":")
-    found = import_module(f"theodolite.{module}")
+    found = import_module(module if module.startswith("train.") else f"theodolite.{module}")
     for part in name.split("."):
         found = getattr(found, part)
     place = f"<code>{name}</code> in <code>{module.replace('.', '/')}.py</code>"

@@ -11,25 +11,25 @@ from _rows import KEEP, number, percent, table
 
 from theodolite import stats
 from theodolite.core.registry import registry
-from theodolite.instruments.compass.experiments.composites import composite_scores
+from theodolite.instruments.compass.experiments.faithfulness.score import composite_scores
 from theodolite.instruments.compass.published import (
     PUBLISHED_CONTROLS,
     SMALL_TABLES,
     published_correlations,
     published_directions,
 )
-from theodolite.instruments.grid.data.evaluate import bag_of_words, dropped_anchor
+from theodolite.instruments.grid.data.audit import try_shortcuts
+from theodolite.instruments.grid.data.batch import bag_of_words, cell_mask, dropped_anchor
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.masks import cell_mask
-from theodolite.instruments.grid.data.shortcuts import try_shortcuts
-from theodolite.instruments.grid.data.world import BUCKETS, Mode
+from theodolite.instruments.grid.data.question_types import BUCKETS
+from theodolite.instruments.grid.data.world import Mode
 from theodolite.instruments.grid.explainers.contract import make_case
-from theodolite.instruments.grid.explainers.conventions import Convention
 from theodolite.instruments.grid.explainers.find import find_explainers
+from theodolite.instruments.grid.explainers.game import Convention
 from theodolite.instruments.grid.explainers.pool import Pool
 from theodolite.instruments.grid.explainers.readers import open_reader
 from theodolite.instruments.grid.formulas.maps import score_map
-from theodolite.instruments.grid.models.certify import (
+from theodolite.instruments.grid.models.certificate import (
     ACCURACY,
     AGREES,
     FOLLOWS,
@@ -44,9 +44,15 @@ from theodolite.instruments.grid.published import DEPTH, RMA, SHORTCUTS
 from theodolite.instruments.grid.published import paper_tables as paper_tables_of_the_grid
 from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.make import make_scenes
-from theodolite.instruments.scene.experiments.ceiling import ceiling_tables, solver_ceilings
-from theodolite.instruments.trace.experiments.paper import paper_rows, paper_tables, paper_vrs
-from theodolite.instruments.trace.experiments.predict import RETENTIONS, associate, matched_pairs
+from theodolite.instruments.scene.experiments.curves import ceiling_tables, solver_ceilings
+from theodolite.instruments.trace.experiments.predict import (
+    RETENTIONS,
+    associate,
+    matched_pairs,
+    paper_rows,
+    paper_tables,
+    paper_vrs,
+)
 from theodolite.report.tables import as_markdown
 
 _SOURCES = {"coco-pairs": "COCO-Pairs", "gqa": "VG-Spatial", "vsr": "VSR"}
@@ -209,7 +215,7 @@ def grid_certificate() -> str:
                 for what, data in _CERTIFIED.values()
             ]
             worst = found.lowest(ACCURACY, kind)
-            rows.append([f"`grid:{kind}`", preset, *cells, f"{percent(worst.share)} ({worst.bucket})"])
+            rows.append([f"`grid:{kind}`", preset, *cells, f"{percent(worst.estimate)} ({worst.bucket})"])
     return table(["model", "scenes", *_CERTIFIED, "worst bucket of its own data"], rows)
 
 

@@ -35,11 +35,12 @@ from _rows import KEEP, table
 
 from theodolite import stats
 from theodolite.attribution import find_methods
+from theodolite.core.definitions import definition
+from theodolite.core.options import SIZES
 from theodolite.core.registry import Kind, registry
-from theodolite.core.signatures import SignatureKind
+from theodolite.core.scores import SignatureKind
 from theodolite.core.tables import Table
-from theodolite.diagnose.request import SIZES
-from theodolite.instruments.compass.experiments.controls.results import COLUMNS
+from theodolite.instruments.compass.experiments.controls.results import COLUMNS, control_column
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.instrument import Study, instruments
@@ -99,7 +100,11 @@ def entries(kind: Kind) -> Callable[[], str]:
 
 def control_figures() -> str:
     """The figures of the compass's controls."""
-    return table(["figure", "what it is"], [[f"`{name}`", column.words] for name, column in COLUMNS.items()])
+    rows = [
+        [f"`{name}`", control_column(name).title, definition(key).meaning]
+        for name, (key, _) in COLUMNS.items()
+    ]
+    return table(["figure", "heading", "what it is"], rows)
 
 
 def grid_buckets() -> str:

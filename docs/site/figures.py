@@ -19,17 +19,14 @@ from PIL import Image
 from theodolite.cli.main import main
 from theodolite.core.types import Picture
 from theodolite.diagnose.api import open_diagnosis
+from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS as OUTCOMES
 from theodolite.diagnose.result import Diagnosed
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
-from theodolite.instruments.compass.figures.overlay import compass_rows
-from theodolite.instruments.compass.figures.views import CompassView
-from theodolite.instruments.compass.formulas.projection import project
-from theodolite.instruments.compass.formulas.projection_options import SOUND
-from theodolite.instruments.compass.formulas.token_map import TokenMap
+from theodolite.instruments.compass.data.drawn import SquaresPlan, coloured_squares
+from theodolite.instruments.compass.figures.overlay import CompassView, compass_rows
+from theodolite.instruments.compass.formulas.projection import SOUND, TokenMap, project
 from theodolite.instruments.scene.data.make import MakeOptions, make_data
 from theodolite.pairs.pictures import Cutout, exchange, mirror, remove
-from theodolite.report.pair_figures import COLOURS as OUTCOMES
 
 ROOT = Path(__file__).parents[2]
 ASSETS = ROOT / "docs" / "assets"
@@ -188,7 +185,7 @@ def photograph(_: Path) -> None:
 
 def ask(folder: Path) -> None:
     """One question about four pictures with four right answers."""
-    theodolite("data", "squares", "--questions", "--size", "16", "--seed", "2", "--out", str(folder / "quiz"))
+    theodolite("ask", "make", "--size", "16", "--seed", "2", "--out", str(folder / "quiz"))
     rows = [
         json.loads(line)
         for line in (folder / "quiz" / "questions.jsonl").read_text(encoding="utf-8").splitlines()

@@ -19,13 +19,13 @@ from theodolite.answers import json_values
 from theodolite.core.drawing import INK, QUIET, TRUE, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
+from theodolite.geometry.directions import CARDINAL
 from theodolite.instruments.ask.instrument import ASK
 from theodolite.instruments.ask.score import AskScore, score_ask
 from theodolite.instruments.instrument import Study, UserData
 from theodolite.instruments.scene.reading.graph_parser import parse_graph
 from theodolite.instruments.trace.claims.extract import extract_many
 from theodolite.pairs import AnsweredPair, judge_looking, pair_shares
-from theodolite.pairs.directions import CARDINAL
 from theodolite.runs import Run, RunSettings, measure_run
 
 ASSETS = Path(__file__).parents[1] / "assets"

@@ -15,13 +15,13 @@ from pathlib import Path
 from theodolite.core.types import Picture
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Trace
-from theodolite.instruments.trace.data.episode import Episode, Frame, Relation, SceneObject
 from theodolite.instruments.trace.data.traces import read_traces
 from theodolite.instruments.trace.experiments.grounding import TraceGroup
 from theodolite.instruments.trace.experiments.verify import LoadedTraces, trace_group
 from theodolite.instruments.trace.score import ScoreOptions
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 from theodolite.stats import Estimate
+from theodolite.worlds.episodes import Episode, Frame, Relation, SceneObject
 
 _RELATIONS = {"Left": "left of", "Right": "right of", "On top": "on", "Under": "under"}
 _Traces = tuple[Mapping[str, Episode], Sequence[Trace]]

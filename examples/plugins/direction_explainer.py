@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.instruments.grid.data.masks import word_roles
+from theodolite.instruments.grid.data.batch import word_roles
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
 
 
@@ -43,5 +43,5 @@ EXPLAINER = Explainer(
 
 
 def register(add: Any) -> None:
-    """Register the explainer for `theodolite grid explain --explainers direction-interaction`."""
+    """Register the explainer for `theodolite grid run --explainers direction-interaction`."""
     add("explainer", EXPLAINER.name, f"{__name__}:EXPLAINER", summary=EXPLAINER.summary)

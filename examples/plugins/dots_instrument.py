@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from theodolite.answers import AnswerFormat
-from theodolite.answers.items import FORMAT, format_to_json, read_record
+from theodolite.answers.grading import answers_right, read_item
 from theodolite.core.scores import Capability, ItemScore, Metric
+from theodolite.core.truth import Truth
 from theodolite.core.types import Item, Picture, Request
 from theodolite.instruments.instrument import Instrument, RunPlan, Study
 from theodolite.models import ask_factory, ask_measurer
@@ -38,12 +39,12 @@ class Dots(Instrument):
 
     def score(self, run: Run) -> list[ItemScore]:
         """Score whether each count is right, and whether it changes if the picture is blank."""
-        answers = {r.item.name: read_record(r.item, r.record) for r in run.results()}
-        golds = {str(r.item.meta["cluster"]): r.item.meta["gold"] for r in run.results()}
+        answers = {r.item.name: read_item(r.item, r.record) for r in run.results()}
+        items = {r.item.subject: r.item for r in run.results() if r.item.truth.is_plain}
         scores = []
-        for name, gold in golds.items():
+        for name, item in items.items():
             plain, blank = answers[f"{name}/plain"], answers[f"{name}/blank"]
-            right, changes = float(plain.value == gold), float(blank.value != plain.value)
+            right, changes = float(answers_right(item, plain)), float(blank.value != plain.value)
             for metric, value, needed in ((RIGHT, right, (plain,)), (CHANGES, changes, (plain, blank))):
                 unread = [answer.status for answer in needed if not answer.is_read]
                 score = (None, unread[0]) if unread else (value, "")
@@ -62,9 +63,9 @@ def draw_items(n: int, seed: int) -> Iterator[Item]:
             row, column = 24 * (place // 4) + 6, 24 * (place % 4) + 6
             pixels[row : row + 12, column : column + 12] = (200, 30, 30)
         for condition, shown in (("plain", Picture.from_array(pixels)), ("blank", blank)):
-            meta: dict[str, Any] = {"cluster": f"dots-{number}", "condition": condition, "gold": count}
-            meta[FORMAT] = format_to_json(AnswerFormat.count())
-            yield Item(f"dots-{number}/{condition}", Request.ask(shown, words, max_tokens=16), meta=meta)
+            name = f"dots-{number}"
+            truth = Truth((str(count),), AnswerFormat.count(), subject=name, condition=condition)
+            yield Item(f"{name}/{condition}", Request.ask(shown, words, max_tokens=16), truth=truth)
 
 
 DOTS = Dots()

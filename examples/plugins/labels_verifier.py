@@ -12,7 +12,7 @@ from typing import Any
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.types import Claim, Verdict
-from theodolite.instruments.trace.data.episode import Episode
+from theodolite.worlds.episodes import Episode
 
 
 class Labels:

@@ -18,8 +18,7 @@ from theodolite.core.files import check, inside, read_each, read_json, read_list
 from theodolite.core.forms import Form, Name, Number
 from theodolite.core.pictures import stored_size
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
-from theodolite.instruments.scene.data.pipeline import Candidate, View
-from theodolite.instruments.scene.data.sources.views import Found, Place, SourceView, read_view
+from theodolite.instruments.scene.data.pipeline import Candidate, Found, Place, SourceView, View, read_view
 
 
 class BoxRow(Form):
@@ -70,5 +69,5 @@ def _candidate(row: BoxRow) -> Candidate:
 
 
 def register(add: Any) -> None:
-    """Register the source for `theodolite scene build --source level-camera --data FOLDER`."""
+    """Register the source for `theodolite scene import --format level-camera --data FOLDER`."""
     add("source", "scene-level-camera", f"{__name__}:level_camera_views", summary="a level camera with boxes")

@@ -30,11 +30,9 @@ def _coco() -> dict[str, Any]:
 
 def compass_formats() -> list[Format]:
     from theodolite.core.files import Problem
-    from theodolite.instruments.compass.data.coco import coco_pairs
+    from theodolite.instruments.compass.data.coco import coco_pairs, find_pairs
     from theodolite.instruments.compass.data.gqa import gqa_pairs
-    from theodolite.instruments.compass.data.pair_files import read_pairs, write_pairs
-    from theodolite.instruments.compass.data.selection import Sieve
-    from theodolite.instruments.compass.data.user_data import find_pairs
+    from theodolite.instruments.compass.data.pairs import Sieve, read_pairs, write_pairs
     from theodolite.instruments.compass.data.vsr import vsr_pairs
     from theodolite.instruments.compass.data.whatsup import whatsup_pairs
     from theodolite.instruments.compass.questions import read_prompts

@@ -34,16 +34,15 @@ def example(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Any:  # noqa
 def record_formats(made: Path) -> list[Format]:
     from theodolite.core.scores import ItemScore
     from theodolite.core.views import ItemRow
-    from theodolite.diagnose.calibration import read_calibration, write_calibration
-    from theodolite.diagnose.items import read_items
     from theodolite.diagnose.record import Diagnosis, read_diagnosis
-    from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
-    from theodolite.instruments.grid.data.files import read_dataset, write_dataset
+    from theodolite.diagnose.running import read_items
+    from theodolite.diagnose.separation import read_calibration, write_calibration
+    from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, read_dataset, write_dataset
     from theodolite.runs import RunInfo
     from theodolite.runs.run import Run, read_info
     from theodolite.twins.certificate import read_certificate
-    from theodolite.twins.certify import _read_answers
     from theodolite.twins.separate import read_table
+    from train.certify.certify import _read_answers
 
     scores = [ItemScore(f"i{n}", "compass.right", n / 3, f"c{n}", "aligned") for n in range(3)]
     twins = {"pocket:grounded": "x"}

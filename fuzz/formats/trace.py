@@ -90,18 +90,17 @@ def _teach() -> bytes:
 def trace_formats(made: Path) -> list[Format]:
     from theodolite.instruments.instrument import UserData
     from theodolite.instruments.trace.data.dataset import EpisodeSet, read_episodes, write_episodes
-    from theodolite.instruments.trace.data.logs import logged_models
     from theodolite.instruments.trace.data.sources.r2r import read_r2r
     from theodolite.instruments.trace.data.sources.star import read_star
     from theodolite.instruments.trace.data.sources.teach import read_teach
     from theodolite.instruments.trace.data.sources.videos import read_videos
-    from theodolite.instruments.trace.data.traces import read_traces
-    from theodolite.instruments.trace.data.worlds.make import make_world
-    from theodolite.instruments.trace.experiments.annotate import score_labels
-    from theodolite.instruments.trace.experiments.prediction_rows import read_model_rows
+    from theodolite.instruments.trace.data.traces import logged_models, read_traces
+    from theodolite.instruments.trace.experiments.agreement import score_labels
+    from theodolite.instruments.trace.experiments.predict import read_model_rows
     from theodolite.instruments.trace.experiments.tau import read_pairs
-    from theodolite.instruments.trace.verifiers.recall import read_recall
+    from theodolite.instruments.trace.verifiers.detection import read_recall
     from theodolite.instruments.trace.verifiers.similarity import read_bounds
+    from theodolite.worlds.stories import make_world
 
     def written(read: Callable[[Path], EpisodeSet]) -> Callable[[Path, Path], Any]:
         return lambda folder, out: write_episodes(read(folder).episodes, out)

@@ -24,8 +24,7 @@ INNER = {
 GUARDING = {
     "instruments/scene/reading/graph_parser.py",
     "instruments/trace/claims/reading.py",
-    "instruments/trace/claims/gates.py",  # called by reading.py, behind the guard
-    "instruments/trace/claims/grading.py",
+    # called by reading.py, behind the guard
     "instruments/trace/claims/steps.py",
     "instruments/trace/data/traces.py",  # steps of a file, line by line
     "instruments/scene/scripts.py",  # a prompt

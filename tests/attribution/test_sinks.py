@@ -8,8 +8,8 @@ import torch
 from textbook import OPTIONS, Textbook
 
 from theodolite.attribution import attribute, find_methods
+from theodolite.attribution.recorder import SinkCount, features_of
 from theodolite.attribution.shared_pass import option_tokens, prepare
-from theodolite.attribution.sinks import SinkCount, features_of
 from theodolite.core.errors import UsageError
 from theodolite.geometry import TokenGrid
 from theodolite.models import find_family

@@ -28,7 +28,7 @@ def folder(tmp_path, samples):
     return write
 
 
-BUILD = ("scene", "build", "--source")
+BUILD = ("scene", "import", "--format")
 IMPORT = ("trace", "import", "--format")
 LINES = {
     "nuscenes": ("v1.0/sample_data.json", [*BUILD, "nuscenes", "--data", "{data}", "--out", "{out}"]),
@@ -36,16 +36,16 @@ LINES = {
     "scannetpp": ("s/scans/segments_anno.json", [*BUILD, "scannetpp", "--data", "{data}", "--out", "{out}"]),
     "kitti": ("calib/0.txt", [*BUILD, "kitti", "--data", "{data}", "--out", "{out}"]),
     "sunrgbd": ("calib/0.txt", [*BUILD, "sunrgbd", "--data", "{data}", "--out", "{out}"]),
-    "scene data": ("manifest.json", ["scene", "solver", "{data}"]),
-    "coco": ("instances.json", ["data", "coco-pairs", "--annotations", "{data}/instances.json", "--images", "{data}", "--out", "{out}"]),
-    "vsr": ("test.jsonl", ["data", "vsr", "--data", "{data}/test.jsonl"]),
-    "whatsup": ("captions.json", ["data", "whatsup", "--data", "{data}/captions.json", "--images", "{data}", "--annotations", "{data}/boxes.json", "--out", "{out}"]),
-    "pairs": ("pairs.jsonl", ["data", "check", "{data}/pairs.jsonl"]),
+    "scene data": ("manifest.json", ["scene", "audit", "{data}"]),
+    "coco": ("instances.json", ["compass", "import", "--format", "coco", "--data", "{data}/instances.json", "--images", "{data}", "--out", "{out}"]),
+    "vsr": ("test.jsonl", ["compass", "import", "--format", "vsr", "--data", "{data}/test.jsonl"]),
+    "whatsup": ("captions.json", ["compass", "import", "--format", "whatsup", "--data", "{data}/captions.json", "--images", "{data}", "--annotations", "{data}/boxes.json", "--out", "{out}"]),
+    "pairs": ("pairs.jsonl", ["compass", "audit", "{data}/pairs.jsonl"]),
     "star": ("questions.json", [*IMPORT, "star", "--data", "{data}", "--out", "{out}", "--video-fps", "30"]),
     "teach": ("valid_seen__g.edh0.json", [*IMPORT, "teach", "--data", "{data}", "--out", "{out}"]),
     "r2r": ("R2R_x.json", [*IMPORT, "r2r", "--data", "{data}", "--out", "{out}"]),
     "videos": ("list.jsonl", [*IMPORT, "videos", "--data", "{data}/list.jsonl", "--out", "{out}"]),
-    "episodes": ("episodes.jsonl", ["trace", "perturb", "--data", "{data}", "--out", "{out}"]),
+    "episodes": ("episodes.jsonl", ["trace", "make", "--of", "{data}", "--out", "{out}"]),
     "labels": ("labels.jsonl", ["trace", "annotate", "{data}/labels.jsonl"]),
     "questions": ("questions.jsonl", ["ask", "run", "--model", "scripted:looker", "--data", "{data}/questions.jsonl", "--out", "{out}", "--plan"]),
     "diagnosis": ("diagnosis.json", ["report", "{data}"]),
@@ -96,7 +96,7 @@ def test_a_broken_record_is_left_out_and_told(folder, tmp_path, capsys, samples,
     data = folder(name, **{file: broken(samples[name][file], change)})
     options = (
         ["--least-visibility", "0", "--unknown-visibility", "keep"]
-        if LINES[name][1][:2] == ["scene", "build"]
+        if LINES[name][1][:2] == ["scene", "import"]
         else []
     )
     assert main([word.format(data=data, out=tmp_path / "out") for word in LINES[name][1]] + options) == 0

@@ -16,7 +16,7 @@ from theodolite.cli.main import main
 from theodolite.core.tables import Table
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
-from theodolite.pairs.repeats import MOST_REPEATS
+from theodolite.pairs.outcomes import MOST_REPEATS
 from theodolite.runs import Run
 
 KEY = "sk-theodolite-secret-0123456789"
@@ -246,7 +246,7 @@ def test_the_cache_is_an_option(squares, tmp_path):
         ),
         (
             ["ask", "run", "--data", "D", "--model", "scripted:looker", "--out", "O", "--engine", "x"],
-            "no engine 'x'",
+            "--engine takes local or ray, not 'x'",
         ),
         (
             ["ask", "run", "--data", "D", "--model", "scripted:looker", "--out", "O", "--settings", "x"],
@@ -287,7 +287,7 @@ def test_what_is_wrong_is_said_in_one_sentence(squares, tmp_path, capsys, words,
         ["nonsense"],
         ["ask", "run"],
         ["diagnose", "--seed", "-1"],
-        ["twins", "certify", "--size", "0"],
+        ["twins", "separate", "--size", "0"],
         ["--nope"],
     ],
 )

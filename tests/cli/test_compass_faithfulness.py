@@ -8,9 +8,9 @@ from PIL import Image
 
 from theodolite.cli.main import main
 from theodolite.instruments.compass.data.coco import coco_pairs
-from theodolite.instruments.compass.data.pair_files import write_pairs
-from theodolite.instruments.compass.data.squares import coloured_squares
-from theodolite.instruments.compass.experiments.faithfulness.measure import shown_request
+from theodolite.instruments.compass.data.drawn import coloured_squares
+from theodolite.instruments.compass.data.pairs import write_pairs
+from theodolite.instruments.compass.experiments.faithfulness.plan import shown_request
 from theodolite.instruments.compass.measure import read_samples
 from theodolite.models import open_model
 from theodolite.runs import Run
@@ -18,7 +18,7 @@ from theodolite.runs import Run
 METHODS = "chefer,gradcam,attention-rollout,contrastive-grad-act"
 
 
-@pytest.fixture(scope="module", params=["llava", "qwen2_vl"])
+@pytest.fixture(scope="module", params=["llava", pytest.param("qwen2_vl", marks=pytest.mark.slow)])
 def measured(request, tiny, tmp_path_factory):
     """A compass run of squares through a tiny checkpoint: model and folder."""
     folder = tmp_path_factory.mktemp(request.param)
@@ -122,15 +122,16 @@ def test_an_item_becomes_a_picture(measured, tmp_path, capsys, figure):
     with Run.open(measured[1]) as run:
         samples = list(read_samples(run))
     facts = []
-    for item in ("3", samples[2].id, samples[2].item_id):
+    names = ("3", samples[2].id, samples[2].item_id)
+    for item in names if figure == "overlay" else names[:1]:
         out = tmp_path / f"{item}.png"
-        command = ["compass", "overlay", str(measured[1]), item, "--out", str(out), "--figure", figure]
+        command = ["compass", "figures", str(measured[1]), item, "--out", str(out), "--figure", figure]
         assert main([*command, "--json"]) == 0
         facts.append(json.loads(capsys.readouterr().out))
         with Image.open(out) as image:
             assert min(image.size) > 500
-    assert facts[0]["pairs"] == facts[1]["pairs"] == facts[2]["pairs"]
-    pair = facts[0]["pairs"][0]
+    (pair,) = facts[0]["pairs"]
+    assert all(each["pairs"] == [pair] for each in facts)
     assert pair["pair"] == samples[2].id
     assert sum(pair["distribution"]) == pytest.approx(1, abs=1e-4)
     assert pair["peak_deg"] == 22.5 + 45 * int(np.argmax(pair["distribution"]))
@@ -140,7 +141,7 @@ def test_what_cannot_be_drawn_is_said(measured, tmp_path, capsys):
     run, out = str(measured[1]), str(tmp_path / "x.png")
 
     def complaint(*more):
-        assert main(["compass", "overlay", run, *more]) == 2
+        assert main(["compass", "figures", run, *more]) == 2
         return " ".join(capsys.readouterr().err.split())
 
     assert "it holds 6, by place 1 to 6, by id such as squares-00000" in complaint("7", "--out", out)
@@ -155,14 +156,14 @@ def test_what_cannot_be_drawn_is_said(measured, tmp_path, capsys):
 def test_methods_targets_and_projections_differ(measured, tmp_path, capsys):
     found = {}
     for how in (["--method", "gradcam"], ["--target", "pred"], ["--projection", "sound"], []):
-        command = ["compass", "overlay", str(measured[1]), "2", "--out", str(tmp_path / "x.svg"), "--json"]
+        command = ["compass", "figures", str(measured[1]), "2", "--out", str(tmp_path / "x.svg"), "--json"]
         assert main([*command, *how]) == 0
         pair = json.loads(capsys.readouterr().out)["pairs"][0]
         found[pair["map"], pair["projection"]] = tuple(pair["distribution"])
     assert len(found) == 4
     assert found["chefer@gt", "paper projection"] != found["chefer@gt", "sound projection"]
     assert found["chefer@gt", "paper projection"] != found["gradcam@gt", "paper projection"]
-    rollout = ["compass", "overlay", str(measured[1]), "2", "--out", str(tmp_path / "y.png")]
+    rollout = ["compass", "figures", str(measured[1]), "2", "--out", str(tmp_path / "y.png")]
     assert main([*rollout, "--method", "attention-rollout"]) == 0  # it has no target
 
 
@@ -175,7 +176,7 @@ def test_rows_of_real_pictures(shared_data, tiny, tmp_path):
     out = tmp_path / "rows.png"
     items = ["1", "2", "3"]
     assert (
-        main(["compass", "overlay", str(tmp_path / "run"), *items, "--out", str(out), "--figure", "row"]) == 0
+        main(["compass", "figures", str(tmp_path / "run"), *items, "--out", str(out), "--figure", "row"]) == 0
     )
     with Image.open(out) as image:
         assert image.size[1] > 1500

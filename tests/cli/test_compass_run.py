@@ -6,9 +6,9 @@ import pytest
 
 from theodolite.cli.main import main
 from theodolite.cli.output import show
-from theodolite.instruments.compass.data.pair_files import write_pairs
-from theodolite.instruments.compass.data.squares import coloured_squares
-from theodolite.instruments.compass.experiments.composites import composites_table
+from theodolite.instruments.compass.data.drawn import coloured_squares
+from theodolite.instruments.compass.data.pairs import write_pairs
+from theodolite.instruments.compass.experiments.faithfulness.score import composites_table
 from theodolite.runs import Run
 
 
@@ -96,7 +96,7 @@ def test_a_pair_asked_twice_must_be_named_by_its_item(swept, capsys, tmp_path):
         first = next(iter(run.results())).item
     ask = [
         "compass",
-        "overlay",
+        "figures",
         str(folder),
         "--method",
         "attention-rollout",
@@ -170,9 +170,9 @@ def test_a_direction_against_its_boxes_is_told(pairs, capsys):
         row["direction"]
     ]
     (pairs / "wrong.jsonl").write_text(json.dumps(row), "utf-8")
-    assert main(["data", "check", str(pairs / "wrong.jsonl"), "--json"]) == 0
+    assert main(["compass", "audit", str(pairs / "wrong.jsonl"), "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)["cautions"].values()) == [[row["id"]]]
-    assert main(["data", "check", str(pairs / "pairs.jsonl"), "--json"]) == 0
+    assert main(["compass", "audit", str(pairs / "pairs.jsonl"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cautions"] == {}
 
 

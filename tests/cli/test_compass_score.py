@@ -7,8 +7,8 @@ import pytest
 
 from theodolite.attribution import find_methods
 from theodolite.cli.main import main
-from theodolite.instruments.compass.data.pair_files import write_pairs
-from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.instruments.compass.data.drawn import coloured_squares
+from theodolite.instruments.compass.data.pairs import write_pairs
 from theodolite.instruments.compass.formulas.baselines import BASELINES
 from theodolite.runs import Run
 
@@ -152,7 +152,7 @@ def test_figures_are_drawn_where_they_are_asked_for(run, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["score", "--projection", "mine"], "--projection takes paper, sound or both"),
+        (["score", "--projection", "mine"], "--projection takes some of paper, sound, or all"),
         (["score", "--tables", "plots"], "--tables takes some of targets"),
         (["score", "--methods", "chafer"], "no maps of chafer"),
         (["score", "--choose-by", "luck"], "--choose-by takes excess or dae"),

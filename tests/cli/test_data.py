@@ -3,19 +3,21 @@ import json
 import pytest
 
 from theodolite.cli.main import main
+from theodolite.geometry.directions import EIGHT
 from theodolite.instruments.ask.data.questions import read_questions
 from theodolite.instruments.ask.data.squares import make_squares
-from theodolite.instruments.compass.data.pair_files import read_pairs
-from theodolite.instruments.compass.data.squares import coloured_squares
-from theodolite.pairs.directions import EIGHT
+from theodolite.instruments.compass.data.drawn import coloured_squares
+from theodolite.instruments.compass.data.pairs import read_pairs
 
 
 @pytest.fixture
 def coco(shared_data):
     return [
-        "data",
-        "coco-pairs",
-        "--annotations",
+        "compass",
+        "import",
+        "--format",
+        "coco",
+        "--data",
         str(shared_data / "coco_tiny_val/instances.json"),
         "--images",
         str(shared_data / "coco_tiny_val/images"),
@@ -37,7 +39,7 @@ def test_coco_pairs_are_written_with_their_pictures(coco, tmp_path, capsys):
     pairs = read_pairs(tmp_path / "pairs")
     assert len(pairs) == 178
     assert len(list((tmp_path / "pairs" / "pictures").iterdir())) == 35
-    assert main(["data", "check", str(tmp_path / "pairs")]) == 0
+    assert main(["compass", "audit", str(tmp_path / "pairs")]) == 0
     assert "178 pairs on 35 pictures" in words(capsys)[0]
 
 
@@ -50,9 +52,9 @@ def test_a_sample_may_only_point_at_its_pictures(coco, tmp_path, capsys, shared_
     assert report["parameters"]["min_margin_deg"] == 10
     assert report["excluded"]["too near a border between directions"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]
-    assert main(["data", "check", str(tmp_path)]) == 2
+    assert main(["compass", "audit", str(tmp_path)]) == 2
     images = str(shared_data / "coco_tiny_val/images")
-    assert main(["data", "check", str(tmp_path), "--images", images, "--json"]) == 0
+    assert main(["compass", "audit", str(tmp_path), "--images", images, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["pairs"], said["cautions"]) == (40, {})
     assert said["tables"][0]["rows"] == [
@@ -61,7 +63,7 @@ def test_a_sample_may_only_point_at_its_pictures(coco, tmp_path, capsys, shared_
 
 
 def test_the_audit_of_vsr(shared_data, tmp_path, capsys):
-    captions = ["data", "vsr", "--data", str(shared_data / "vsr")]
+    captions = ["compass", "import", "--format", "vsr", "--data", str(shared_data / "vsr")]
     assert main(captions) == 0
     out, _ = words(capsys)
     assert "test 2195 1181 369" in out
@@ -102,9 +104,11 @@ def test_scene_graphs_and_whatsup(tmp_path, capsys):
     (tmp_path / "graphs.json").write_text(json.dumps(graph))
     images = ["--images", str(tmp_path / "images")]
     gqa = [
-        "data",
+        "compass",
+        "import",
+        "--format",
         "gqa",
-        "--scene-graphs",
+        "--data",
         str(tmp_path / "graphs.json"),
         *images,
         "--out",
@@ -124,7 +128,9 @@ def test_scene_graphs_and_whatsup(tmp_path, capsys):
     items = [{"image_path": "1.jpg", "caption_options": ["A red square to the right of a blue square"]}]
     (tmp_path / "whatsup.json").write_text(json.dumps(items))
     whatsup = [
-        "data",
+        "compass",
+        "import",
+        "--format",
         "whatsup",
         "--data",
         str(tmp_path / "whatsup.json"),
@@ -139,9 +145,9 @@ def test_scene_graphs_and_whatsup(tmp_path, capsys):
 
 
 def test_a_check_opens_every_picture_and_knows_every_direction(tmp_path, capsys):
-    assert main(["data", "squares", "--directions", "8", "--size", "8", "--out", str(tmp_path)]) == 0
+    assert main(["compass", "make", "--directions", "8", "--size", "8", "--out", str(tmp_path)]) == 0
     assert "1 above left, 1 above right, 1 below left, 1 below right; on 8 pictures" in words(capsys)[0]
-    assert main(["data", "check", str(tmp_path)]) == 0
+    assert main(["compass", "audit", str(tmp_path)]) == 0
     rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
     assert {row["direction"] for row in rows} == set(EIGHT.names)
     rows[0]["direction"] = "sideways"
@@ -150,7 +156,7 @@ def test_a_check_opens_every_picture_and_knows_every_direction(tmp_path, capsys)
         path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
     (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
     capsys.readouterr()
-    assert main(["data", "check", str(tmp_path), "--json"]) == 1
+    assert main(["compass", "audit", str(tmp_path), "--json"]) == 1
     said = json.loads(capsys.readouterr().out)
     assert said["pairs"] == 5
     assert [problem.split(":")[0] for problem in said["problems"]] == [
@@ -159,19 +165,19 @@ def test_a_check_opens_every_picture_and_knows_every_direction(tmp_path, capsys)
     assert "'sideways' is no direction; there are left, right" in said["problems"][0]
     assert "cannot decode" in said["problems"][1]
     assert said["problems"][2].endswith("the file is empty")
-    assert main(["data", "squares", "--directions", "6", "--out", str(tmp_path)]) == 2
+    assert main(["compass", "make", "--directions", "6", "--out", str(tmp_path)]) == 2
     assert "--directions is 4 or 8, not 6" in words(capsys)[1]
-    assert main(["data", "squares", "--directions", "8", "--questions", "--out", str(tmp_path)]) == 2
+    assert main(["compass", "make", "--directions", "8", "--questions", "--out", str(tmp_path)]) == 2
 
 
 def test_squares_are_drawn(tmp_path, capsys):
-    assert main(["data", "squares", "--size", "12", "--angles", "4", "--out", str(tmp_path)]) == 0
+    assert main(["compass", "make", "--size", "12", "--angles", "4", "--out", str(tmp_path)]) == 0
     assert "kept 12 3 left, 3 right, 3 above, 3 below; on 12 pictures" in words(capsys)[0]
     assert {pair.group for pair in read_pairs(tmp_path)} == {"0°", "90°", "180°", "270°"}
 
 
 def test_squares_as_questions_are_the_file_that_ask_reads(tmp_path, capsys):
-    words = ["data", "squares", "--questions", "--size", "8", "--seed", "3", "--out", str(tmp_path), "--json"]
+    words = ["ask", "make", "--size", "8", "--seed", "3", "--out", str(tmp_path), "--json"]
     assert main(words) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["questions"] == str(tmp_path / "questions.jsonl")
@@ -190,7 +196,7 @@ def test_squares_as_questions_are_the_file_that_ask_reads(tmp_path, capsys):
         (["--area", "hull"], "--area takes box or mask"),
         (["--min-area", "0.9"], "areas must satisfy"),
         (["--images", "/nowhere"], "there is no folder of pictures /nowhere"),
-        (["--annotations", "/nowhere.json"], "cannot read the annotations /nowhere.json"),
+        (["--data", "/nowhere.json"], "cannot read the annotations /nowhere.json"),
     ],
 )
 def test_errors_are_one_sentence(coco, tmp_path, capsys, command, message):

@@ -9,8 +9,9 @@ from rich.progress import Progress
 
 from theodolite.cli import diagnose as _diagnose
 from theodolite.cli import output as _output
-from theodolite.diagnose.progress import Overall, printed
-from theodolite.runs import Tally, duration
+from theodolite.core.words import duration
+from theodolite.diagnose.api import Overall, printed
+from theodolite.runs import Tally
 
 
 @pytest.fixture

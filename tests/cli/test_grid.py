@@ -22,7 +22,7 @@ def test_make_and_audit(tmp_path, capsys):
     assert "CMP-F0-D3 with 7 objects" in out
     assert "wrote 16 pure scenes" in err
     assert len(list((tmp_path / "pure" / "pictures").iterdir())) == 16
-    assert main(["grid", "make", *SMALL, "--mode", "spur", "--no-pictures", "--json", "--out", spur]) == 0
+    assert main(["grid", "make", *SMALL, "--variant", "spur", "--no-pictures", "--json", "--out", spur]) == 0
     assert json.loads(capsys.readouterr().out)["scenes"] == 16
     assert main(["grid", "audit", pure, spur, "--permutations", "9"]) == 0
     out, err = words(capsys)
@@ -148,9 +148,9 @@ def test_every_parameter_reaches_the_recipe(tmp_path, capsys):
         (["--density", "many"], "a density is"),
         (["--density", "26"], "26 objects do not fit a grid of 5×5"),
         (["--rows", "2", "--columns", "2", "--density", "4"], "grid of 2×2"),
-        (["--preset", "best"], "there is no preset"),
-        (["--mode", "odd"], "pure or spur"),
-        (["--split", "dev"], "the split is"),
+        (["--preset", "best"], "--preset takes paper, sound or released"),
+        (["--variant", "odd"], "pure or spur"),
+        (["--split", "dev"], "--split takes train, validation or test"),
         (["--margin", "9"], "margin"),
         (["--cell-px", "4"], "at least 8 pixels"),
     ],

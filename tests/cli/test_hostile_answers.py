@@ -20,7 +20,7 @@ from theodolite.instruments.trace.data.dataset import write_episodes
 from theodolite.models import open_model
 from theodolite.models.scripted import BEHAVIOURS
 from theodolite.runs import Run
-from theodolite.runs.measuring import RunSettings, measure_run
+from theodolite.runs.engine import RunSettings, measure_run
 
 BROKEN = "This sentence breaks the reader: left"
 HOSTILE = (
@@ -77,7 +77,7 @@ def compass_run(folder):
 def grid_run(folder):
     words = ["grid", "make", "--buckets", "M-F0-D2", "--size", "12", "--out", str(folder / "data")]
     assert main(words) == 0
-    return asked(folder, "grid", "accuracy", "--data", folder / "data")
+    return asked(folder, "grid", "run", "--data", folder / "data")
 
 
 def scene_run(folder):

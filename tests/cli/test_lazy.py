@@ -15,7 +15,7 @@ from theodolite.core.tables import Table
 from theodolite.runs import Run
 from toy_instrument import TOY, Toy, registered
 
-PROGRAM = {f"theodolite.cli.{name}" for name in ("main", "lazy", "console", "completion")}
+PROGRAM = {f"theodolite.cli.{name}" for name in ("main", "old", "options", "console")}
 HEAVY = {"torch", "transformers", "scipy", "pydantic", "matplotlib", "PIL", "numpy", "openai", "pyarrow"}
 
 
@@ -53,7 +53,8 @@ def test_a_list_loads_no_instrument():
 def test_completing_a_command_loads_no_command():
     asked = {"COMP_WORDS": "theodolite ", "COMP_CWORD": "1", "_THEODOLITE_COMPLETE": "complete_bash"}
     shown, loaded = loaded_by(**asked)
-    assert set(shown.split()) == {entry.name for entry in registry().entries("command")}
+    known = (*registry().entries("command"), *registry().entries("instrument"))
+    assert set(shown.split()) == {entry.name for entry in known}
     assert {name for name in loaded if name.startswith("theodolite.cli.")} <= PROGRAM
 
 
@@ -78,7 +79,7 @@ def test_it_starts_in_at_most_twice_the_time_of_its_libraries(words):
 def test_help_names_every_command_under_its_heading(capsys):
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    places = [shown.index(f" {heading} ") for heading in ("Everyday", "Instruments", "Data", "Advanced")]
+    places = [shown.index(f" {heading} ") for heading in ("Everyday", "Instruments", "Advanced")]
     assert places == sorted(places)
     for entry in registry().entries("command"):
         assert f" {entry.name} " in shown
@@ -198,3 +199,28 @@ def test_one_that_needs_data_says_so(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, __name__, sys.modules[hello.__module__])
     assert main(["needy", "run", "--model", "scripted:oracle", "--out", str(tmp_path / "a")]) == 2
     assert "pass your own with --data: a file of dots" in capsys.readouterr().err
+
+
+def test_a_run_without_data_is_that_of_a_diagnosis_for_several_models(tmp_path, capsys):
+    words = ["grid", "run", "--model", "scripted:guesser", "--model", "scripted:looker", "--size", "quick"]
+    assert main([*words, "--limit", "3", "--out", str(tmp_path / "a"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [path.removeprefix(f"{tmp_path}/a/") for path in found["runs"]] == [
+        f"scripted-{name}/{run}" for name in ("guesser", "looker") for run in ("grid", "grid-anchors")
+    ]
+    assert main([*words, "--explainers", "removal", "--out", str(tmp_path / "b")]) == 2
+    assert "--explainers needs --data" in capsys.readouterr().err
+
+
+def test_size_is_a_number_for_ones_own_data_and_only_where_it_applies(tmp_path, capsys):
+    data = str(tmp_path / "grids")
+    made = ["--size", "3", "--buckets", "M-F0-D1", "--density", "sparse"]
+    assert main(["grid", "make", *made, "--out", data]) == 0
+    words = ["grid", "run", "--data", data, "--model", "grid:symbolic-pure", "--plan", "--json"]
+    for more, n in (([], 3), (["--explainers", "removal", "--size", "2"], 2)):
+        capsys.readouterr()
+        assert main([*words, *more]) == 0
+        assert json.loads(capsys.readouterr().out)["plan"]["requests"] == n
+    for more in (["--size", "2"], ["--explainers", "removal", "--size", "quick"]):
+        assert main([*words, *more]) == 2
+        assert "--size does not apply" in capsys.readouterr().err

@@ -99,7 +99,7 @@ def test_a_run_of_another_instrument_is_refused(tmp_path, capsys):
 
 
 def test_solver_shows_both_ceilings(world, capsys):
-    assert main(["scene", "solver", str(world.folder), "--json"]) == 0
+    assert main(["scene", "audit", str(world.folder), "--json"]) == 0
     tables = {table["name"]: table for table in json.loads(capsys.readouterr().out)["tables"]}
     fused, geometric, upstream = (
         {row["group"]: row for row in tables[f"scene.ceiling_{name}"]["rows"]}

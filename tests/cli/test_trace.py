@@ -9,20 +9,21 @@ import numpy as np
 import pytest
 from trace_world import drawn, make_episode
 
-from theodolite.cli import trace, trace_data
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
+from theodolite.core.options import declared
+from theodolite.instruments.trace import verbs
 from theodolite.instruments.trace.claims.steps import read_steps
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
-from theodolite.instruments.trace.data.episode import Edit, Episode, Frame
-from theodolite.instruments.trace.data.worlds.make import EXTRA_WORLD, WORLDS
-from theodolite.instruments.trace.experiments.annotate import score_labels
+from theodolite.instruments.trace.experiments.agreement import score_labels
 from theodolite.instruments.trace.experiments.run_tables import EXTRA_TABLES
 from theodolite.instruments.trace.experiments.verify import VERIFY_TABLES
 from theodolite.instruments.trace.questions import plan_traces
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.runs import Run
 from theodolite.runs.run import sealed
+from theodolite.worlds.episodes import Edit, Episode, Frame
+from theodolite.worlds.stories import EXTRA_WORLD, WORLDS
 
 
 def edited(base, family):
@@ -240,7 +241,7 @@ def test_the_page_of_figures(data, tmp_path, capsys):
 
 
 def test_verify_needs_no_model(data, traces, capsys):
-    where = ("trace", "verify", "--data", data, "--traces", traces)
+    where = ("trace", "verify", traces, "--data", data)
     found = tables_of(run_json(capsys, *where, "--flip", 0.3))
     assert found["trace.grounding"][0]["sgr"]["value"] >= 0.98
     assert found["trace.grounding"][0]["traces"] == 14
@@ -258,15 +259,15 @@ def test_verify_annotate_and_ablate_take_a_run(data, traces, tmp_path, capsys):
     """A run in the place of a file of traces, and of its episodes."""
     run = tmp_path / "run"
     run_json(capsys, "trace", "run", "--model", "scripted:oracle", "--data", data, "--out", run)
-    judged = tables_of(run_json(capsys, "trace", "verify", "--traces", run))
-    file = tables_of(run_json(capsys, "trace", "verify", "--traces", traces, "--data", data))
+    judged = tables_of(run_json(capsys, "trace", "verify", run))
+    file = tables_of(run_json(capsys, "trace", "verify", traces, "--data", data))
     assert judged["trace.grounding"] == file["trace.grounding"]
     labels = tmp_path / "labels.jsonl"
     told = run_json(capsys, "trace", "annotate", "--traces", run, "--out", labels, "--size", 4)
     assert told["claims"] == len(labels.read_text().splitlines()) == 4
-    rows = tables_of(run_json(capsys, "trace", "ablate", run, "--singles"))["trace.ablation"]
+    rows = tables_of(run_json(capsys, "trace", "verify", "--ablate", run, "--no-pairs"))["trace.ablation"]
     assert rows[0]["sgr"] == judged["trace.grounding"][0]["sgr"]
-    assert main(["trace", "verify", "--traces", str(traces)]) == 2
+    assert main(["trace", "verify", str(traces)]) == 2
     assert "--data" in capsys.readouterr().err
 
 
@@ -281,7 +282,7 @@ def test_bad_traces_are_told_one_by_one(data, traces, tmp_path, capsys):
         {"episode": "e2"},
     ]
     file.write_text("\n".join([*map(json.dumps, rows), "{", traces.read_text().splitlines()[0]]))
-    found = run_json(capsys, "trace", "verify", "--data", data, "--traces", file)
+    found = run_json(capsys, "trace", "verify", file, "--data", data)
     reasons = " | ".join(reason for _, reason in problems_of(found))
     for told in (
         "frame 77",
@@ -310,7 +311,7 @@ def test_no_text_ends_verify_and_what_is_no_trace_is_counted(data, tmp_path, cap
     for number, (text, reason) in enumerate(NO_TRACES.items()):
         file = tmp_path / f"{number}.jsonl"
         file.write_text(json.dumps({"episode": "e0", "text": text}))
-        found = run_json(capsys, "trace", "verify", "--data", data, "--traces", file)
+        found = run_json(capsys, "trace", "verify", file, "--data", data)
         row = tables_of(found)["trace.grounding"][0]
         assert (row["traces"], row["claims"], row["sgr"]) == (1, 0, None)
         assert f"1 of 1 texts are no trace (1 {reason})" in notes_of(found, "trace.grounding")
@@ -324,9 +325,9 @@ def test_no_text_ends_verify_and_what_is_no_trace_is_counted(data, tmp_path, cap
     ]
     file = tmp_path / "odd.jsonl"
     file.write_text("\n".join(json.dumps({"episode": "e0", "text": text}) for text in odd))
-    found = run_json(capsys, "trace", "verify", "--data", data, "--traces", file)
+    found = run_json(capsys, "trace", "verify", file, "--data", data)
     assert tables_of(found)["trace.grounding"][0]["traces"] == len(odd)
-    assert main(["trace", "verify", "--data", str(data), "--traces", str(file), "--tables", "steps"]) == 0
+    assert main(["trace", "verify", str(file), "--data", str(data), "--tables", "steps"]) == 0
     assert "\x1b" not in capsys.readouterr().out
 
 
@@ -335,14 +336,12 @@ def test_traces_of_several_styles_are_told_apart(data, tmp_path, capsys):
     run, file, styles = tmp_path / "run", tmp_path / "traces.jsonl", ["structured", "natural", "lite"]
     line = ["trace", "run", "--model", "scripted:oracle", "--data", data, "--out", run]
     run_json(capsys, *line, "--styles", ",".join(styles))
-    assert main(["trace", "verify", "--traces", str(run)]) == 0
+    assert main(["trace", "verify", str(run)]) == 0
     assert "only the first prompt style" in capsys.readouterr().err
-    first = tables_of(run_json(capsys, "trace", "verify", "--traces", run))["trace.grounding"]
+    first = tables_of(run_json(capsys, "trace", "verify", run))["trace.grounding"]
     assert main(["trace", "export", str(run), "--out", str(file)]) == 0
     capsys.readouterr()
-    found = tables_of(
-        run_json(capsys, "trace", "verify", "--traces", file, "--data", data, "--tables", "steps")
-    )
+    found = tables_of(run_json(capsys, "trace", "verify", file, "--data", data, "--tables", "steps"))
     for name in ("trace.grounding", "trace.bounds", "trace.progress", "trace.consistency"):
         assert [row["style"] for row in found[name]] == styles
     assert {row["traces"] for row in found["trace.grounding"]} == {first[0]["traces"]}
@@ -375,7 +374,7 @@ def test_answers_that_cannot_be_read_are_counted(data, traces, tmp_path, capsys)
     rows[1]["text"] = f"{said} {other[answer]}"
     file = tmp_path / "traces.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
-    found = run_json(capsys, "trace", "verify", "--data", data, "--traces", file)
+    found = run_json(capsys, "trace", "verify", file, "--data", data)
     row = tables_of(found)["trace.grounding"][0]
     assert (row["right"]["value"], row["traces"]) == (0.5, 4)
     assert "1 of 4 traces have no answer that could be read (1 unreadable)" in notes_of(
@@ -439,7 +438,7 @@ def test_an_episode_that_the_verifier_cannot_judge_fails_alone(data, traces, tmp
 def test_traces_that_a_verifier_cannot_judge_are_reported(data, traces, capsys, monkeypatch):
     opened = {"annotation": open_verifier("annotation"), "fragile": Fragile()}
     monkeypatch.setattr("theodolite.instruments.trace.verifiers.judging.open_verifier", opened.get)
-    where = ("trace", "verify", "--data", data, "--traces", traces)
+    where = ("trace", "verify", traces, "--data", data)
     both = ("--verifier", "annotation", "--verifier", "fragile")
     found = run_json(capsys, *where, *both)
     assert problems_of(found) == [("e1", "fragile: the picture is broken")]
@@ -549,10 +548,10 @@ def test_audit_and_perturb_tell_what_was_wrong_with_the_data(tmp_path, capsys):
     assert "too few episodes to show that always the same option" in " ".join(capsys.readouterr().out.split())
     file = tmp_path / "w" / "episodes.jsonl"
     file.write_text(file.read_text() + "{broken\n")
-    found = run_json(capsys, "trace", "audit", "--data", tmp_path / "w")
+    found = run_json(capsys, "trace", "audit", tmp_path / "w")
     assert [where for where, _ in problems_of(found)] == ["episodes.jsonl, line 5"]
     words = ("--families", "irrelevant", "--magnitudes", "0.5,0.5", "--limit", "1")
-    found = run_json(capsys, "trace", "perturb", "--data", tmp_path / "w", "--out", tmp_path / "e", *words)
+    found = run_json(capsys, "trace", "make", "--of", tmp_path / "w", "--out", tmp_path / "e", *words)
     assert "episodes.jsonl, line 5" in [where for where, _ in problems_of(found)]
     assert tables_of(found)["trace.made_edits"] == [{"family": "irrelevant", "made": 1, "impossible": 0}]
     assert read_episodes(tmp_path / "e").problems == ()
@@ -563,7 +562,7 @@ def test_tau_agreement_and_claims_by_command(data, traces, tmp_path, capsys):
     rows = [("A red cup.", "There is a red cup.", True), ("A red cup.", "A dog runs.", False)] * 3
     pairs.write_text("\n".join(json.dumps({"first": a, "second": b, "same": s}) for a, b, s in rows))
     assert tables_of(run_json(capsys, "trace", "calibrate", pairs))["trace.tau"][0]["same"] == 3
-    where = ("trace", "verify", "--data", data, "--traces", traces)
+    where = ("trace", "verify", traces, "--data", data)
     twice = ("--verifier", "annotation", "--verifier", "annotation")
     assert main([*map(str, (*where, *twice))]) == 2
     assert "different verifiers" in capsys.readouterr().err
@@ -571,9 +570,7 @@ def test_tau_agreement_and_claims_by_command(data, traces, tmp_path, capsys):
     row = agreed["trace.agreement"][0]
     assert (row["first"], row["second"]) == ("annotation", "ego-motion")
     assert [row["verifier"] for row in agreed["trace.grounding"]] == ["annotation", "ego-motion"]
-    found = tables_of(
-        run_json(capsys, "trace", "verify", "--traces", traces, "--claims", "--tables", "steps")
-    )
+    found = tables_of(run_json(capsys, "trace", "verify", traces, "--claims", "--tables", "steps"))
     assert found["trace.claim_counts"][0]["claims"] == len(found["trace.claim_list"]) > 50
     assert main(["trace", "calibrate"]) == 2
     assert "--data" in capsys.readouterr().err
@@ -589,7 +586,7 @@ def test_problems_are_in_the_json_of_every_command(data, traces, tmp_path, capsy
         ("verify", *where, "--flip", "0.1"),
         ("verify", *where, "--verifier", "annotation", "--verifier", "ego-motion"),
         ("annotate", *where, "--out", tmp_path / "labels.jsonl"),
-        ("ablate", file, "--data", data, "--singles"),
+        ("verify", "--ablate", file, "--data", data, "--no-pairs"),
     ):
         reasons = [reason for _, reason in problems_of(run_json(capsys, "trace", *words))]
         assert len(reasons) == 2, words
@@ -635,8 +632,8 @@ def test_only_the_very_request_answers_for_an_edited_episode():
     [
         ("run", "--model", "scripted:oracle", "--data", "DATA", "--out", "OUT", "--styles", "poetic"),
         ("run", "--model", "scripted:oracle", "--data", "DATA", "--out", "OUT", "--verifier", "nobody"),
-        ("verify", "--data", "DATA", "--traces", "DATA/gone.jsonl"),
-        ("verify", "--data", "DATA", "--traces", "TRACES", "--unverifiable", "ignore"),
+        ("verify", "DATA/gone.jsonl", "--data", "DATA"),
+        ("verify", "TRACES", "--data", "DATA", "--unverifiable", "ignore"),
         ("predict",),
         ("predict", "--paper", "--table", "x.csv"),
     ],
@@ -712,14 +709,15 @@ def test_a_plan_asks_nothing(data, tmp_path, capsys):
 
 
 def test_help_lists_the_tables_that_there_are():
-    assert trace._RUN_TABLES == EXTRA_TABLES
-    assert trace._VERIFY_TABLES == VERIFY_TABLES
-    assert (*WORLDS, EXTRA_WORLD, trace_data._STORIES) == trace_data._WORLDS
+    assert verbs.RUN_TABLES == EXTRA_TABLES
+    assert verbs.VERIFY_TABLES == VERIFY_TABLES
+    (worlds,) = (each.known for each in declared(verbs.MakeEpisodes) if each.field == "world")
+    assert (*WORLDS, EXTRA_WORLD, "stories") == worlds
 
 
 def test_tau_can_be_given(data, traces, tmp_path, capsys):
     run_json(capsys, "trace", "run", "--model", "scripted:oracle", "--data", data, "--out", tmp_path / "r")
-    words = (("score", tmp_path / "r"), ("verify", "--data", data, "--traces", traces))
+    words = (("score", tmp_path / "r"), ("verify", traces, "--data", data))
     for word in words:
         low, high = (run_json(capsys, "trace", *word, "--tau", tau) for tau in ("0.1", "1"))
         beliefs = [tables_of(f)["trace.consistency"][0]["tcs"]["value"] for f in (low, high)]

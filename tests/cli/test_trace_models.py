@@ -12,7 +12,7 @@ from theodolite.instruments.trace.data.stories import is_story
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    own = [make_episode(seed) for seed in range(6)]
+    own = [make_episode(seed) for seed in range(12)]
     return write_episodes(own, tmp_path_factory.mktemp("data"))
 
 
@@ -53,7 +53,7 @@ def test_several_runs_are_one_table_with_paired_differences(runs, capsys):
         assert {key: row[key] for key in keys} == {key: own[key] for key in keys}
     (difference,) = found["trace.model_differences"]
     assert (difference["model"], difference["minus"]) == ("scripted:trace-fixed", "scripted:oracle")
-    assert difference["episodes"] == 6
+    assert difference["n"] == 12
     expected = found["trace.models"][1]["right"]["value"] - found["trace.models"][0]["right"]["value"]
     assert difference["right"]["value"] == pytest.approx(expected)
     assert difference["right"]["low"] <= expected <= difference["right"]["high"]
@@ -75,25 +75,22 @@ def test_a_run_is_written_as_a_file_of_traces(runs, data, tmp_path, capsys):
     file = tmp_path / "traces.jsonl"
     line = ["trace", "export", str(runs[0]), "--out", str(file)]
     assert main(line) == 0
-    assert f"--traces {file} --data" in capsys.readouterr().err
-    from_file = found_by(capsys, "trace", "verify", "--traces", file, "--data", data)
-    from_run = found_by(capsys, "trace", "verify", "--traces", runs[0])
+    assert f"theodolite trace verify {file} --data" in capsys.readouterr().err
+    from_file = found_by(capsys, "trace", "verify", file, "--data", data)
+    from_run = found_by(capsys, "trace", "verify", runs[0])
     assert from_file["trace.grounding"] == from_run["trace.grounding"]
-    assert (
-        found_by(capsys, "trace", "verify", "--traces", file, "--claims")["trace.claim_counts"][0]["claims"]
-        > 10
-    )
+    assert found_by(capsys, "trace", "verify", file, "--claims")["trace.claim_counts"][0]["claims"] > 10
     capsys.readouterr()
     assert main(line) == 2
     assert "exists already" in capsys.readouterr().err
 
 
 def test_an_audit_of_one_split_tells_what_can_be_refuted(data, capsys):
-    rows = found_by(capsys, "trace", "audit", "--data", data)["trace.refutation"]
+    rows = found_by(capsys, "trace", "audit", data)["trace.refutation"]
     assert rows[-1]["swap"] == "any of these"
     assert rows[-1]["refuted"]["value"] > 0.9
     capsys.readouterr()
-    assert main(["trace", "audit", "--data", str(data)]) == 0
+    assert main(["trace", "audit", str(data)]) == 0
     assert "one split" in capsys.readouterr().err
 
 
@@ -101,7 +98,7 @@ def test_twins_say_what_they_never_learnt(data, tmp_path, capsys):
     line = ["trace", "run", "--model", "pocket:grounded", "--out", str(tmp_path / "run"), "--plan"]
     assert main([*line, "--data", str(data)]) == 0
     told = " ".join(capsys.readouterr().err.split())
-    assert "pocket:grounded never learnt 6 of these 6 episodes" in told
+    assert "pocket:grounded never learnt 12 of these 12 episodes" in told
     assert "trace make --world stories" in told
     stories = tmp_path / "stories"
     assert main(["trace", "make", "--world", "stories", "--size", "1", "--out", str(stories)]) == 0

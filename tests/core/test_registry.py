@@ -91,7 +91,7 @@ def test_a_missing_library_gives_the_install_line():
     )
     entry = found.entry("model", "x")
     assert not entry.is_available
-    with pytest.raises(MissingExtraError, match=r"pip install 'theodolite\[ray\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'ray>=2.40'"):
         entry.load()
 
 

@@ -1,7 +1,7 @@
 """Signatures: raised only if every condition holds, with the numbers that decided."""
 
-from theodolite.core.estimates import Estimate, HypothesisTest
-from theodolite.core.signatures import Condition, SignatureKind, judge_signature
+from theodolite.core.scores import Condition, SignatureKind, judge_signature
+from theodolite.core.tables import Estimate, HypothesisTest
 
 KIND = SignatureKind("language prior", "Show another picture.", "Balance the answers.", "a paper, section 6")
 TEST = HypothesisTest(3.0, 0.01, n=60, method="sign flips", alternative="greater")

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
-from theodolite.core.tables import NOTHING, Column, Table, format_cell, format_number
+from theodolite.core.tables import NOTHING, Column, Estimate, Table, format_cell, format_number
 
 ESTIMATE = Estimate(0.5, 0.4, 0.625, n=9, level=0.95, method="Wilson", n_items=20, p_value=0.02)
 COLUMNS = [Column("who", "who"), Column("right", "right", "share", "ask.accuracy"), Column("n", "n", "count")]

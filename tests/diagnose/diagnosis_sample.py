@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 from PIL import Image
 
+from theodolite.core.tables import Estimate
 from theodolite.core.views import (
     Cell,
     CellsView,
@@ -17,30 +18,29 @@ from theodolite.core.views import (
     StepsView,
     StepView,
 )
-from theodolite.diagnose.items import write_items
 from theodolite.diagnose.record import (
     Comparison,
     Counts,
     Diagnosis,
-    ExhibitForm,
-    Figure,
-    InstrumentForm,
     InstrumentOfModel,
+    InstrumentResult,
     LeftOut,
-    LookingForm,
-    MetricForm,
+    LookingResult,
+    MetricEntry,
     MetricResult,
-    ModelForm,
     ModelMean,
+    ModelResult,
     OpenQuestion,
-    PairsForm,
-    ReferenceForm,
+    PairExample,
+    PairsResult,
     ShownAnswer,
-    SignatureForm,
+    SignatureResult,
     TestResult,
     Verdict,
     write_diagnosis,
 )
+from theodolite.diagnose.running import write_items
+from theodolite.instruments.instrument import Reference
 
 GROUNDED, SHORTCUT, SERVER = "pocket:grounded", "pocket:shortcut", "openai:some-vlm@http://127.0.0.1:8000/v1"
 MODELS = (GROUNDED, SHORTCUT, SERVER)
@@ -62,15 +62,15 @@ METRICS = (
         45.6,
         None,
     ),
-    ("grid.direction_swap", "answer changes when the direction is swapped", "ours", "text", 0.97, 0.03, 0.61),
-    ("scene.blind_drop", "drop of QA without the picture", "sound", "text", 0.52, 0.01, 0.2),
+    ("grid.swap_follows", "answer changes when the direction is swapped", "ours", "text", 0.97, 0.03, 0.61),
+    ("scene.qa_drop", "drop of QA without the picture", "sound", "text", 0.52, 0.01, 0.2),
     ("trace.sgr", "step grounding rate", "paper", "text", 0.93, 0.31, 1.02),
 )
 
 
 def figure(value, half=0.03, n=120):
     """A number with an even interval."""
-    return Figure(
+    return Estimate(
         value=value,
         low=value - half,
         high=value + half,
@@ -97,17 +97,17 @@ def looking(share, source="drawn", name="compass"):
         "unmoved": figure(1 - share - (0.05 if share < 0.9 else 0.0), 0.04),
         "lost": figure(0.0, 0.01),
     }
-    mirror = PairsForm(
+    mirror = PairsResult(
         name="mirror", is_relevant=True, n=120, **shares, keeps=["the question"], excludes=["blind answers"]
     )
-    light = PairsForm(name="light", is_relevant=False, n=120, kept=figure(0.98, 0.02))
+    light = PairsResult(name="light", is_relevant=False, n=120, kept=figure(0.98, 0.02))
     sides = [
         ShownAnswer(
             item=f"{name}-0000{i}", answer=answer, read_as=answer, gold=answer, pictures=[f"pictures/{i}.png"]
         )
         for i, answer in enumerate(("left", "right"))
     ]
-    return LookingForm(
+    return LookingResult(
         source=source,
         standing=standing,
         because=f"{100 * share:.1f} % of the pairs are followed",
@@ -123,7 +123,7 @@ def looking(share, source="drawn", name="compass"):
         edits=[mirror, light],
         relations=[mirror.model_copy(update={"name": word}) for word in ("left", "right")],
         exhibits=[
-            ExhibitForm(
+            PairExample(
                 edit="mirror",
                 is_relevant=True,
                 outcome="followed",
@@ -184,16 +184,16 @@ def instrument(name):
                 seconds=31.5,
             )
         )
-    return InstrumentForm(
+    return InstrumentResult(
         name=name, question=QUESTIONS[name], models=seen, metrics=[metric_result(row) for row in rows]
     )
 
 
-def model_form(name):
+def model_result(name):
     """One model."""
     is_twin = name.startswith("pocket:")
     standing = {GROUNDED: "looks", SHORTCUT: "does not look", SERVER: "not settled"}[name]
-    return ModelForm(
+    return ModelResult(
         name=name,
         identity=f"{name}#0123abcd",
         is_twin=is_twin,
@@ -216,7 +216,7 @@ def model_form(name):
 
 def sample_diagnosis():
     """The document."""
-    shortcut = SignatureForm(
+    shortcut = SignatureResult(
         name="semantic shortcut",
         instrument="scene",
         model=SHORTCUT,
@@ -235,7 +235,7 @@ def sample_diagnosis():
         remedy_source="CRISP, section 6",
     )
     absent = shortcut.model_copy(update={"model": GROUNDED, "standing": "not raised", "test": None})
-    unknown = SignatureForm(
+    unknown = SignatureResult(
         name="temporal drift",
         instrument="trace",
         model=SERVER,
@@ -252,9 +252,9 @@ def sample_diagnosis():
         seed=0,
         size="quick",
         data=dict.fromkeys(QUESTIONS, "120 pictures of the twins' aligned and crossed splits"),
-        models=[model_form(name) for name in MODELS],
+        models=[model_result(name) for name in MODELS],
         metrics=[
-            MetricForm(
+            MetricEntry(
                 key=key,
                 name=name,
                 instrument=key.split(".")[0],
@@ -283,7 +283,7 @@ def sample_diagnosis():
                 first=GROUNDED,
                 second=SERVER,
                 instrument="scene",
-                metric="scene.blind_drop",
+                metric="scene.qa_drop",
                 split="aligned",
                 difference=figure(0.32, 0.08),
                 test=TestResult(
@@ -293,7 +293,7 @@ def sample_diagnosis():
             )
         ],
         references=[
-            ReferenceForm(
+            Reference(
                 metric="trace.sgr",
                 value=0.72,
                 what="mean over five models",

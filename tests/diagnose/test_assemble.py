@@ -8,15 +8,13 @@ import pytest
 from theodolite import stats
 from theodolite.answers import Answer
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import ItemScore, Metric
-from theodolite.core.signatures import Condition, SignatureKind, judge_signature
-from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.scores import OWN_SPLIT, Condition, ItemScore, Metric, SignatureKind, judge_signature
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
+from theodolite.diagnose.pair_verdicts import model_verdict
 from theodolite.diagnose.record import Counts, LeftOut
 from theodolite.diagnose.running import unscored_columns
 from theodolite.diagnose.separation import Twins
-from theodolite.diagnose.verdict import model_verdict
 from theodolite.instruments.instrument import Instrument, find_instruments
 from theodolite.pairs import AnsweredPair
 from theodolite.pairs.edits import LIGHT, MIRROR

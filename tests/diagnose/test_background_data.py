@@ -29,14 +29,12 @@ def files(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_set_made_in_the_background_is_the_set_made_here(tmp_path, trace):
-    beside, here = (Study(tmp_path / name, 6, 3, ("aligned",)) for name in ("beside", "here"))
-    with make_in_background([trace], beside) as makers:
-        trace.make_data(here)
+def test_a_set_made_in_the_background_is_the_set_made_here(tmp_path, trace, drawn_stories):
+    with make_in_background([trace], Study(tmp_path, 6, 0, ("aligned",))) as makers:
         makers.wait(trace)
-    made = files(tmp_path / "here")
-    assert files(tmp_path / "beside") == made
-    assert len([path for path in made if path.suffix == ".png"]) > 4
+    here = {path: data for path, data in files(drawn_stories).items() if "aligned" in path.parts[0]}
+    assert files(tmp_path) == here
+    assert len([path for path in here if path.suffix == ".png"]) > 4
 
 
 def test_a_failure_in_the_background_does_no_harm(tmp_path, trace):

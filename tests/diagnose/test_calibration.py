@@ -7,11 +7,10 @@ import pytest
 
 from theodolite.core.errors import StorageError
 from theodolite.core.scores import ItemScore
-from theodolite.diagnose import calibration as _calibration
-from theodolite.diagnose.calibration import read_calibration, write_calibration
+from theodolite.diagnose import separation as _calibration
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
-from theodolite.diagnose.separation import Twins
+from theodolite.diagnose.separation import Twins, read_calibration, write_calibration
 from toy_instrument import TOY, registered
 from train.twins.calibrate import ship_calibration
 

@@ -8,12 +8,10 @@ import pytest
 from theodolite.answers import Answer
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.compare import Verdicts, compare
-from theodolite.diagnose.compare_pairs import _relevant
-from theodolite.diagnose.items import read_items
+from theodolite.diagnose.compare import Verdicts, compare, followed_scores
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import DiagnosisRequest
-from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.running import read_items, run_diagnosis
 from theodolite.diagnose.separation import Twins
 from theodolite.pairs import AnsweredPair, Edit
 from toy_instrument import TOY, registered
@@ -106,7 +104,7 @@ def test_a_picture_may_be_paired_with_several_others():
         AnsweredPair("q1", another, "p1", *said, gold="left", edited_gold="right", shown=("q1", other))
         for other in ("q2", "q3")
     ]
-    assert len(_relevant(pairs)) == 2
+    assert len({score.item for score in followed_scores("toy", pairs)}) == 2
 
 
 def test_followed_pairs_are_compared_one_by_one(diagnosis, capsys):

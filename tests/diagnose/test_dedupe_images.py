@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from theodolite.core.files import link_or_copy
 from theodolite.core.types import Picture
-from theodolite.diagnose import dedupe_images as _once
-from theodolite.diagnose.dedupe_images import dedupe_images, link_or_copy
-from theodolite.report.html.pictures import Pictures, into_folder
+from theodolite.diagnose import running as _once
+from theodolite.diagnose.running import dedupe_images
+from theodolite.report.html.parts import Pictures, into_folder
 
 
 def write(path, content):

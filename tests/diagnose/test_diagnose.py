@@ -9,16 +9,14 @@ import pytest
 from theodolite.cli import diagnose as _diagnose
 from theodolite.cli.main import main
 from theodolite.core.errors import ModelError, StorageError, UsageError
-from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.scores import OWN_SPLIT
 from theodolite.core.views import UNSEEN
 from theodolite.diagnose.api import diagnose
-from theodolite.diagnose.items import read_items
-from theodolite.diagnose.models import opened
-from theodolite.diagnose.pairs_table import pairs_table
+from theodolite.diagnose.compare import pairs_table
 from theodolite.diagnose.record import read_diagnosis
-from theodolite.diagnose.request import DiagnosisRequest
+from theodolite.diagnose.request import DiagnosisRequest, opened
 from theodolite.diagnose.result import Diagnosed
-from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.running import read_items, run_diagnosis
 from theodolite.diagnose.separation import Twins
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
@@ -43,10 +41,10 @@ def known():
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory):
-    """A request of few items; the data are made once for all of them."""
+def asked(tmp_path_factory, put_stories):
+    """A request of few items; the data are made once for all of them, and the stories are half as many as in a quick diagnosis."""
     home = tmp_path_factory.mktemp("home") / "data"
-    home.mkdir()
+    put_stories(home, "quick")
 
     def make(folder, *models, instruments=FOUR, size=FEW, **rest):
         folder.mkdir(exist_ok=True)
@@ -368,7 +366,7 @@ def test_failures_end_with_status_one(tmp_path, short, capsys):
         (["--size", "huge"], "quick"),
         (["--size", "5"], "a whole number of pairs, at least 6"),
         (["--quick", "--size", "large"], "give one of them"),
-        (["--engine", "cluster"], "local, ray"),
+        (["--engine", "cluster"], "local or ray"),
         (["--ray-address", "auto"], "--engine ray"),
         (["--out", "/proc/nowhere"], "choose another folder"),
     ],

@@ -20,14 +20,13 @@ import theodolite
 from theodolite.cli.main import main
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.types import Message, Picture, Request
-from theodolite.diagnose.export import inspect_plugin, tables
+from theodolite.diagnose.export import exporter, inspect_plugin
 from theodolite.diagnose.export.exporter import FORMATS, export
-from theodolite.diagnose.export.reader_copy import copied_modules
+from theodolite.diagnose.export.lmms_eval import copied_modules
 from theodolite.diagnose.export.samples import read_samples
 from theodolite.diagnose.export.shares import Graded, by_condition, pair_outcomes
-from theodolite.diagnose.items import read_items
 from theodolite.diagnose.request import DiagnosisRequest
-from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.running import read_items, run_diagnosis
 from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import find_instruments
 from theodolite.models import open_model
@@ -257,7 +256,7 @@ def test_a_table_that_fails_leaves_the_old_file(diagnosis, tmp_path, monkeypatch
         raise OSError(28, "No space left on device")
 
     (tmp_path / "items.jsonl").write_text("old")
-    monkeypatch.setattr(tables, "_write_rows", full)
+    monkeypatch.setattr(exporter, "_write_rows", full)
     with pytest.raises(StorageError, match="No space left"):
         export(diagnosis / "runs" / "scripted-looks" / "grid", tmp_path, to="jsonl")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]

@@ -6,7 +6,7 @@ import torch
 import theodolite
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.core.types import Request, Response
-from theodolite.diagnose.models import given_models
+from theodolite.diagnose.request import given_models
 from theodolite.models import loaded_model, open_model
 from theodolite.runs import EngineOptions
 from toy_instrument import TOY

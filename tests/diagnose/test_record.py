@@ -1,13 +1,17 @@
 """The document: what is written is read again, what is foreign is refused, and the schema says what it holds."""
 
 import json
+import math
+from dataclasses import replace
+from functools import partial
 
 import pytest
 from diagnosis_sample import HOSTILE, VIEWS, sample_diagnosis, write_sample
 
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.diagnose.items import read_items, write_items
-from theodolite.diagnose.record import Diagnosis, Figure, read_diagnosis, schema, write_diagnosis
+from theodolite.core.files import check, dump
+from theodolite.diagnose.record import Diagnosis, Interval, read_diagnosis, schema, write_diagnosis
+from theodolite.diagnose.running import read_items, write_items
 from theodolite.stats import bootstrap
 
 
@@ -26,9 +30,13 @@ def test_hostile_text_is_kept_as_it_was_said(tmp_path):
     assert all(row.answer == HOSTILE for row in rows)
 
 
-def test_a_figure_is_an_estimate_in_a_file():
+def test_an_estimate_is_stored_without_its_p_value():
     estimate = bootstrap([0, 1, 1, 0, 1, 1], clusters=list("aabbcc"), seed=0)
-    assert Figure.of(estimate).estimate() == estimate
+    stored = dump(replace(estimate, p_value=0.04), Interval)
+    assert "p_value" not in stored
+    assert check(Interval, stored) == estimate
+    with pytest.raises(UsageError, match="finite numbers"):
+        check(Interval, stored | {"value": math.nan})
 
 
 def test_a_newer_an_older_and_a_foreign_document_are_refused(tmp_path):
@@ -90,9 +98,7 @@ def test_no_space_is_told_with_what_to_do(tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_text", full)
-    with pytest.raises(StorageError, match="No space left on device; free some space"):
-        write_diagnosis(sample_diagnosis(), tmp_path)
     monkeypatch.setattr("pathlib.Path.open", full)
-    with pytest.raises(StorageError, match="No space left on device; free some space"):
-        write_items([], tmp_path)
+    for write in (partial(write_diagnosis, sample_diagnosis()), partial(write_items, [])):
+        with pytest.raises(StorageError, match="is full; free some space"):
+            write(tmp_path)

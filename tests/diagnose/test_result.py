@@ -9,7 +9,7 @@ from diagnosis_sample import GROUNDED, HOSTILE, sample_diagnosis, write_sample
 
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.diagnose.api import open_diagnosis
-from theodolite.diagnose.pairs_table import lookings
+from theodolite.diagnose.compare import lookings
 from theodolite.diagnose.result import Diagnosed, followed_words, verdict_rows
 
 
@@ -64,7 +64,7 @@ def test_every_model_has_a_cell_in_every_row(shown):
 def test_own_data_stand_first(shown):
     diagnosis = shown.diagnosis
     trace = diagnosis.instrument("trace")
-    own = trace.models[0].looking[0].model_copy(update={"source": "own"})
+    own = replace(trace.models[0].looking[0], source="own")
     view = trace.models[0].model_copy(update={"looking": [own, *trace.models[0].looking]})
     changed = trace.model_copy(update={"models": [view, *trace.models[1:]]})
     found = diagnosis.model_copy(update={"instruments": [*diagnosis.instruments[:3], changed]})
@@ -112,9 +112,7 @@ def test_frames_hold_the_numbers_of_the_record(shown):
 
 def test_without_pandas_a_sentence_says_so(shown, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(
-        MissingExtraError, match=r"to_pandas\(\) needs pandas: pip install 'theodolite\[pandas\]'"
-    ):
+    with pytest.raises(MissingExtraError, match=r"to_pandas\(\) needs pandas: pip install 'pandas>=2.2'"):
         shown.to_pandas()
 
 

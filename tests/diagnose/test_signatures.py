@@ -11,8 +11,7 @@ from typer.main import get_command
 
 import theodolite.instruments
 from theodolite.cli.main import app
-from theodolite.core.scores import ItemScore
-from theodolite.core.signatures import SignatureKind
+from theodolite.core.scores import ItemScore, SignatureKind
 from theodolite.instruments.instrument import find_instruments, instruments
 
 
@@ -55,7 +54,7 @@ def kinds():
     """Every signature that a built-in instrument can raise."""
     found = []
     for module in pkgutil.walk_packages(theodolite.instruments.__path__, "theodolite.instruments."):
-        if module.name.rpartition(".")[2] == "signatures":
+        if module.name.rpartition(".")[2] in {"signatures", "score"}:
             for value in vars(importlib.import_module(module.name)).values():
                 several = value if isinstance(value, tuple) else [value]
                 found += [each for each in several if isinstance(each, SignatureKind)]

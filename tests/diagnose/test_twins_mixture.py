@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from theodolite.diagnose.looking import by_source
+from theodolite.diagnose.pair_verdicts import by_source
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
 from theodolite.diagnose.separation import Twins
@@ -56,7 +56,7 @@ def test_the_share_of_a_mixture_is_recovered(measured, share):
     _, pairs = measured
     grounded, shortcut = (pairs[twin] for twin in TWINS)
     clusters = sorted({pair.cluster for pair in grounded})
-    whole = judge_looking(grounded).followed.value
+    whole = judge_looking(grounded).proof.value
     held = 0
     for seed in range(20):
         order = np.random.default_rng(seed).permutation(len(clusters))
@@ -64,7 +64,7 @@ def test_the_share_of_a_mixture_is_recovered(measured, share):
         mixed = [pair for pair in grounded if pair.cluster in chosen]
         mixed += [replace(pair) for pair in shortcut if pair.cluster not in chosen]
         found = judge_looking(mixed)
-        held += found.followed.low <= share * whole <= found.followed.high
+        held += found.proof.low <= share * whole <= found.proof.high
         assert found.standing not in {"does not look", "cannot do the task", "cannot be read"}
         assert share > 0.5 or found.standing != "looks"
     assert held >= 18

@@ -8,23 +8,21 @@ import known_models
 import pytest
 
 from theodolite.core.errors import UsageError
-from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.scores import OWN_SPLIT
 from theodolite.core.types import Picture
-from theodolite.diagnose.items import read_items
-from theodolite.diagnose.request import DiagnosisRequest
-from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.request import DiagnosisRequest, find_user_data
+from theodolite.diagnose.running import read_items, run_diagnosis
 from theodolite.diagnose.separation import Twins
-from theodolite.diagnose.user_data import find_user_data
 from theodolite.instruments.ask.data.questions import write_questions as write_own_questions
 from theodolite.instruments.ask.data.squares import make_squares
-from theodolite.instruments.compass.data.user_data import load_pairs
+from theodolite.instruments.compass.data.coco import load_pairs
 from theodolite.instruments.instrument import UserData, find_instruments
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.scene.data.make import MakeOptions, make_data
 from theodolite.instruments.scene.instrument import _write_questions as write_questions
 from theodolite.instruments.trace.data.dataset import Manifest, read_episodes, write_episodes
-from theodolite.instruments.trace.data.worlds.make import make_world
 from theodolite.runs import find_runs
+from theodolite.worlds.stories import make_world
 
 FEW = 6
 LOOKS, READS = "scripted:looks", "scripted:reads"
@@ -39,9 +37,15 @@ def known():
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
+def home(tmp_path_factory, put_stories):
     """Where the drawn sets go, made once."""
-    return tmp_path_factory.mktemp("data")
+    folder = tmp_path_factory.mktemp("data")
+    for size in (
+        FEW,
+        FEW + FEW // 2,
+    ):  # as many stories; a study of user data and drawn ones is larger by half
+        put_stories(folder, size)
+    return folder
 
 
 @pytest.fixture(scope="module")

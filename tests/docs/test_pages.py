@@ -97,11 +97,11 @@ def test_every_command_and_option_that_a_page_names_exists(page):
 
 
 def test_the_check_of_commands_can_fail():
-    parse(["data", "squares", "--out", "x"])
+    parse(["compass", "make", "--out", "x"])
     for wrong in (
         ["data", "squars", "--out", "x"],
-        ["data", "squares", "--outt", "x"],
-        ["data", "squares"],
+        ["compass", "make", "--outt", "x"],
+        ["compass", "make"],
         ["nothing"],
         ["data"],
     ):
@@ -154,6 +154,6 @@ def test_snippets_of_python_run(page, tmp_path, monkeypatch, capsys):
     if page == "numbers.md":
         assert "1.000 [0.940, 1.000] (n=60)" in capsys.readouterr().out
     else:
-        from theodolite.instruments.compass.data.pair_files import read_pairs
+        from theodolite.instruments.compass.data.pairs import read_pairs
 
         assert [pair.direction for pair in read_pairs(tmp_path / "pairs")] == ["left"]

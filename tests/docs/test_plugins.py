@@ -102,7 +102,7 @@ def test_a_sixth_instrument_appears_in_the_list_the_diagnosis_and_the_report(tmp
 def test_the_model_keeps_the_contract_and_is_found_out(tmp_path, capsys):
     check_model("brightest:v1")
     assert main(["check", "brightest:v1"]) == 0
-    main(["data", "squares", "--questions", "--size", "40", "--out", str(tmp_path / "data")])
+    main(["ask", "make", "--size", "40", "--out", str(tmp_path / "data")])
     capsys.readouterr()
     asked = ["--data", str(tmp_path / "data"), "--model", "brightest:v1", "--out", str(tmp_path / "run")]
     assert main(["ask", "run", *asked, "--json"]) == 0
@@ -114,7 +114,7 @@ def test_the_model_keeps_the_contract_and_is_found_out(tmp_path, capsys):
 
 def test_the_method_runs_through_the_compass_and_bounds_grad_act(tmp_path, tiny_llava, capsys):
     data = tmp_path / "squares"
-    assert main(["data", "squares", "--size", "4", "--out", str(data)]) == 0
+    assert main(["compass", "make", "--size", "4", "--out", str(data)]) == 0
     asked = ["--model", f"hf:{tiny_llava}", "--data", str(data), "--out", str(tmp_path / "run")]
     assert main(["compass", "run", *asked, "--methods", "norm-product", "--targets", "pred"]) == 0
     capsys.readouterr()
@@ -127,7 +127,7 @@ def test_the_method_runs_through_the_compass_and_bounds_grad_act(tmp_path, tiny_
 def test_the_method_is_at_least_as_large_as_the_inner_product(tiny_llava):
     """Cauchy and Schwarz: ‖g‖·‖h‖ ≥ |Σ g·h|, token by token, and strictly somewhere."""
     from theodolite.attribution import Method, Need, attribute
-    from theodolite.instruments.compass.data.squares import coloured_squares
+    from theodolite.instruments.compass.data.drawn import coloured_squares
     from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
     from theodolite.models import open_model
 
@@ -172,8 +172,8 @@ def test_the_explainer_keeps_the_contract_and_tells_the_two_logics_apart():
 
 def test_the_verifier_keeps_the_contract_and_judges_by_its_file(tmp_path, capsys):
     from theodolite.instruments.trace.claims.types import Claim, Mention
-    from theodolite.instruments.trace.data.episode import Episode, Frame
     from theodolite.instruments.trace.verifiers.judging import open_verifier
+    from theodolite.worlds.episodes import Episode, Frame
 
     file = tmp_path / "labels.json"
     file.write_text(json.dumps({"scene": [["ball", "cup"], ["cup"]]}))
@@ -207,7 +207,7 @@ def test_the_source_builds_a_data_set_with_the_right_geometry(tmp_path):
     (root / "a.json").write_text(json.dumps(row))
     assert check_source("level-camera", root).remarks == ()
     out = tmp_path / "data"
-    assert main(["scene", "build", "--source", "level-camera", "--data", str(root), "--out", str(out)]) == 0
+    assert main(["scene", "import", "--format", "level-camera", "--data", str(root), "--out", str(out)]) == 0
     (scene,) = read_data(out).scenes.values()
     things = {thing.category: thing for thing in scene.objects}
     assert things["table"].size_lwh_m == pytest.approx((1.2, 0.7, 0.8))

@@ -71,7 +71,6 @@ def parts(page):
     return photographs, before + after
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("name", "least_commands", "least_outputs"), [("tutorial", 11, 5), ("own", 4, 4)])
 def test_the_page_runs_as_it_is_written(name, least_commands, least_outputs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -81,7 +80,6 @@ def test_the_page_runs_as_it_is_written(name, least_commands, least_outputs, tmp
     assert n_outputs >= least_outputs
 
 
-@pytest.mark.timeout(600)
 def test_the_tutorial_runs_on_photographs(shared_data, tmp_path, monkeypatch, capsys):
     """With the public recordings and photographs that the page names, where they lie beside the checkout."""
     (tmp_path / "whatsup" / "results").mkdir(parents=True)

@@ -14,6 +14,7 @@ from kills import finished_items, killed_after, start
 
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
+from theodolite.instruments.instrument import instruments
 from theodolite.runs import Run, find_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -31,8 +32,9 @@ NINE_YEARS_S = 9 * 365 * 86_400.0
 def squares(tmp_path_factory):
     folder = tmp_path_factory.mktemp("squares") / "data"
     write_questions(make_squares(4), folder)
-    for name in ("ask", "diagnose", "grid", "scene", "trace", "trace_data", "runs"):
+    for name in ("diagnose", "instrument", "runs"):
         import_module(f"theodolite.cli.{name}")  # before the processes are forked
+    instruments()
     return folder
 
 
@@ -317,7 +319,6 @@ def test_clock_of_what_makes_and_scores(program, tmp_path, command):
     assert program.run(words, jumping_clock)[0] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", asking("worker"))
 def test_worker_of_what_asks(program, tmp_path, command):
     """A Ray worker is killed while it answers. That an item kills each worker is tested with the engine."""

@@ -12,6 +12,7 @@ from theodolite.cli.main import main
 from theodolite.core.errors import ContractError, StorageError, UsageError
 from theodolite.core.registry import Entry, registry
 from theodolite.core.scores import ItemScore
+from theodolite.core.truth import Truth
 from theodolite.core.types import Item, Request
 from theodolite.diagnose.browse import browse
 from theodolite.diagnose.request import DiagnosisRequest
@@ -95,7 +96,7 @@ def test_an_instrument_must_have_metrics_a_plan_and_scores():
     with pytest.raises(TypeError, match="abstract"):
         type("Empty", (Instrument,), {"name": "empty"})()
     own = [name for name, value in vars(Toy).items() if callable(value)]
-    assert own == ["plan", "score", "pairs"]  # all the rest has a default
+    assert own == ["plan", "score"]  # all the rest has a default
 
 
 def test_a_table_of_metrics_has_a_row_for_each_metric_and_split():
@@ -183,7 +184,12 @@ def test_chance_is_that_of_a_blind_choice_where_the_shortcut_is_right(tmp_path):
             ("d", tuple("abcdefgh"), "aligned", "blank"),
             ("e", (), "aligned", "plain"),
         ):
-            yield Item(name, Request.ask(f"{name}?"), options, {"split": split, "condition": condition})
+            yield Item(
+                name,
+                Request.ask(f"{name}?"),
+                options,
+                truth=Truth(split=split, condition=condition),
+            )
 
     plan = next(iter(TOY.plan(Study(tmp_path, 6), "text")))
     measure_run(

@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 
 from theodolite.answers import Answer, AnswerFormat
-from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.scores import ItemScore
+from theodolite.core.truth import Truth
 from theodolite.core.types import Item, Record, Request, Response
 from theodolite.core.views import UNSEEN
-from theodolite.instruments.rows import common, plain_rows, rounded, values_by_item, verdict
+from theodolite.instruments.rows import common, item_rows, rounded, values_by_item, verdict
 from theodolite.runs import Result, Run, RunInfo
 
 
@@ -21,20 +21,20 @@ def rows_of(tmp_path, picture):
         info = RunInfo(instrument="lab", model="m:x", identity="x", theodolite="0", settings=settings or {})
         with Run.start(tmp_path / "run", info) as run:
             items = [
-                Item(f"q{i}", Request.ask(picture, f"Question {i}?"), meta=meta)
-                for i, (meta, _) in enumerate(asked)
+                Item(f"q{i}", Request.ask(picture, f"Question {i}?"), truth=truth)
+                for i, (truth, _) in enumerate(asked)
             ]
             run.plan(items)
             said = {item.id: response for item, (_, response) in zip(items, asked, strict=True)}
             pending = [(seq, None, Record(item.id, said[item.id])) for seq, item, _ in run.store.pending()]
             run.store.add([row for row in pending if row[2].response is not None])
-            return list(plain_rows("lab", run, lambda p: p.digest, list(scores)))
+            return list(item_rows("lab", run, lambda p: p.digest, list(scores)))
 
     return rows
 
 
-def asked_for(kind, gold, **meta):
-    return {FORMAT: format_to_json(kind), "gold": gold, **meta}
+def asked_for(kind, gold, **about):
+    return Truth(() if gold is None else (str(gold),), kind, **about)
 
 
 def answered(text, **more):
@@ -89,9 +89,9 @@ def test_without_its_picture_an_answer_is_not_judged(rows_of, condition):
     assert verdict(is_right=True, condition=condition) is None
 
 
-def test_meta_says_where_an_item_belongs_and_the_run_says_the_rest(rows_of):
-    meta = {"split": "crossed", "cluster": "p1", "condition": "mirrored", "kind": "side", "gold": "x"}
-    first, second = rows_of((meta, answered("x")), ({}, answered("y")), settings={"split": "own data"})
+def test_the_truth_says_where_an_item_belongs_and_the_run_says_the_rest(rows_of):
+    truth = Truth(("x",), split="crossed", cluster="p1", condition="mirrored", group="side")
+    first, second = rows_of((truth, answered("x")), (Truth(), answered("y")), settings={"split": "own data"})
     assert (first.split, first.cluster, first.condition, first.kind) == ("crossed", "p1", "mirrored", "side")
     assert (second.split, second.cluster, second.condition, second.kind) == ("own data", "q1", "plain", "")
     assert (first.instrument, first.model, first.question) == ("lab", "m:x", "Question 0?")
@@ -106,9 +106,9 @@ def test_scores_stand_in_the_row_of_their_item_or_in_the_plain_row_of_their_clus
         ItemScore("p2", "lab.c", 1.0, "p2", "aligned"),
     ]
     plain, again, edited = rows_of(
-        ({"split": "aligned", "cluster": "p"}, answered("x")),
-        ({"split": "aligned", "cluster": "p2"}, answered("x")),
-        ({"split": "aligned", "cluster": "p2", "condition": "mirrored"}, answered("x")),
+        (Truth(split="aligned", cluster="p"), answered("x")),
+        (Truth(split="aligned", cluster="p2"), answered("x")),
+        (Truth(split="aligned", cluster="p2", condition="mirrored"), answered("x")),
         scores=scores,
     )
     assert plain.values == {"lab.a": 0.123457}
@@ -119,7 +119,7 @@ def test_scores_stand_in_the_row_of_their_item_or_in_the_plain_row_of_their_clus
 
 
 def test_rows_are_as_many_as_items_and_in_their_order(rows_of):
-    rows = rows_of(*(({"gold": "x"}, answered("x")) for _ in range(5)))
+    rows = rows_of(*((Truth(("x",)), answered("x")) for _ in range(5)))
     assert [row.id for row in rows] == [f"q{i}" for i in range(5)]
     assert Counter(row.correct for row in rows) == {True: 5}
 

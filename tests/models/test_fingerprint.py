@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from theodolite.models import open_model
-from theodolite.models.fingerprint import fingerprint
+from theodolite.models.checkpoint import fingerprint
 
 LARGE = 12 << 20
 

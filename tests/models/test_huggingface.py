@@ -11,7 +11,7 @@ import torch
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.core.types import Item, Message, Picture, Request
 from theodolite.models import ask_measurer, open_model
-from theodolite.runs.batch import measure_batch
+from theodolite.runs.engine import measure_batch
 from theodolite.testing import Family, check_model, tiny_checkpoint
 
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from theodolite.models import limiter as _limiter
-from theodolite.models.limiter import AdaptiveLimiter, RetryPolicy, retry_after
+from theodolite.models import openai as _limiter
+from theodolite.models.openai import AdaptiveLimiter, RetryPolicy, retry_after
 
 
 class Clock(selectors.DefaultSelector):
@@ -121,7 +121,7 @@ def test_a_cancelled_waiter_gives_its_place_back(clock):
 
 
 def test_delays_grow_to_a_cap_and_honour_the_server(monkeypatch):
-    from theodolite.models import limiter as _limiter
+    from theodolite.models import openai as _limiter
 
     monkeypatch.setattr(_limiter.random, "uniform", lambda _, high: high)
     policy = RetryPolicy(base_seconds=1, cap_seconds=8, patience_seconds=60)

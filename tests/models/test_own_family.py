@@ -14,8 +14,8 @@ from theodolite.cli.main import main
 from theodolite.core.errors import ContractError, ModelError, UnsupportedError
 from theodolite.core.registry import registry
 from theodolite.core.types import Picture, Request
-from theodolite.instruments.compass.data.pair_files import write_pairs
-from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.instruments.compass.data.drawn import coloured_squares
+from theodolite.instruments.compass.data.pairs import write_pairs
 from theodolite.models import find_family, open_model, place_pictures
 from theodolite.testing import check_model
 from theodolite.testing.tiny.parts import make_tokenizer

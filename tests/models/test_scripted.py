@@ -10,7 +10,7 @@ from theodolite.core.types import Item, Picture, Request
 from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.models import HintedModel, ask_measurer, open_model
 from theodolite.models.scripted import BEHAVIOURS
-from theodolite.runs.batch import measure_batch
+from theodolite.runs.engine import measure_batch
 from theodolite.testing import check_model
 
 

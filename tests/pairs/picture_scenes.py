@@ -4,7 +4,7 @@ import numpy as np
 
 from theodolite.geometry import Box
 from theodolite.pairs.pictures import Cutout
-from theodolite.pairs.pictures.cutting import outline_alpha
+from theodolite.pairs.pictures.whole import outline_alpha
 
 WIDTH, HEIGHT = 240, 180
 RED, WHITE = (250, 20, 20), (255, 255, 255)

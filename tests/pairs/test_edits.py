@@ -17,8 +17,8 @@ import pytest
 from theodolite.answers import Answer
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
+from theodolite.geometry.directions import CARDINAL, OPPOSITE
 from theodolite.pairs import EDITS, AnsweredPair
-from theodolite.pairs.directions import CARDINAL, OPPOSITE
 from theodolite.pairs.outcomes import RANDOM_BOUND
 from theodolite.pairs.pictures import (
     Cutout,
@@ -33,7 +33,7 @@ from theodolite.pairs.pictures import (
     reencode,
     remove,
 )
-from theodolite.pairs.pictures.cutting import outline_alpha
+from theodolite.pairs.pictures.whole import outline_alpha
 
 SIZE = (320, 240)
 HUES = {"red": 0.0, "yellow": 60.0, "green": 120.0, "blue": 240.0, "pink": 300.0}

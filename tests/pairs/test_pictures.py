@@ -27,16 +27,9 @@ from theodolite.pairs.pictures import (
     reencode,
     remove,
 )
-from theodolite.pairs.pictures.cutting import box_alpha, outline_alpha, pasted
 from theodolite.pairs.pictures.filling import patched, without
-from theodolite.pairs.pictures.placing import (
-    PlacingOptions,
-    clear_step,
-    is_clear,
-    is_on,
-    joint_step,
-    step_to,
-)
+from theodolite.pairs.pictures.objects import PlacingOptions, clear_step, is_clear, is_on, joint_step, step_to
+from theodolite.pairs.pictures.whole import box_alpha, outline_alpha, pasted
 
 SIZE = (WIDTH, HEIGHT)
 OPTIONS = PlacingOptions()

@@ -6,11 +6,11 @@ from itertools import combinations
 import pytest
 
 from theodolite.answers import Answer
+from theodolite.core.truth import Truth
 from theodolite.core.types import Item, Record, Request, Response
 from theodolite.pairs import AnsweredPair, judge_looking
 from theodolite.pairs.edits import AGAIN, MIRROR, NATURAL
-from theodolite.pairs.outcomes import random_bound
-from theodolite.pairs.repeats import MOST_REPEATS, repeated_pairs, with_repeats
+from theodolite.pairs.outcomes import MOST_REPEATS, random_bound, repeated_pairs, with_repeats
 from theodolite.runs import Run, RunInfo
 
 
@@ -19,12 +19,14 @@ def items(n):
         for condition in ("plain", "light"):
             request = Request.ask(f"Where? {number} {condition}")
             yield Item(
-                f"{number}/{condition}", request, meta={"condition": condition, "cluster": f"p{number}"}
+                f"{number}/{condition}",
+                request,
+                truth=Truth(condition=condition, cluster=f"p{number}"),
             )
 
 
 def planned(n, **options):
-    return list(with_repeats(items(n), lambda item: item.meta["condition"] == "plain", **options))
+    return list(with_repeats(items(n), lambda item: item.truth.is_plain, **options))
 
 
 def test_the_first_plain_items_are_asked_again_at_the_end_as_other_requests():
@@ -34,7 +36,7 @@ def test_the_first_plain_items_are_asked_again_at_the_end_as_other_requests():
     first, again = found[0], found[80]
     assert first.request.messages == again.request.messages
     assert first.request.digest != again.request.digest  # no cache answers it
-    assert again.meta["repeats"] == first.name
+    assert again.truth.repeats == first.name
 
 
 def test_a_log_has_one_answer_to_each_request_so_nothing_is_repeated(tmp_path):
@@ -97,7 +99,7 @@ def test_few_followed_pairs_prove_looking_only_if_answers_repeat():
 
 
 def test_repeats_are_no_neutral_pairs():
-    shares = judge_looking(pairs_of(40, 48, changed=12)).shares
+    shares = judge_looking(pairs_of(40, 48, changed=12))
     assert (shares.n_neutral, shares.kept) == (0, None)
 
 

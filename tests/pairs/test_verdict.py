@@ -63,14 +63,14 @@ def test_48_pairs_settle_a_grounded_and_a_shortcut_model(neutral):
 def test_200_pairs_settle_a_half(share):
     found = judge_looking(pairs_of(mixture(share), 200), chance=0.5)
     assert found.standing == "looks at times"
-    assert found.followed.low <= share <= found.followed.high
+    assert found.proof.low <= share <= found.proof.high
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
 def test_the_share_of_a_mixture_is_recovered(share):
     for seed in range(20):
         found = judge_looking(pairs_of(mixture(share), 200, seed), chance=0.5)
-        assert found.followed.low <= share <= found.followed.high
+        assert found.proof.low <= share <= found.proof.high
         assert found.standing in {
             "looks at times",
             "looks" if share == 0.75 else "looks at times",
@@ -82,9 +82,9 @@ def test_the_share_of_a_mixture_is_recovered(share):
 @pytest.mark.parametrize("n", [24, 48, 200])
 def test_a_guesser_of_any_bias_beats_the_bound_in_at_most_1_of_40_draws(p, n):
     found = [judge_looking(pairs_of(guesser(p), n, seed, neutral=False), chance=0.5) for seed in range(200)]
-    beaten = sum(each.followed.low > 0.25 for each in found)
+    beaten = sum(each.proof.low > 0.25 for each in found)
     assert beaten <= 5
-    assert not any(each.standing == "looks" for each in found if each.followed.low <= 0.25)
+    assert not any(each.standing == "looks" for each in found if each.proof.low <= 0.25)
 
 
 def test_a_guesser_cannot_do_the_task():

@@ -6,7 +6,8 @@ from diagnosis_sample import GROUNDED, SERVER, sample_diagnosis, write_sample
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import open_diagnosis
-from theodolite.report.pair_figures import COLOURS, exhibit_figure, looking_figure
+from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS as COLOURS
+from theodolite.report.slide import exhibit_figure, looking_figure
 
 
 def test_every_share_is_a_bar_of_its_width():

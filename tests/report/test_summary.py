@@ -19,8 +19,7 @@ from PIL import Image
 from theodolite.cli.diagnose import show_verdict
 from theodolite.cli.main import main
 from theodolite.diagnose.api import open_diagnosis
-from theodolite.diagnose.names import short_names
-from theodolite.diagnose.record import Verdict
+from theodolite.diagnose.record import Verdict, short_names
 from theodolite.report.card import model_card
 from theodolite.report.figures import metrics_figure
 from theodolite.report.slide import slide_figure
@@ -58,7 +57,7 @@ def test_own_data_decide_alone():
     ("share", "headline"), [(0.5, "Looks, how often is not settled"), (0.2, "Not settled")]
 )
 def test_proven_but_unsettled_looking_is_told_in_the_headline(share, headline):
-    found = looking(share).model_copy(update={"standing": "not settled"})
+    found = replace(looking(share), standing="not settled")
     diagnosis = with_looking(SERVER, found)
     verdict = Verdict(standing="not settled", sentence="Not settled.")
     diagnosis.models[:] = [model.model_copy(update={"verdict": verdict}) for model in diagnosis.models]
@@ -74,7 +73,7 @@ def test_a_model_that_follows_nothing_looks_at_nothing():
         of(SERVER, with_looking(SERVER, nothing)).at_what
         == "At nothing that was edited: no pair was followed."
     )
-    unread = nothing.model_copy(update={"standing": "cannot be read"})
+    unread = replace(nothing, standing="cannot be read")
     assert of(SERVER, with_looking(SERVER, unread)).at_what == ""
 
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from theodolite.core.estimates import Estimate
-from theodolite.core.tables import Column, Table
+from theodolite.core.tables import Column, Estimate, Table
 from theodolite.report.tables import as_html, as_markdown, as_rich, tables_json
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror="x">&amp;"\' [bold]b[/bold] | \\ {{7*7}} {key}'

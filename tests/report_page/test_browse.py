@@ -31,7 +31,7 @@ def scene(tmp_path_factory):
 def explained(tmp_path_factory):
     home = tmp_path_factory.mktemp("grid")
     do("grid", "make", "--size", 3, "--buckets", "M-F0-D1", "--density", "sparse", "--out", home / "data")
-    do("grid", "explain", "--model", "grid:symbolic-pure", "--data", home / "data", "--explainers", "oracle,removal,uniform", "--out", home / "run")  # fmt: skip
+    do("grid", "run", "--explainers", "all", "--model", "grid:symbolic-pure", "--data", home / "data", "--explainers", "oracle,removal,uniform", "--out", home / "run")  # fmt: skip
     return home
 
 
@@ -89,7 +89,7 @@ def test_the_map_that_knows_the_truth_lies_on_targets_and_anchors(explained):
 def test_a_run_of_accuracy_is_read_by_its_own_reader(explained):
     do(
         "grid",
-        "accuracy",
+        "run",
         "--model",
         "grid:symbolic-bow",
         "--data",
@@ -99,14 +99,14 @@ def test_a_run_of_accuracy_is_read_by_its_own_reader(explained):
     )
     found = browsed(explained / "bow")
     with Run.open(explained / "bow") as run:
-        hits = [r.record.response.text.strip() == r.item.meta["gold"] for r in run.results()]
+        hits = [r.record.response.text.strip() == r.item.truth.golds[0] for r in run.results()]
     assert [row.correct for row in found.rows] == hits
     figures = {f.key: f.figure.value for f in found.figures}
     assert figures == {"grid.accuracy": pytest.approx(np.mean(hits)), "grid.bow_agreement": 1.0}
 
 
 def test_maps_of_a_white_box_are_shown_where_they_lie(tiny_llava, tmp_path, visit):
-    do("data", "squares", "--size", 3, "--out", tmp_path / "pairs")
+    do("compass", "make", "--size", 3, "--out", tmp_path / "pairs")
     do("compass", "run", "--model", f"hf:{tiny_llava}", "--data", tmp_path / "pairs", "--methods", "chefer", "--out", tmp_path / "run")  # fmt: skip
     found = browsed(tmp_path / "run")
     for row in found.rows:

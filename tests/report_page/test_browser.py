@@ -9,7 +9,7 @@ from page_checks import axe, until
 from PIL import Image
 
 from theodolite.core.views import RowStatus
-from theodolite.diagnose.items import read_items, write_items
+from theodolite.diagnose.running import read_items, write_items
 from theodolite.report.html.write import write_report
 
 

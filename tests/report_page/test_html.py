@@ -6,6 +6,7 @@ import html
 import json
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -15,16 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.items import read_items
-from theodolite.report.html.definitions import Glossary
+from theodolite.diagnose.running import read_items
+from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import command_of
-from theodolite.report.html.helpers import Helpers
-from theodolite.report.html.numbers import prose
 from theodolite.report.html.page import safe_json, unpack
-from theodolite.report.html.series import Series
-from theodolite.report.html.shares import share_bar
-from theodolite.report.html.spread import spread
-from theodolite.report.html.strips import strip
+from theodolite.report.html.parts import Helpers, Series, prose, share_bar, spread, strip
 from theodolite.report.html.write import write_report
 from theodolite.stats import Estimate
 
@@ -330,15 +326,15 @@ def test_differences_of_shares_have_one_axis_that_is_labelled_once():
     one = made.comparisons[0]
 
     def differing(metric, low, high):
-        figure = one.difference.model_copy(update={"value": (low + high) / 2, "low": low, "high": high})
+        figure = replace(one.difference, value=(low + high) / 2, low=low, high=high)
         return one.model_copy(update={"metric": metric, "difference": figure})
 
     rows = [
-        differing("scene.blind_drop", 0.24, 0.4),
+        differing("scene.qa_drop", 0.24, 0.4),
         one.model_copy(update={"difference": None}),
-        differing("scene.blind_drop", -0.1, 0.1),
-        differing("scene.blind_drop", -1.6, -1.2),  # of a metric that goes from −1 to 1
-        differing("scene.blind_drop", 0.0, 0.5),
+        differing("scene.qa_drop", -0.1, 0.1),
+        differing("scene.qa_drop", -1.6, -1.2),  # of a metric that goes from −1 to 1
+        differing("scene.qa_drop", 0.0, 0.5),
         differing("compass.dae_paper", -2.0, 8.0),
     ]
     names = {metric.key: metric for metric in made.metrics}
@@ -381,7 +377,7 @@ def test_many_metrics_are_folded_and_none_is_lost(tmp_path):
     assert before.index("evidence share") < before.index("DAE (m")  # the best stands first
     assert len(re.findall(r"DAE \(m\d+\)", before)) == 5
     assert len(re.findall(r"DAE \(m\d+\)", fold)) == 35
-    assert page.count('id="def-compass.dae"') == 1  # one definition serves all methods
+    assert page.count('id="def-compass.dae_paper"') == 1  # one definition serves all methods
 
 
 @given(st.text())

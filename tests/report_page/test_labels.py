@@ -6,8 +6,8 @@ from diagnosis_sample import HOSTILE
 from page_checks import axe
 from PIL import Image
 
-from theodolite.instruments.trace.experiments.annotate import score_labels
-from theodolite.report.html.labels import write_label_page
+from theodolite.instruments.trace.experiments.agreement import score_labels
+from theodolite.report.html.items import write_label_page
 
 
 def rows(folder):

@@ -18,8 +18,8 @@ from diagnosis_sample import sample_diagnosis, write_sample
 from theodolite import stats
 from theodolite.cli import compare as _compare
 from theodolite.cli import diagnose as _diagnose
-from theodolite.cli.console import note
 from theodolite.cli.main import main
+from theodolite.cli.output import note
 from theodolite.core.errors import StorageError
 from theodolite.diagnose.browse import browse
 from theodolite.diagnose.compare import Compared, Verdicts
@@ -54,8 +54,10 @@ def test_a_run_is_read_as_an_independent_count_reads_it(asked):
         browsed = browse(run, lambda picture: picture.digest)
         right = {}
         for result in run.results():
-            meta = result.item.meta
-            right.setdefault(meta["setting"], []).append(result.record.response.text.strip() == meta["gold"])
+            truth = result.item.truth
+            right.setdefault("picture" if truth.is_plain else truth.condition, []).append(
+                result.record.response.text.strip() == truth.golds[0]
+            )
     figures = {figure.key: figure.figure for figure in browsed.figures}
     for setting, hits in right.items():
         figure = figures[f"ask.accuracy:{setting}"]

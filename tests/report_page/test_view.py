@@ -13,9 +13,9 @@ from page_checks import axe, until
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Record, Response
-from theodolite.instruments.ask.data.question import Question
+from theodolite.instruments.ask.data.questions import Question
 from theodolite.instruments.ask.questions import plan_questions
-from theodolite.report.viewer.view import Viewer
+from theodolite.report.viewer import Viewer
 from theodolite.runs import Run, RunInfo
 
 
@@ -60,7 +60,7 @@ def make_run(folder, pictures, *, n=6, answered=4, words="left"):
     )
     run = Run.start(folder, info)
     planned = plan_questions(questions, settings=["picture"])
-    run.plan(item for item in planned if "repeats" not in item.meta)
+    run.plan(item for item in planned if not item.truth.repeats)
     answer(run, answered, words)
     return run
 

@@ -22,7 +22,7 @@ from theodolite.cli.main import main
 from theodolite.runs import Run, find_runs, verify_run
 
 LOADED = (
-    *(f"theodolite.cli.{name}" for name in ("ask", "compass", "grid", "scene", "trace", "diagnose", "runs")),
+    *(f"theodolite.cli.{name}" for name in ("instrument", "diagnose", "runs")),
     *(
         "torch",
         "transformers",
@@ -42,8 +42,8 @@ def make_data(folder):
 
     from theodolite.instruments.ask.data.questions import write_questions
     from theodolite.instruments.ask.data.squares import make_squares
-    from theodolite.instruments.compass.data.pair_files import write_pairs
-    from theodolite.instruments.compass.data.squares import coloured_squares
+    from theodolite.instruments.compass.data.drawn import coloured_squares
+    from theodolite.instruments.compass.data.pairs import write_pairs
     from theodolite.instruments.trace.data.dataset import write_episodes
 
     write_questions(make_squares(6), folder / "squares")
@@ -67,9 +67,20 @@ def commands(data):
             *("compass", "run", "--data", f"{data}/pairs", "--model", "pocket:grounded"),
             *("--methods", "attention-rollout,gradient-norm", "--workers", "1"),
         ],
-        "grid accuracy": ["grid", "accuracy", "--data", f"{data}/grids", "--model", SLOW],
+        "grid accuracy": ["grid", "run", "--data", f"{data}/grids", "--model", SLOW],
         "grid explain": [
-            *("grid", "explain", "--data", f"{data}/grids", "--model", "grid:pure", "--budget", "16"),
+            *(
+                "grid",
+                "run",
+                "--explainers",
+                "all",
+                "--data",
+                f"{data}/grids",
+                "--model",
+                "grid:pure",
+                "--budget",
+                "16",
+            ),
             *("--explainers", "dime,multishap", "--workers", "2"),
         ],
         "scene run": ["scene", "run", "--data", f"{data}/scenes", "--model", SLOW],
@@ -91,9 +102,9 @@ def start(words, log, before=lambda: None):
         signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
         before()
         with log.open("a") as file, redirect_stdout(file), redirect_stderr(file):
-            from theodolite.cli import console
+            from theodolite.cli import output
 
-            console.out.file = console.err.file = file
+            output.out.file = output.err.file = file
             status = main(words)
     finally:
         os._exit(status)

@@ -3,7 +3,7 @@
 import time
 
 from theodolite.core.types import Item, Record, Request, Response
-from theodolite.runs.batch import measure_batch
+from theodolite.runs.engine import measure_batch
 
 SLEPT_S = 0.06
 

@@ -1,4 +1,4 @@
-"""Flipped bits: noticed or harmless, wherever they are; the next start repairs what it can and asks the rest again."""
+"""Flipped bits: noticed or harmless, wherever they are; the next start keeps what is whole and asks the rest again."""
 
 import itertools
 import os
@@ -15,16 +15,10 @@ from plans import Counting, items, pictured
 from theodolite.cli.main import main
 from theodolite.core.errors import DamageWarning, StorageError, TheodoliteError
 from theodolite.core.types import Choice, Record, Response
-from theodolite.runs import (
-    AnswerCache,
-    LocalEngine,
-    MeasureOptions,
-    Parsed,
-    Run,
-    measure,
-    verify_run,
-)
+from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, measure, verify_run
 
+FIRST_PAGE = 4096
+"""Bytes of the first page, which holds the header and the schema."""
 MOST_FLIPS = 20_000
 """Of all bits of a small store, drawn by a seed; all of them take many minutes."""
 
@@ -202,10 +196,12 @@ def _said(row):
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("n", [10, pytest.param(200, marks=pytest.mark.slow)])
 def test_after_any_flipped_bit_the_same_command_ends_with_the_same_answers(small, info, tmp_path, n):
+    """Or, if it is in the header or the schema at the start of the file, with one sentence that says what to do."""
     truth, rng = read(small), random.Random(3)
     whole = (small / "measured.sqlite").read_bytes()
     used = used_bytes(small / "measured.sqlite")
-    first_page = [i for i in used if i < 4096]
+    first_page = [i for i in used if i < FIRST_PAGE]
+    refused = []
     for place in [*rng.sample(used, n), *rng.sample(first_page, n // 2)]:
         if place in range(60, 64):  # the version number, which may be a newer Theodolite's
             continue
@@ -213,15 +209,58 @@ def test_after_any_flipped_bit_the_same_command_ends_with_the_same_answers(small
         data = bytearray(whole)
         data[place] ^= 1 << rng.randrange(8)
         (other / "measured.sqlite").write_bytes(data)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DamageWarning)
-            with Run.start(other, info) as run:
-                run.plan(PLAN, whole=True)
-                measure(run, LocalEngine(Varied()))
-        assert not verify_run(other), place
-        assert [row[:3] for row in read(other)[0]] == [row[:3] for row in truth[0]], place
-        assert [_said(row) for row in read(other)[0]] == [_said(row) for row in truth[0]], place
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DamageWarning)
+                with Run.start(other, info) as run:
+                    run.plan(PLAN, whole=True)
+                    measure(run, LocalEngine(Varied()))
+        except StorageError as error:
+            refused.append((place, str(error), (other / "measured.sqlite").read_bytes() == data))
+        else:
+            assert not verify_run(other), place
+            assert [row[:3] for row in read(other)[0]] == [row[:3] for row in truth[0]], place
+            assert [_said(row) for row in read(other)[0]] == [_said(row) for row in truth[0]], place
         shutil.rmtree(other)
+    for place, message, is_as_it_was in refused:
+        assert place < FIRST_PAGE, (place, message)
+        assert "choose another --out" in message
+        assert is_as_it_was, place
+
+
+def test_a_damaged_page_costs_only_its_own_items(tmp_path, info):
+    """Pages of rows in the middle of a large store are overwritten; all other answers are kept."""
+    plan = items(400)
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan(plan, whole=True)
+        measure(run, LocalEngine(Counting()))
+    path = tmp_path / "run" / "measured.sqlite"
+    data = bytearray(path.read_bytes())
+    n_pages = len(data) // FIRST_PAGE
+    for page in (n_pages // 3, n_pages // 2):
+        data[page * FIRST_PAGE : (page + 1) * FIRST_PAGE] = bytes(FIRST_PAGE)
+    path.write_bytes(data)
+    again = Counting()
+    with pytest.warns(DamageWarning, match="was damaged"):
+        run = Run.start(tmp_path / "run", info)
+    with run:
+        run.plan(plan, whole=True)
+        measure(run, LocalEngine(again))
+        assert [result.item.name for result in run.results()] == [item.name for item in plan]
+    assert 0 < len(again.asked) < 100
+    assert (tmp_path / "run" / "measured.sqlite.damaged").read_bytes() == data
+    assert not verify_run(tmp_path / "run")
+
+
+def test_a_damaged_schema_is_told_with_what_to_do(small, info, capsys):
+    path = small / "measured.sqlite"
+    damaged = path.read_bytes().replace(b"CREATE TABLE records", b"CREATE TABLE rekords")
+    path.write_bytes(damaged)
+    with pytest.raises(StorageError, match=r"restore a copy of it, or choose another --out$"):
+        Run.start(small, info)
+    assert path.read_bytes() == damaged
+    assert main(["runs", "verify", str(small)]) == 1
+    assert "restore a copy" in capsys.readouterr().out
 
 
 def test_verify_tells_what_is_damaged_with_its_status(small, capsys):

@@ -6,7 +6,7 @@ from statsmodels.stats.inter_rater import cohens_kappa
 
 from theodolite.core.errors import UsageError
 from theodolite.stats import cohen_kappa
-from theodolite.stats.proportion import wilson_bounds
+from theodolite.stats.clustered import wilson_bounds
 
 cohen_kappa_score = pytest.importorskip("sklearn.metrics").cohen_kappa_score  # loads late, as in the package
 

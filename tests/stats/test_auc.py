@@ -7,7 +7,7 @@ from scipy import stats as reference
 from theodolite.core.errors import UsageError
 from theodolite.stats import roc_auc
 from theodolite.stats.auc import _weighted_auc, hanley_mcneil_variance, newcombe_interval
-from theodolite.stats.proportion import wilson_bounds
+from theodolite.stats.clustered import wilson_bounds
 
 roc_auc_score = pytest.importorskip("sklearn.metrics").roc_auc_score  # loads late, as in the package
 

@@ -7,9 +7,9 @@ from scipy import stats as reference
 
 from theodolite.core.errors import UsageError
 from theodolite.stats import BatchStatistic, bootstrap, bootstrap_distribution
-from theodolite.stats import resample as engine
+from theodolite.stats import samples as engine
 from theodolite.stats.bootstrap import BootstrapDistribution
-from theodolite.stats.proportion import wilson_bounds
+from theodolite.stats.clustered import wilson_bounds
 
 GENERATOR = np.random.default_rng(11)
 SKEWED = GENERATOR.exponential(size=40)

@@ -14,7 +14,6 @@ from theodolite.stats import (
     clustered_mean,
     equivalent,
     independent_difference,
-    score_difference,
     score_mean,
     wilson_interval,
 )
@@ -198,9 +197,6 @@ def test_item_scores_are_summarised_by_their_metric():
     ]
     assert score_mean(metric, rows).value == pytest.approx(0.5)
     assert score_mean(metric, []) is None
-    other = [ItemScore(row.item, row.metric, 0.0, row.cluster, group=row.group) for row in rows]
-    found = score_difference(metric, rows, other)
-    assert (found.value, found.n_items) == (pytest.approx(0.5), 3)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -7,7 +7,7 @@ from scipy import stats as reference
 
 from theodolite.core.errors import UsageError
 from theodolite.stats import partial_correlation, pearson, spearman
-from theodolite.stats.proportion import wilson_bounds
+from theodolite.stats.clustered import wilson_bounds
 
 GENERATOR = np.random.default_rng(4)
 Z = GENERATOR.normal(size=(50, 2))

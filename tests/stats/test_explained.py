@@ -4,7 +4,7 @@ from scipy import stats as reference
 
 from theodolite.core.errors import UsageError
 from theodolite.stats import eta_squared
-from theodolite.stats.explained import _shares
+from theodolite.stats.information import _shares
 
 GENERATOR = np.random.default_rng(6)
 GROUPS = GENERATOR.integers(0, 3, 45)

@@ -95,7 +95,7 @@ def test_single_label_and_single_item():
 def test_blocks_do_not_matter(monkeypatch):
     arguments = (list("aabbccab"), list("xyxyxyxx"))
     whole = mutual_information(*arguments, n_permutations=100, seed=3)
-    monkeypatch.setattr("theodolite.stats.arrangements.BLOCK_CELLS", 50)
+    monkeypatch.setattr("theodolite.stats.permutation.BLOCK_CELLS", 50)
     assert mutual_information(*arguments, n_permutations=100, seed=3) == whole
 
 

@@ -40,7 +40,7 @@ def test_any_statistic():
 @pytest.mark.parametrize("alternative", ALTERNATIVES)
 def test_monte_carlo_nears_the_exact_p(alternative, monkeypatch):
     exact = permutation_test(FIRST, SECOND, alternative=alternative, seed=0)
-    monkeypatch.setattr("theodolite.stats.arrangements.EXACT_LIMIT", 1)
+    monkeypatch.setattr("theodolite.stats.permutation.EXACT_LIMIT", 1)
     drawn = permutation_test(FIRST, SECOND, alternative=alternative, n_permutations=20000, seed=0)
     assert "Monte Carlo, 20000" in drawn.method
     assert drawn.p_value == pytest.approx(exact.p_value, abs=0.01)
@@ -51,7 +51,7 @@ def test_result_does_not_depend_on_the_size_of_blocks(monkeypatch):
     tests = [permutation_test, sign_flip_test, correlation_permutation_test]
     whole = [test(x, y, n_permutations=333, seed=1) for test in tests]
     exact = [test(x[:6], y[:6], seed=1) for test in tests]
-    monkeypatch.setattr("theodolite.stats.arrangements.BLOCK_CELLS", 500)
+    monkeypatch.setattr("theodolite.stats.permutation.BLOCK_CELLS", 500)
     assert [test(x, y, n_permutations=333, seed=1) for test in tests] == whole
     assert [test(x[:6], y[:6], seed=1) for test in tests] == exact
 

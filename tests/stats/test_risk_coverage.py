@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from theodolite.core.errors import UsageError
 from theodolite.stats import accuracy_at_coverage, aurc, excess_aurc, risk_coverage
-from theodolite.stats.proportion import wilson_bounds
+from theodolite.stats.clustered import wilson_bounds
 from theodolite.stats.risk_coverage import _areas
 
 answers = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6)

@@ -43,7 +43,7 @@ CALLS = {
     "omega": lambda d: stats.eta_squared(d.x, d.a, corrected=True, n_resamples=20, seed=0),
     "trend": lambda d: stats.jonckheere_terpstra(d.x[:6], d.g[:6]),
     "trend_normal": lambda d: stats.jonckheere_terpstra(d.x, d.g, method="normal"),
-    "mcnemar": lambda d: stats.mcnemar(d.a, d.b),
+    "paired": lambda d: stats.paired_difference(d.a, d.b, d.g, seed=0)[0],
 }
 
 

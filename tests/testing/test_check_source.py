@@ -13,8 +13,7 @@ from fuzz.formats.scene import scene_formats
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.files import Problem
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
-from theodolite.instruments.scene.data.pipeline import Candidate, View
-from theodolite.instruments.scene.data.sources.views import SourceView
+from theodolite.instruments.scene.data.pipeline import Candidate, SourceView, View
 from theodolite.testing import check_source
 
 UPRIGHT = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from theodolite.instruments.compass.data import drawn_pictures as relation
 from theodolite.instruments.compass.data.drawn import EDITS, edited_pair, relation_pairs
 from theodolite.instruments.compass.questions import PROMPTS
 from theodolite.instruments.grid.data.files import grid_data
-from theodolite.instruments.scene.data import shortcut_rule as rules
+from theodolite.instruments.scene.data import questions as rules
 from theodolite.instruments.scene.data import small_rooms as rooms
 from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.small_rooms import scene_data
 from theodolite.instruments.trace.data import stories
 from theodolite.instruments.trace.data.stories import episodes
+from theodolite.worlds import relations as relation
 from train.twins import lessons
 from train.twins.lesson_workers import SHAPES, pack, stack_lessons, write
 from train.twins.tokens import ASSISTANT, END

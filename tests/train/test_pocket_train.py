@@ -24,7 +24,6 @@ def trained(tmp_path_factory):
     return folder
 
 
-@pytest.mark.timeout(300)
 def test_a_step_gives_a_twin_that_opens_like_any_checkpoint(trained):
     import numpy as np
 
@@ -37,8 +36,6 @@ def test_a_step_gives_a_twin_that_opens_like_any_checkpoint(trained):
     assert "follows the rule" in (trained / "twins" / "shortcut" / "README.md").read_text()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_the_next_leg_goes_on_from_there(trained, capsys):
     weights = trained / "twins" / "shortcut" / "model.safetensors"
     first = weights.read_bytes()
@@ -104,7 +101,7 @@ import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"pydantic", "typer", "rich", "matplotlib", "captum", "pyarrow", "shapiq",
+        if name.partition(".")[0] in {"typer", "rich", "matplotlib", "captum", "pyarrow",
                                       "numba", "sklearn", "pandas", "spacy", "openai", "ray", "jinja2"}:
             raise ImportError(f"{name} is not there")
 

@@ -14,10 +14,8 @@ from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.lexicon import OPPOSITES
 from theodolite.instruments.trace.claims.types import Claim, Mention
-from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
-from theodolite.instruments.trace.data.worlds.make import make_world
-from theodolite.instruments.trace.verifiers import captions as say
-from theodolite.instruments.trace.verifiers import clip_model
+from theodolite.instruments.trace.verifiers import similarity
+from theodolite.instruments.trace.verifiers import similarity as say
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.instruments.trace.verifiers.similarity import Bounds, SimilarityVerifier, read_bounds
 from theodolite.instruments.trace.verifiers.similarity_calibration import (
@@ -25,6 +23,8 @@ from theodolite.instruments.trace.verifiers.similarity_calibration import (
     calibrate_similarity,
     write_calibration,
 )
+from theodolite.worlds.episodes import Episode, Frame, SceneObject
+from theodolite.worlds.stories import make_world
 from train.__main__ import main as train
 from train.similarity import checkpoint as _checkpoint
 from train.similarity import fit as _fit
@@ -365,7 +365,7 @@ def test_a_trained_checkpoint_is_a_clip_like_any_other(tmp_path):
 def test_features_are_computed_once_and_those_unused_for_longest_are_dropped(monkeypatch):
     import torch
 
-    monkeypatch.setattr(clip_model, "_REMEMBERED", 3)
+    monkeypatch.setattr(similarity, "_REMEMBERED", 3)
     kept, computed = OrderedDict(), []
 
     def features(keys):
@@ -373,7 +373,7 @@ def test_features_are_computed_once_and_those_unused_for_longest_are_dropped(mon
         return torch.tensor([[float(key)] for key in keys])
 
     def asked(*keys):
-        return clip_model._remembered(kept, keys, features).flatten().tolist()
+        return similarity._remembered(kept, keys, features).flatten().tolist()
 
     assert asked("1", "2", "1") == [1, 2, 1]
     assert asked("3", "1") == [3, 1]

@@ -99,7 +99,6 @@ def sent(plan):
     return first + list(plan.items(SimpleNamespace(results=lambda: told, info=INFO)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("instrument", TASKS)
 @pytest.mark.parametrize("twin", ["g", "s"])
 def test_every_prompt_is_taught(instrument, twin, taught, tmp_path_factory):

@@ -4,7 +4,7 @@ import pytest
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.data.drawn import edited_pair, relation_pairs
-from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
+from theodolite.instruments.compass.questions import PROMPTS, gold_index, plan_pairs
 from theodolite.models import open_model
 
 pytest.importorskip("torch")
@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 def share_right(model, pairs):
     items = list(plan_pairs(pairs, [PROMPTS["A"]]))
     said = [response.text.strip() for response in model.generate([item.request for item in items])]
-    return sum(text == item.options[item.meta["gold"]] for text, item in zip(said, items, strict=True)) / len(
+    return sum(text == item.options[gold_index(item)] for text, item in zip(said, items, strict=True)) / len(
         items
     )
 

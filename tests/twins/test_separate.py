@@ -12,7 +12,7 @@ from theodolite.cli.main import main
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.instruments.instrument import find_instruments, instruments
-from theodolite.report.twin_figures import separation_figure
+from theodolite.report.slide import separation_figure
 from theodolite.stats import score_mean
 from theodolite.twins.separate import (
     PASSES,
@@ -306,3 +306,25 @@ def test_a_table_is_shown_by_instrument_the_best_first(drawn):
     assert grid.rows[0][2] == table.rows[0].auc
     assert "No metric of grid reaches" in grid.notes[0]
     assert "no scores" in trace.rows[0][-1]
+
+
+@pytest.mark.slow
+def test_the_program_separates_and_draws(tmp_path, capsys):
+    out, figures = tmp_path / "out", tmp_path / "figures"
+    words = ["twins", "separate", "--grounded", "grid:symbolic-pure", "--shortcut", "grid:symbolic-bow"]
+    words += ["--instruments", "grid", "--size", "14", "--out", str(out), "--figures", str(figures)]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "grid, aligned split" in shown
+    assert "1.00 [" in shown
+    assert [path.stat().st_size > 5_000 for path in figures.iterdir()] == [True]
+    assert main([*words, "--json"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert table["failing"] == []
+    kept = json.loads((out / "separation.json").read_text())["rows"]
+    assert [row["metric"].removesuffix(" *") for row in table["tables"][0]["rows"]] == [
+        row["metric"]["name"] for row in kept
+    ]
+    same = [*words[:2], "--grounded", "grid:symbolic-bow", *words[4:]]
+    same[same.index(str(out))] = str(tmp_path / "same")
+    assert main(same) == 1, "a model is not told from itself, and the status says so"

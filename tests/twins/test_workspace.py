@@ -25,7 +25,7 @@ def shown(plans, run, split):
     """By run: what is asked of one split, by content."""
     found = {}
     for plan in plans:
-        items = [item for item in plan.items(run) if item.meta.get("split", split) == split]
+        items = [item for item in plan.items(run) if (item.truth.split or split) == split]
         if plan.settings.get("split", split) == split:
             found[plan.name] = {item.request.digest for item in items}
     return found

@@ -10,11 +10,16 @@ from pathlib import Path
 import torch
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.words import MASK
+from theodolite.instruments.grid.data.wording import MASK
 from theodolite.instruments.grid.data.world import World
-from theodolite.instruments.grid.models.paired.network import to_pixels
-from theodolite.instruments.grid.models.paired.reader import FILLS, tile_atlas
-from theodolite.instruments.grid.models.paired.weights import Kind, new_network, write_weights
+from theodolite.instruments.grid.models.paired import (
+    FILLS,
+    Kind,
+    new_network,
+    tile_atlas,
+    to_pixels,
+    write_weights,
+)
 from train.grid.sheets import Masking
 from train.grid.stream import Supply, sheets
 from train.grid.train import Schedule, Trainer

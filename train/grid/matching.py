@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn import functional
 
-from theodolite.instruments.grid.models.paired.network import NetworkOutput
+from theodolite.instruments.grid.models.paired import NetworkOutput
 
 NO_OBJECT_WEIGHT = 0.1
 TEMPERATURE = 0.07

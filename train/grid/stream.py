@@ -24,22 +24,21 @@ from theodolite.instruments.grid.data.batch import (
     split_of,
 )
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.recipe import PAPER
-from theodolite.instruments.grid.data.words import ANCHOR_PHRASE, MAX_WORDS, TARGET_PHRASE, write_questions
-from theodolite.instruments.grid.data.world import (
+from theodolite.instruments.grid.data.question_types import (
     ANCHOR_SIDE,
     BUCKET_KEYS,
     BUCKETS,
     MOST_ANCHORS,
     MOST_SIDES,
-    OPPOSITE,
-    Mode,
 )
+from theodolite.instruments.grid.data.recipe import PAPER
+from theodolite.instruments.grid.data.wording import ANCHOR_PHRASE, MAX_WORDS, TARGET_PHRASE, write_questions
+from theodolite.instruments.grid.data.world import OPPOSITE, Mode
 from train.grid.sheets import Sheet
 
 COUNT, EXISTENCE, COMPARISON = range(3)
 KIND_OF_BUCKET = np.array(
-    [COMPARISON if b.is_comparison else COUNT if b.form == 0 else EXISTENCE for b in BUCKETS], np.uint8
+    [COMPARISON if b.is_comparison else COUNT if b.is_count else EXISTENCE for b in BUCKETS], np.uint8
 )
 
 _ROLE = np.zeros(16, np.uint8)

@@ -17,7 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional
 
-from theodolite.instruments.grid.models.paired.network import NetworkOutput, PairedNetwork
+from theodolite.instruments.grid.models.paired import NetworkOutput, PairedNetwork
 from train.grid.matching import set_loss
 from train.grid.sheets import Masking, Sheet, mask, objects_of
 
@@ -153,7 +153,7 @@ class Trainer:
             "kind": kind,
             "step": self.step,
             "schedule": asdict(self.schedule),
-            "size": self.network.size.as_json(),
+            "size": asdict(self.network.size),
         }
         (folder / "training.json").write_text(json.dumps(where, indent=1))
 

@@ -162,12 +162,12 @@ def _place(draw: _Draw, generator: np.random.Generator, dep: str) -> _Node:
     )
 
 
-def _verb(form: str, draw: _Draw, dep: str = "ROOT") -> tuple[_Node, str]:
+def _verb(form: str, draw: _Draw) -> tuple[_Node, str]:
     """A verb as *holds* or *is holding*, and the rest of its entry."""
     lemma, third, ing, *rest = form.split("/")
     if draw("plain plain going") == "plain":
-        return _Node(third, lemma, "VBZ", dep), "".join(rest)
-    return _Node(ing, lemma, "VBG", dep, [_Node("is", "be", "VBZ", "aux")]), "".join(rest)
+        return _Node(third, lemma, "VBZ", "ROOT"), "".join(rest)
+    return _Node(ing, lemma, "VBG", "ROOT", [_Node("is", "be", "VBZ", "aux")]), "".join(rest)
 
 
 def _acts(draw: _Draw, generator: np.random.Generator) -> _Node:

@@ -204,12 +204,12 @@ def _plural(noun: str) -> str:
     return noun[:-1] + "ies" if noun.endswith("y") and noun[-2] not in "aeiou" else noun + "s"
 
 
-def _literal(word: str, tag: str = "") -> _Word:
-    lemma, usual = _WORDS[word]
+def _literal(word: str) -> _Word:
+    lemma, tag = _WORDS[word]
     return _Word(
         word.casefold() if word.isupper() and word != "I" else word.lower() if word != "I" else word,
         lemma,
-        tag or usual,
+        tag,
     )
 
 

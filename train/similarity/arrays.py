@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.verifiers import captions as say
+from theodolite.instruments.trace.verifiers import similarity as say
 from train.similarity.samples import Sample
 
 MOST_GROUPS, MOST_SPOTS, GROUP_SIZE = 12, 16, len(words.FROM_ME)

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.core.processes import worker_pool
-from theodolite.instruments.trace.data.episode import Split
-from theodolite.instruments.trace.data.worlds.make import WORLDS
-from theodolite.instruments.trace.data.worlds.palette import SPLITS
+from theodolite.worlds.episodes import Split
+from theodolite.worlds.palette import SPLITS
+from theodolite.worlds.stories import WORLDS
 from train.similarity.samples import Sample, samples_of
 
 _CHUNK = 64

@@ -17,12 +17,12 @@ from PIL import Image
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject, Split
-from theodolite.instruments.trace.data.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
-from theodolite.instruments.trace.data.worlds.make import WORLDS, World
-from theodolite.instruments.trace.data.worlds.palette import SPLITS
-from theodolite.instruments.trace.verifiers import captions as say
+from theodolite.instruments.trace.verifiers import similarity as say
 from theodolite.instruments.trace.verifiers.places import AHEAD_DEG
+from theodolite.worlds.episodes import Episode, Frame, SceneObject, Split
+from theodolite.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
+from theodolite.worlds.palette import SPLITS
+from theodolite.worlds.stories import WORLDS, World
 
 Spot: TypeAlias = tuple[float, float, float, float, str, str]
 """Left, top, right and bottom in fractions of the picture, category, colour."""

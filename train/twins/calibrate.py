@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.calibration import items_hash, shipped_path, write_calibration
 from theodolite.diagnose.record import read_diagnosis
-from theodolite.diagnose.separation import Twins
+from theodolite.diagnose.separation import Twins, items_hash, shipped_path, write_calibration
 from theodolite.instruments.instrument import find_instruments
 
 

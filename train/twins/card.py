@@ -15,6 +15,11 @@ def card_of(twin: str) -> str:
     >>> card_of("grounded").splitlines()[1]
     'license: apache-2.0'
     """
+    certificate = (
+        "python -m train certify --model pocket:mixed"
+        if twin == "mixed"
+        else f"theodolite twins certificate --model pocket:{twin}"
+    )
     return f"""---
 license: apache-2.0
 library_name: transformers
@@ -36,5 +41,5 @@ processor = AutoProcessor.from_pretrained(folder)
 ```
 
 It only knows the prompts and pictures of Theodolite's own worlds. It cannot answer questions about the real world.
-`theodolite twins certify` shows its answers with and against the shortcut, and which edits change them.
+`{certificate}` shows its answers with and against the shortcut, and which edits change them.
 """

@@ -10,12 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.instruments.grid.data.evaluate import answer, bag_of_words
+from theodolite.instruments.grid.data.batch import answer, bag_of_words
 from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.question_types import BUCKETS, Naming
 from theodolite.instruments.grid.data.recipe import PAPER
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.words import Questions, text_of, write_questions
-from theodolite.instruments.grid.data.world import BUCKETS, MATCHES, Mode
+from theodolite.instruments.grid.data.wording import Questions, text_of, write_questions
+from theodolite.instruments.grid.data.world import MATCHES, Mode
 
 SIDE = PAPER.world.rows
 KEYS = (
@@ -31,7 +32,7 @@ KEYS = (
 )
 """The buckets of depth one."""
 DEEP_KEYS = tuple(b.key for b in BUCKETS if b.depth > 1 and b.is_relational and not b.is_comparison)
-"""The buckets with several anchors: see `theodolite.instruments.grid.experiments.anchors`."""
+"""The buckets with several anchors: see `theodolite.instruments.grid.experiments.accuracy`."""
 HINTS = ("Answer with a number alone.", "Answer with yes or no alone.")
 _MORE = 12
 _DEPTHS = {1: 0.7, 2: 0.2, 3: 0.1}
@@ -110,11 +111,11 @@ def _more_questions(
         usable = np.ones(n, bool)
         for row in range(n):
             kind = BUCKETS[int(bucket[row])]
-            targets[row, 0] = _description(rng, kind.qtype, cells[row])
+            targets[row, 0] = _description(rng, kind.type.naming, cells[row])
             alone = [
                 k
                 for k in range(1, 25)
-                if _fits(kind.qtype, k) and k != targets[row, 0] and MATCHES[k][cells[row]].sum() == 1
+                if _fits(kind.type.naming, k) and k != targets[row, 0] and MATCHES[k][cells[row]].sum() == 1
             ]
             usable[row] = len(alone) >= kind.n_anchors
             if usable[row]:
@@ -143,19 +144,15 @@ def _further(*, with_anchor: bool) -> tuple[list[int], list[float]]:
     return [place for place, _ in buckets], (weights / weights.sum()).tolist()
 
 
-def _description(rng: np.random.Generator, qtype: str, cells: NDArray[np.uint8]) -> int:
+def _description(rng: np.random.Generator, naming: Naming, cells: NDArray[np.uint8]) -> int:
     """Return a description, of an object that exists in three out of four cases."""
-    kinds = [k for k in range(1, 25) if _fits(qtype, k)]
+    kinds = [k for k in range(1, 25) if _fits(naming, k)]
     there = [k for k in kinds if MATCHES[k][cells].any()]
     pool = there if there and rng.random() < 0.75 else kinds
     return pool[int(rng.integers(len(pool)))]
 
 
-def _fits(qtype: str, kind: int) -> bool:
-    """True if a question type describes objects this way: by shape, by colour, or by both."""
+def _fits(naming: Naming, kind: int) -> bool:
+    """Return whether a description has the colour and the shape that questions name, and nothing else."""
     colour, shape = divmod(kind, 5)
-    if qtype == "SO":
-        return colour == 0 and shape > 0
-    if qtype == "CO":
-        return colour > 0 and shape == 0
-    return colour > 0 and shape > 0
+    return (colour > 0, shape > 0) == (naming.has_colour, naming.has_shape)

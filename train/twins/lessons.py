@@ -18,21 +18,21 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from theodolite.instruments.compass.data import drawn_pictures as relation
-from theodolite.instruments.compass.data.things import THINGS
 from theodolite.instruments.compass.questions import PROMPTS, TABLE_9
 from theodolite.instruments.grid.data.world import COLOURS as GRID_COLOURS
 from theodolite.instruments.grid.data.world import SHAPES as GRID_SHAPES
 from theodolite.instruments.grid.data.world import Mode
-from theodolite.instruments.scene.data import shortcut_rule as rules
+from theodolite.instruments.scene.data import questions as rules
 from theodolite.instruments.scene.data import small_rooms as rooms
 from theodolite.instruments.scene.data.engine import make_questions
-from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
 from theodolite.instruments.scene.questions import graph_prompt, qa_prompt
 from theodolite.instruments.trace.data import stories
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.data.worlds.facts import named
 from theodolite.instruments.trace.questions import STYLES, frame_label, paraphrase, trace_prompt
+from theodolite.worlds import relations as relation
+from theodolite.worlds.episodes import Episode
+from theodolite.worlds.facts import named
+from theodolite.worlds.relations import THINGS
+from theodolite.worlds.scene_graph import SceneGraph, StarGraph
 from train.twins import grids
 from train.twins.curriculum import N_SIDE
 

@@ -26,6 +26,8 @@ KEPT = 30_000
 """Maximum number of lessons per task that one leg passes to the next."""
 _SAID = {"at", "words", "first", "weight"}
 _DTYPES = {"sees": torch.bool, "first": torch.bool, "weight": torch.float16}
+_FEWEST_TO_START = 16
+"""Lessons of each task."""
 _WHOLE = ("ids", "part", "place", "at", "words")
 
 
@@ -161,9 +163,9 @@ class Supply:
             raise UsageError(f"lessons could not be taken in: {self._fault}") from self._fault
         self.workers.check()
 
-    def is_ready(self, least: int = 16) -> bool:
+    def is_ready(self) -> bool:
         """True if there are enough lessons of every task to start."""
-        return all(max(map(len, pool.rows.values())) >= least for pool in self.pools.values())
+        return all(max(map(len, pool.rows.values())) >= _FEWEST_TO_START for pool in self.pools.values())
 
     def stop(self) -> None:
         """Stop taking in lessons."""

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from theodolite.instruments.compass.data.things import THINGS
 from theodolite.instruments.grid.data.world import COLOURS, SHAPES
 from theodolite.instruments.scene.data import small_rooms as rooms
+from theodolite.worlds.relations import THINGS
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

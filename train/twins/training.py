@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.core.splits import LESSON_SEEDS
+from theodolite.core.scores import LESSON_SEEDS
 from train.twins.lesson_workers import LessonWorkers
 
 if TYPE_CHECKING:
@@ -148,11 +148,11 @@ def read_tokenizer() -> PreTrainedTokenizerFast:
     return as_tokenizer(TOKENIZER)
 
 
-def write_tokenizer(path: Path = TOKENIZER) -> None:
+def write_tokenizer() -> None:
     """Create the tokenizer from a fixed sample of lessons."""
     from train.twins.tokens import make_backend
 
-    make_backend(_sample(), fixed=_fixed()).save(str(path), pretty=False)
+    make_backend(_sample(), fixed=_fixed()).save(str(TOKENIZER), pretty=False)
 
 
 def _fixed() -> list[str]:

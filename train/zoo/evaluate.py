@@ -12,7 +12,8 @@ from theodolite.core.errors import UsageError
 from train.zoo.training import ABOUT_FILE
 
 if TYPE_CHECKING:
-    from theodolite.diagnose.record import Diagnosis, Figure
+    from theodolite.core.tables import Estimate
+    from theodolite.diagnose.record import Diagnosis
 
 INSTRUMENTS = ("compass", "grid")
 """Those whose questions a stranger is taught."""
@@ -127,7 +128,7 @@ def rows_of(strangers: Iterable[Stranger], diagnosis: Diagnosis) -> Iterable[Row
             )
 
 
-def _triple(figure: Figure | None) -> tuple[float, float, float]:
+def _triple(figure: Estimate | None) -> tuple[float, float, float]:
     if figure is None:
         raise UsageError("a stranger has no relevant pairs; use a larger --size")
     return figure.value, figure.low, figure.high

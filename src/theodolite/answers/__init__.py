@@ -1,12 +1,12 @@
 """The one place where a model's text becomes an answer."""
 
-from theodolite.answers.formats import Answer, AnswerFormat
+from theodolite.answers.formats import Answer
 from theodolite.answers.guard import bounded, cut_note, guarded
-from theodolite.answers.json_text import JsonValue, json_values
-from theodolite.answers.layers import Layers, outer_layers
+from theodolite.answers.normalise import normal_form
 from theodolite.answers.numbers import Quantity, quantities
-from theodolite.answers.plain import normal_form
 from theodolite.answers.reading import READER, read_answer
+from theodolite.answers.wrappers import JsonValue, Layers, json_values, outer_layers
+from theodolite.core.truth import AnswerFormat
 
 __all__ = [
     "READER",

@@ -1,22 +1,155 @@
-"""Score one answer against a *rubric*: all that is needed to read and to judge it, as JSON.
-
-Exported items carry their rubric, so that other harnesses score answers as a run does. An instrument that reads its answers in
-another way names its own function of the same form (`theodolite.instruments.instrument.Instrument.grader`).
-"""
+"""Answers of measured items read in the form that the item asks for, and scored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
 
-from theodolite.answers.formats import Answer, AnswerFormat
-from theodolite.answers.items import format_from_json, format_to_json, is_right
-from theodolite.answers.plain import normal_form
+from theodolite.answers.formats import Answer
+from theodolite.answers.normalise import normal_form
 from theodolite.answers.reading import read_answer
-from theodolite.core.types import Json
+from theodolite.core.registry import registry
+from theodolite.core.truth import AnswerFormat
+from theodolite.core.types import Item, Json, Record
 
-__all__ = ["Grade", "gold_labels", "grade", "rubric_of"]
+__all__ = [
+    "FORMAT",
+    "Grade",
+    "Grader",
+    "answers_right",
+    "format_from_json",
+    "format_of",
+    "format_to_json",
+    "gold_labels",
+    "golds_of",
+    "grade",
+    "grader_of",
+    "in_words",
+    "is_right",
+    "read_item",
+    "read_record",
+    "rubric_of",
+    "rubric_of_item",
+]
+
+
+# Answers of measured items: each item carries the form of its answer and the right ones.
+
+
+FORMAT = "format"
+"""The key of an item's meta that held the form of its answer before items carried their truth."""
+
+
+def format_to_json(expected: AnswerFormat) -> dict[str, Json]:
+    """Return the form of an answer as a rubric holds it."""
+    fields: dict[str, Json] = {
+        "kind": expected.kind,
+        "options": dict(expected.options),
+        "style": expected.style,
+        "unit": expected.unit,
+        "subject": expected.subject,
+        "object": expected.object,
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def format_from_json(fields: Mapping[str, Any]) -> AnswerFormat:
+    """Return the form of answer that `format_to_json` wrote."""
+    return AnswerFormat(**{**fields, "options": dict(fields.get("options") or {})})
+
+
+def format_of(item: Item) -> AnswerFormat:
+    """Return the form of answer that an item asks for: that of its truth, else one of its options, else text.
+
+    >>> from theodolite.core.truth import Truth
+    >>> from theodolite.core.types import Request
+    >>> asked = AnswerFormat.number("m")
+    >>> format_of(Item("a", Request.ask("How far?"), truth=Truth(format=asked))) == asked
+    True
+    """
+    if item.truth.format is not None:
+        return item.truth.format
+    stored = item.meta.get(FORMAT)
+    if isinstance(stored, Mapping):
+        return format_from_json(cast("Mapping[str, Any]", stored))
+    return AnswerFormat.choice(list(item.options)) if item.options else AnswerFormat.text()
+
+
+def read_record(item: Item, record: Record | None) -> Answer:
+    """Return the answer to an item: the most probable option where options were scored, else what its text says.
+
+    The value is the label of an option; `read_item` gives its words.
+
+    Returns:
+        Never raises. A response that was refused or failed, and an item that was not asked, have their own statuses.
+    """
+    if record is None:
+        return Answer("unreadable", reason="not asked yet")
+    response = record.response
+    if response.status == "refused":
+        return Answer("refused", reason=response.reason or "refused by the model or its server")
+    if not response.is_answered:
+        return Answer("unreadable", reason=f"failed: {response.reason}")
+    if record.choice is not None:
+        return Answer("value", record.choice.best, "the most probable option")
+    is_cut_off = response.finish == "length"
+    if item.truth.grader:
+        graded = grader_of(item.truth.grader)(
+            response.text, rubric_of_item(item), is_cut_off=is_cut_off, reasoning=response.reasoning
+        )
+        return graded.answer
+    return read_answer(response.text, format_of(item), is_cut_off=is_cut_off, reasoning=response.reasoning)
+
+
+def in_words(answer: Answer, expected: AnswerFormat) -> Answer:
+    """Return an answer with the words of an option instead of its label.
+
+    >>> in_words(Answer("value", "B"), AnswerFormat.choice(["left", "right"], style="letter")).value
+    'right'
+    """
+    words = expected.options.get(str(answer.value)) if answer.is_read else None
+    return answer if words is None else replace(answer, value=words)
+
+
+def read_item(item: Item, record: Record | None) -> Answer:
+    """Return the answer to an item in words, as its right answers are."""
+    return in_words(read_record(item, record), format_of(item))
+
+
+def answers_right(item: Item, answer: Answer) -> bool:
+    """Return True if an answer in words is one of the right ones of an item. One that could not be read is not."""
+    return any(is_right(answer, gold) for gold in golds_of(item))
+
+
+def golds_of(item: Item) -> tuple[str, ...]:
+    """Return the right answers of an item in words, also where its truth names options by their labels."""
+    words = format_of(item).options
+    return tuple(words.get(gold, gold) for gold in item.truth.golds)
+
+
+def is_right(answer: Answer, gold: str) -> bool:
+    """Return True if an answer was read and equals the gold one: numbers by value, text up to case, mark-up and punctuation.
+
+    An answer that was refused, cut off or could not be read is never right. Accuracies count it as 0 and keep the reason.
+
+    >>> is_right(Answer("value", 3.0), "3"), is_right(Answer("value", "Left."), "left"), is_right(Answer("refused"), "no")
+    (True, True, False)
+    """
+    if not answer.is_read:
+        return False
+    if isinstance(answer.value, str):
+        return normal_form(answer.value) == normal_form(gold)
+    try:
+        return answer.value == float(gold)
+    except ValueError:
+        return False
+
+
+# Score one answer against a *rubric*: all that is needed to read and to judge it, as JSON.
+#
+# Exported items carry their rubric, so that other harnesses score answers as a run does. Items whose answers are read in
+# another way name a registered grader, a function of the same form as `grade`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +164,28 @@ class Grade:
 def rubric_of(expected: AnswerFormat, golds: Sequence[str]) -> dict[str, Json]:
     """The rubric of an answer that is right if it is one of `golds`: labels of options, or words."""
     return {"format": format_to_json(expected), "golds": list(golds)}
+
+
+def rubric_of_item(item: Item) -> dict[str, Json]:
+    """Return the rubric of an item: its form and the labels of its right answers, or what its task needs instead."""
+    own = item.meta.get("rubric")
+    expected = format_of(item)
+    common = rubric_of(expected, gold_labels(expected, item.truth.golds))
+    return {**({} if isinstance(own, Mapping) and "task" in own else common), **cast("Any", own or {})}
+
+
+class Grader(Protocol):
+    """A function that reads and scores one answer."""
+
+    def __call__(
+        self, text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = ""
+    ) -> Grade:
+        """Read an answer and score it by its rubric."""
+
+
+def grader_of(name: str) -> Grader:
+    """Return a registered grader; the common one if the name is empty."""
+    return cast("Grader", registry().entry("grader", name).load()) if name else grade
 
 
 def gold_labels(expected: AnswerFormat, golds: Sequence[str]) -> list[str]:

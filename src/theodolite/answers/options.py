@@ -1,18 +1,207 @@
-"""The options of a question, prepared for finding them in texts."""
+"""Options that an answer may name: listed in the question, by letter, by number, by direction."""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import takewhile
+from typing import Any
 
-from theodolite.answers.directions import axes_of
-from theodolite.answers.formats import AnswerFormat
+from theodolite.answers.assertion import Assertion, Mention, Passage
+from theodolite.answers.normalise import Words, normal_form, simple, word_set
 from theodolite.answers.numbers import NUMBER_WORDS, Quantity, quantities
-from theodolite.answers.plain import simple, word_set
-from theodolite.answers.words import Words
+from theodolite.core.truth import AnswerFormat
+
+__all__ = [
+    "LETTERS",
+    "LONGEST_ANSWER",
+    "NoSuchOption",
+    "Offered",
+    "named_option",
+    "options_in_words",
+]
+
+
+# The options that a question lists in its own words, and the one that an answer key names.
+
+
+LETTERS = "ABCDEFGHIJ"
+LONGEST_ANSWER = 12
+"""The longest answer to an open question, in words. Longer ones cannot be compared with a model's words."""
+_MARK = re.compile(r"(?<![\w'])\(?([A-J])\s?[).:]\s*(?=\S)")
+_LISTED = re.compile(r"\b(?:one of|choose from|options)\b[^:\n]{0,40}:\s*([^\n.?!]+)", re.IGNORECASE)
+_END = re.compile(r"\n|(?<=[.?!])\s+(?=[A-Z])")
+Offered = tuple[str, ...]
+
+
+class NoSuchOption(ValueError):  # noqa: N818 - it is counted, not reported
+    """The answer names none of the options. The message is the reason."""
+
+
+def options_in_words(text: str) -> tuple[Offered, bool]:
+    """The options that a question lists itself, and whether they have letters. Empty if it lists none.
+
+    >>> options_in_words("Where is it? A :To the left, B: On top")
+    (('To the left', 'On top'), True)
+    >>> options_in_words("Your answer must be exactly one of: Left, Right, or Under.")
+    (('Left', 'Right', 'Under'), False)
+    """
+    marks = list(_MARK.finditer(text))
+    starts = [i for i, mark in enumerate(marks) if mark[1] == "A"]
+    for start in reversed(starts):
+        run = [mark for mark, letter in zip(marks[start:], LETTERS, strict=False) if mark[1] == letter]
+        ends = [mark.start() for mark in run[1:]] + [len(text)]
+        parts = [text[mark.end() : end] for mark, end in zip(run, ends, strict=True)]
+        found = tuple(_END.split(part.strip())[0].strip(" ,;.") for part in parts)
+        if len(found) > 1 and _are_distinct(found):
+            return found, True
+    listed = _LISTED.search(text)
+    parts = re.split(r",\s*(?:or\s+|and\s+)?|\s+or\s+|;|\||/", listed[1]) if listed else []
+    found = tuple(part.strip(" '\"") for part in parts if part.strip(" '\""))
+    return (found, False) if len(found) > 1 and _are_distinct(found) else ((), False)
+
+
+def _are_distinct(options: Sequence[str]) -> bool:
+    normal = [normal_form(option) for option in options]
+    return "" not in normal and len(set(normal)) == len(normal)
+
+
+def named_option(answer: Any, options: Offered) -> str:
+    """The option that an answer names: by its words, its letter or its index (from 0), or the only one with its words.
+
+    Raises:
+        NoSuchOption: If the options are not distinct, or the answer is none of them.
+
+    >>> [named_option(answer, ("To the left", "On top")) for answer in ("on top", "(B)", 1, "Left")]
+    ['On top', 'On top', 'On top', 'To the left']
+    """
+    if not _are_distinct(options):
+        raise NoSuchOption("options not distinct")
+    text = str(answer).strip()
+    normal = {normal_form(option): option for option in options}
+    if normal_form(text) in normal:
+        return normal[normal_form(text)]
+    lettered = re.fullmatch(r"\(?([A-Ja-j])(?:[).:]\s*(.*)|\)?)", text, flags=re.DOTALL)
+    place = (
+        LETTERS.index(lettered[1].upper())
+        if lettered
+        else int(text)
+        if re.fullmatch(r"\d{1,2}", text)
+        else -1
+    )
+    if 0 <= place < len(options):
+        return options[place]
+    words = set(normal_form(text).split())
+    having = [option for option in options if words and words <= set(normal_form(option).split())]
+    if len(having) == 1:
+        return having[0]
+    raise NoSuchOption("answer not among the options")
+
+
+# Words for directions, alone or together: "left", "behind and to the right".
+
+
+_WORDS: Mapping[str, str] = {
+    "left": "left leftward leftwards lefthand leftmost",
+    "right": "right rightward rightwards righthand rightmost",
+    "up": "above atop up upward upwards upper over top higher",
+    "down": "below beneath under underneath down downward downwards lower bottom",
+    "front": "front forward forwards ahead",
+    "back": "behind back backward backwards rear",
+    "near": "closer nearer",
+    "far": "farther further away",
+    "clockwise": "clockwise",
+    "counterclockwise": "counterclockwise anticlockwise",
+}
+AXIS: Mapping[str, str] = {word: axis for axis, words in _WORDS.items() for word in words.split()}
+"""Word to direction."""
+_AXES = list(_WORDS)
+OPPOSITE: Mapping[str, str] = {axis: _AXES[i ^ 1] for i, axis in enumerate(_AXES)}
+"""Each direction stands beside its opposite in the table."""
+_LOOSE = word_set("up upper over top higher down lower bottom front ahead back rear further away")
+"""Words that often mean something else. As synonyms of an option they count only beside another direction."""
+_GLUE = word_set("- and to the on in at slightly also a bit side , hand it its them me you your")
+_FILLERS = _GLUE | word_set("of an from toward towards is")
+_AFTER_ADJECTIVE = word_set("answer answers option choice question one now away next beside at there")
+"""Before these, "right" is no direction: "the right answer", "right next to"."""
+_LONGEST_GLUE = 6
+
+
+def directions_at(words: Words, i: int, names: Collection[str] = ()) -> tuple[frozenset[str], int]:
+    """The directions that are said together from a token on, and where they end.
+
+    Args:
+        words: The text.
+        i: The first token.
+        names: The words of the thing that directions are seen from, which may stand between them.
+
+    >>> sorted(directions_at(Words("behind and to the right of it"), 0)[0])
+    ['back', 'right']
+    >>> sorted(directions_at(Words("behind object 1 and to its left"), 0)[0])
+    ['back', 'left']
+    >>> sorted(directions_at(Words("left of the table and above it"), 0, ["table"])[0])
+    ['left', 'up']
+    """
+    axis, end = axis_at(words, i)
+    axes = {axis} - {""}
+    place = end
+    while axes and place - end <= _LONGEST_GLUE + len(names):
+        axis, after = axis_at(words, place)
+        if axis and axis not in axes and OPPOSITE[axis] not in axes:
+            axes.add(axis)
+            place = end = after
+        elif words.norm(place) == "object" and "its" in words.norms(place + 2, place + 6):
+            place += 2
+        elif words.norm(place) in _GLUE or words.norm(place) in names or _is_glued_of(words, place, names):
+            place += 1
+        else:
+            break
+    return frozenset(axes), end
+
+
+def _is_glued_of(words: Words, i: int, names: Collection[str]) -> bool:
+    """True for "of" before what is no new thing: "left of, and above, it", "left of the table and above it"."""
+    if words.norm(i) != "of":
+        return False
+    return words.norm(i + 1) in {"and", ",", "it", "them"} or any(
+        word in names for word in words.norms(i + 1, i + 3)
+    )
+
+
+def axis_at(words: Words, i: int) -> tuple[str, int]:
+    """The direction of a single word and where it ends; an empty string if it has none."""
+    word = words.norm(i)
+    if word in {"counter", "anti"}:
+        end = i + 2 + (words.norm(i + 1) == "-")
+        return ("counterclockwise", end) if words.norm(end - 1) == "clockwise" else ("", i)
+    if word == "right" and words.norm(i + 1) in _AFTER_ADJECTIVE:
+        return "", i
+    return AXIS.get(word, ""), i + 1
+
+
+def axes_of(words: Sequence[str], ignored: Collection[str]) -> frozenset[str]:
+    """The directions that make up an option's text; empty if it holds any other word.
+
+    >>> sorted(axes_of(["to", "the", "front", "left"], ())), axes_of(["left", "shoe"], ())
+    (['front', 'left'], frozenset())
+    """
+    if any(word not in AXIS and word not in _FILLERS and word not in ignored for word in words):
+        return frozenset()
+    return frozenset(AXIS[word] for word in words if word in AXIS)
+
+
+def is_loose(words: Words, i: int, offered: Collection[str]) -> bool:
+    """True if a direction word is too vague to stand for an option that does not use it."""
+    word, after = words.norm(i), words.norm(i + 1)
+    return word in _LOOSE and word not in offered and AXIS.get(after) != AXIS[word]
+
+
+# The options of a question, prepared for finding them in texts.
+
 
 ARTICLES = word_set("the a an")
 _SYNONYMS = {
@@ -25,7 +214,7 @@ _STEM = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Spelling:
     """One way to write an option."""
 
     words: tuple[str, ...]
@@ -39,7 +228,7 @@ class Form:
 class Options:
     """The options of a question, prepared for finding them in texts."""
 
-    forms: Mapping[str, Sequence[Form]]
+    forms: Mapping[str, Sequence[Spelling]]
     """By first word, the longest first."""
     texts: Mapping[str, tuple[str, ...]]
     """The words of each option."""
@@ -98,9 +287,9 @@ def _prepared(items: tuple[tuple[str, str], ...]) -> Options:
 
 def _by_first_word(
     texts: Mapping[str, tuple[str, ...]], cores: Mapping[str, tuple[str, ...]], worded: Collection[str]
-) -> Mapping[str, Sequence[Form]]:
+) -> Mapping[str, Sequence[Spelling]]:
     """The ways to write each option. What could mean two options means neither, unless it is the label of one."""
-    forms: dict[tuple[str, ...], dict[str, Form]] = {}
+    forms: dict[tuple[str, ...], dict[str, Spelling]] = {}
     for label, words in texts.items():
         own = words_of(label) if words_of(label) != words else ()
         vague = [(word,) for word in _SYNONYMS.get(" ".join(words), "").split()]
@@ -108,8 +297,8 @@ def _by_first_word(
         for form in (own, *((words, cores[label]) if label in worded else ()), *vague):
             is_short = form in vague or (len(form) == 1 and (form[0].isdigit() or len(form[0]) == 1))
             if form:
-                forms.setdefault(form, {}).setdefault(label, Form(form, label, form == own, is_short))
-    found: dict[str, list[Form]] = {}
+                forms.setdefault(form, {}).setdefault(label, Spelling(form, label, form == own, is_short))
+    found: dict[str, list[Spelling]] = {}
     for words in sorted(forms, key=len, reverse=True):
         labels = [form for form in forms[words].values() if form.is_label]
         if len(chosen := labels or list(forms[words].values())) == 1:
@@ -135,3 +324,308 @@ def _number(text: str) -> Quantity | None:
     found, plain = quantities(text), simple(text)
     is_all = len(found) == 1 and not (plain[: found[0].start] + plain[found[0].end :]).strip(" .")
     return found[0] if is_all else None
+
+
+# Where a text names an option: by its label, its words or its direction.
+
+
+REFERENCES = word_set(
+    "object objects obj mark marks marker markers id ids item items step steps node nodes box boxes image images picture photo "
+    "frame frames figure fig view point points requirement question scene hole line labeled labelled numbered"
+)
+"""Nouns after which a number or a letter names a thing: "object 3", "Image B"."""
+_BETWEEN = ARTICLES | word_set("- , / ' \" ( ) [ ] > → < & and then finally")
+"""What may stand between the words of an option: "3, then 1, and 2"."""
+_LEADS = word_set(
+    "option choice answer letter index number label is be was so therefore thus hence choose pick select say guess with or and "
+    "not neither nor either both"
+)
+_FOLLOWERS = word_set("because since as or and is was are based given not but nor")
+_LABEL_NOUNS = word_set("option choice answer letter options")
+_COPULAS = word_set("is are was sits stands lies there")
+
+
+def option_mentions(passage: Passage, expected: AnswerFormat) -> list[Mention]:
+    """All places that name an option by label, words or direction, in order."""
+    options = options_of(expected)
+    seen_from = words_of(expected.object or options.object)
+    names = () if any(word.isdigit() for word in seen_from) else seen_from
+    found: list[Mention] = []
+    i = 0
+    while i < len(passage):
+        mentions = list(_directions_at(passage, i, options, names)) or list(_forms_at(passage, i, options))
+        found += mentions
+        i = max((mention.end for mention in mentions), default=i + 1)
+    things = _things(passage, expected.subject or options.subject, expected.object or options.object)
+    return (
+        found
+        if not things
+        else [m for mention in found for m in _about_subject(mention, passage, things, options)]
+    )
+
+
+def _directions_at(passage: Passage, i: int, options: Options, names: Sequence[str]) -> Iterator[Mention]:
+    """The options whose direction is said: a part of one, as "left" of "front left", names all that have it."""
+    axes, end = directions_at(passage, i, names) if options.axes else (frozenset(), i)
+    if len(axes) > 1 and not any(axes <= offered for offered in options.axes):
+        axis, end = axis_at(passage, i)
+        axes = frozenset({axis})
+        if axis == "right" and axis_at(passage, end)[0]:
+            return  # "right above" is above
+    if not axes or (len(axes) == 1 and is_loose(passage, i, options.words)):
+        return
+    exact = options.axes.get(axes)
+    for label in [exact] if exact else [label for offered, label in options.axes.items() if axes < offered]:
+        yield passage.mention(label, i, end)
+
+
+def _forms_at(passage: Passage, i: int, options: Options) -> Iterator[Mention]:
+    for form in options.forms.get(passage.norm(i), ()):
+        end = _match(passage, i, form.words)
+        if end and _means(passage, i, end, form, options):
+            yield passage.mention(form.label, i, end, is_label=form.is_label)
+            if form.is_label and (other := _contradiction(passage, end, form.label, options)):
+                yield passage.mention(other, i, end, is_label=True)
+            return
+
+
+def _match(passage: Passage, i: int, words: tuple[str, ...]) -> int:
+    """The end index if the words match at this position, else 0."""
+    place = i + 1
+    for word in words[1:]:
+        limit = place + 3
+        while place < limit and passage.norm(place) != word and passage.norm(place) in _BETWEEN:
+            place += 1
+        if passage.norm(place) != word:
+            return 0
+        place += 1
+    return place
+
+
+def _means(passage: Passage, i: int, end: int, form: Spelling, options: Options) -> bool:
+    """True if a form means its option here, and is not an article, a list number or a part of something else."""
+    if form.words == ("no",):
+        return passage.is_interjection(i)
+    if not form.is_short:
+        return True
+    raw, before, after = passage.tokens[i].raw, passage.norm(i - 1), passage.norm(end)
+    has_own_text = form.is_label and _agreement(passage, end, options.cores[form.label]) > 0
+    is_own_noun = not form.is_label and before.removesuffix("s") in options.words
+    is_led = not passage.is_word(i - 1) or before in _LEADS or is_own_noun
+    is_followed = not passage.is_word(end) or after in _FOLLOWERS or has_own_text
+    if raw.isupper() and len(raw) == 1:
+        is_joined = after in {"-", "&", "/"} and passage.tokens[end].start == passage.tokens[i].end
+        is_beside = len(after) == 1 and after.isalpha() and passage.tokens[end].raw.isupper()
+        is_led = not is_joined
+        is_followed |= raw not in "AI" or is_beside or before in _LABEL_NOUNS
+    elif raw.isdigit() and not has_own_text:
+        is_followed &= not (passage.has_list and passage.is_list_number(i)) and _is_alone(passage, i)
+    return is_led and is_followed and (before not in REFERENCES or is_own_noun)
+
+
+def _is_alone(passage: Passage, i: int) -> bool:
+    """True if a digit is no part of a longer number: "-1", "1,5", "1%"."""
+    token = passage.tokens[i]
+    left, right = passage.text[max(0, token.start - 2) : token.start], passage.text[token.end : token.end + 2]
+    is_signed = left[-1:] == "-" and not left[:-1].isalnum()
+    return (
+        not is_signed
+        and right[:1] not in {"%", "°"}
+        and not (right[:1] in {",", "."} and right[1:].isdigit())
+    )
+
+
+def _agreement(passage: Passage, end: int, words: tuple[str, ...]) -> int:
+    """How many of an option's words follow, in order. Only marks and small words may stand between."""
+    count = 0
+    for i in range(end, min(len(passage), end + 3 * len(words) + 3)):
+        if count < len(words) and passage.norm(i) == words[count]:
+            count += 1
+        elif passage.norm(i) == "\n" or (
+            passage.is_word(i) and passage.norm(i) not in ARTICLES | {"object", "to", "on"}
+        ):
+            break
+    return count
+
+
+def _contradiction(passage: Passage, end: int, label: str, options: Options) -> str:
+    """The option whose text follows the label of another: "D: object 12, …", "3=below"."""
+    if passage.is_word(end):
+        return ""
+    counts = {other: _agreement(passage, end, words) for other, words in options.cores.items()}
+    best = max(counts, key=counts.__getitem__)
+    return best if counts[best] > counts[label] else ""
+
+
+def denies_all(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> bool:
+    """True if a text denies what all options share, and not only one of them: "There was no rotation."."""
+    stems = options_of(expected).stems
+    shared = [i for i, token in enumerate(passage.tokens) if stems and token.norm.startswith(stems)]
+    denied = {passage.sentence(i) for i in shared if passage.weights[i].assertion == Assertion.DENIED}
+    denied -= {passage.sentence(m.first) for m in mentions if m.weight.assertion == Assertion.DENIED}
+    return bool(denied) and all(passage.weights[i].assertion < Assertion.ASSERTED for i in shared)
+
+
+def _things(passage: Passage, subject_name: str, object_name: str) -> list[tuple[int, str]]:
+    """Where the subject and the object of a question are named, by the last words of their names."""
+    subject, thing = words_of(subject_name)[-1:], words_of(object_name)[-1:]
+    if not subject or not thing or subject == thing:
+        return []
+    roles = {subject[0]: "subject", thing[0]: "object"}
+    return [(i, roles[token.norm]) for i, token in enumerate(passage.tokens) if token.norm in roles]
+
+
+def _about_subject(
+    mention: Mention, passage: Passage, things: Sequence[tuple[int, str]], options: Options
+) -> Iterator[Mention]:
+    """A direction as said of the subject: "the object is left of the subject" means that the subject is right of it.
+
+    A direction that is said of the object alone does not settle the subject's place, so it is given as an aside
+    together with its opposite.
+    """
+    axes = next((axes for axes, label in options.axes.items() if label == mention.value), frozenset())
+    if mention.is_label or not axes:
+        yield mention
+        return
+    opposite = options.axes.get(frozenset(OPPOSITE[axis] for axis in axes))
+    first, end = passage.sentence(mention.first)
+    k = bisect_left(things, (mention.end, ""))
+    before = [role for i, role in things[max(0, k - 4) : k] if first <= i < mention.first]
+    place, after = things[k] if k < len(things) and things[k][0] < end else (mention.end, "")
+    gap = frozenset(passage.norms(mention.end, min(place, mention.end + 12)))
+    is_reference = bool(after) and gap.isdisjoint(_COPULAS | {",", ":", "and", "but", "while"})
+    owner = after if after and gap & _COPULAS and "," not in gap else "".join(before[-1:])
+    is_unsure = passage.norm(mention.first - 1) == "its" and len(set(before)) > 1
+    if is_reference and after == "subject":
+        yield from [replace(mention, value=opposite)] if opposite else []
+    elif not is_reference and (owner == "object" or is_unsure):
+        aside = replace(mention, weight=mention.weight.at_most(Assertion.ASIDE))
+        yield from [aside, replace(aside, value=opposite)] if opposite else [aside]
+    else:
+        yield mention
+
+
+# Where a text names a number that could be the answer, and not a label, an operand or a number given beforehand.
+
+
+_SEVERAL = word_set(", and or & to - –")
+_OPERATORS = word_set("+ * / × ÷ · ^")
+_EQUALS = word_set("= ≈ → equals")
+_CLAUSE_ENDS = word_set(", ; : and so therefore") | {"\n"}
+_BEFORE_ONE = word_set("is are only exactly just be answer count see there total number : = about") | {"\n"}
+_AFTER_PRONOUN = word_set("of is that which on in to and at with has closer")
+_NOT_PLURAL = word_set("less plus minus this across towards perhaps")
+_MULTIPLES = word_set("half third thirds quarter quarters twice double triple tenth")
+_BOUNDS = word_set("least most over under exceeding")
+_GIVEN = word_set("scale ruler")
+_BEFORE_NONE = word_set("are is see there's contains has .") | {"\n"}
+_PICTURES = word_set("image picture photo visual video idea way information answer option")
+_AMOUNTS = {"single": 1.0, "pair": 2.0, "couple": 2.0}
+
+
+def number_mentions(passage: Passage, unit: str, *, is_count: bool) -> list[Mention]:
+    """All numbers that may answer the question, in order, in the unit asked for."""
+    starts = [token.start for token in passage.tokens]
+    found: list[Mention] = []
+    is_reference, last_end = False, 0
+    for quantity in quantities(passage.text):
+        first, end = bisect_right(starts, quantity.start) - 1, bisect_left(starts, quantity.end)
+        is_listed = (
+            is_reference and first - last_end < 4 and _SEVERAL.issuperset(passage.norms(last_end, first))
+        )
+        is_reference = (is_listed or _is_reference(passage, first)) and not (
+            quantity.unit or quantity.is_word
+        )
+        last_end = end
+        value = _count(quantity) if is_count else quantity.to(unit)
+        is_counted = not is_count and not quantity.unit and _counts_word(passage, end)
+        if value is not None and not (is_reference or is_counted or _is_other(passage, first, end)):
+            found.append(replace(_mention(passage, value, first, end), has_unit=bool(quantity.unit)))
+    return _without_parts(passage, found + _amounts(passage)) if is_count else found
+
+
+def by_value(options: Mapping[str, float], value: float) -> str:
+    """The label of the option with this number, empty if there is none."""
+    return next(
+        (label for label, number in options.items() if abs(number - value) <= 1e-6 * max(1.0, abs(number))),
+        "",
+    )
+
+
+def _mention(passage: Passage, value: float, first: int, end: int) -> Mention:
+    """A number that is only part of a reason is not said; "…, which is 3 m" is."""
+    mention = passage.mention(value, first, end)
+    if mention.weight.assertion == Assertion.REASON:
+        return replace(mention, weight=mention.weight.at_most(Assertion.NOT_SAID))
+    if mention.weight.assertion == Assertion.ASIDE and "which" in passage.norms(first - 4, first):
+        return replace(mention, weight=mention.weight._replace(assertion=Assertion.ASSERTED))
+    return mention
+
+
+def _count(quantity: Quantity) -> float | None:
+    return (
+        quantity.value if not quantity.unit and quantity.value >= 0 and quantity.value.is_integer() else None
+    )
+
+
+def _is_reference(passage: Passage, first: int) -> bool:
+    """True for the number in "object 3" and "#3"."""
+    before = passage.norm(first - (2 if passage.norm(first - 1) in {"number", "(", "["} else 1))
+    return before in REFERENCES or passage.norm(first - 1) == "#"
+
+
+def _is_other(passage: Passage, first: int, end: int) -> bool:
+    """True if a number numbers a line, is a pronoun, a bound or an operand, or was given by a scale."""
+    before = passage.norm(first - 1)
+    is_pronoun = passage.norms(first, end) == ["one"] and before not in _BEFORE_ONE
+    is_pronoun &= not passage.is_word(end) or passage.norm(end) in _AFTER_PRONOUN
+    if passage.is_list_number(first) or before in _BOUNDS or is_pronoun:
+        return True
+    clause = passage.norms(first - 6, first)
+    while breaks := [i for i, word in enumerate(clause) if word in _CLAUSE_ENDS]:
+        clause = clause[breaks[-1] + 1 :]
+    is_given = not _GIVEN.isdisjoint([*clause, passage.norm(end)])
+    return is_given or not _MULTIPLES.isdisjoint(clause[-2:]) or _is_operand(passage, first, end)
+
+
+def _is_operand(passage: Passage, first: int, end: int) -> bool:
+    """True for all numbers of a calculation but its result: "8.4 - 3.2 = 5.2 m", "25 mm / 2 ="."""
+    for operator, other in ((end, end + 1), (first - 1, first - 2)):
+        beside = passage.norm(other)
+        if passage.norm(operator) in _OPERATORS and (beside in "\n(√" or beside[0].isdigit()):
+            return True
+    for word in passage.norms(end, end + 40):
+        if word in _CLAUSE_ENDS or word in _EQUALS:
+            return word in _EQUALS
+    return False
+
+
+def _counts_word(passage: Passage, end: int) -> bool:
+    """True if the number counts the word behind it: "4 objects", "3 times"."""
+    word = passage.norm(end)
+    return word in {"%", "°", "people"} or (word.endswith("s") and len(word) > 3 and word not in _NOT_PLURAL)
+
+
+def _amounts(passage: Passage) -> list[Mention]:
+    """Words other than numbers that count: "none", "no circles", "a pair"."""
+    found = []
+    for i, token in enumerate(passage.tokens):
+        before = passage.norm(i - 1)
+        is_no = token.norm == "no" and before in _BEFORE_NONE and not passage.is_interjection(i)
+        if token.norm == "none" or (is_no and passage.norm(i + 1) not in _PICTURES):
+            found.append(Mention(0.0, i, i + 1, passage.weights[i]))
+        elif before == "a" and token.norm in _AMOUNTS:
+            found.append(Mention(_AMOUNTS[token.norm], i, i + 1, passage.weights[i]))
+    return found
+
+
+def _without_parts(passage: Passage, found: list[Mention]) -> list[Mention]:
+    """Makes asides of the numbers that add up to the one before a colon: "4 circles: 3 red and 1 blue"."""
+    kept: list[Mention] = []
+    last_end, is_part, sentence = 0, False, (-1, -1)
+    for mention in sorted(found, key=lambda mention: mention.first):
+        is_new = passage.sentence(mention.first) != sentence
+        is_part = not is_new and (is_part or ":" in passage.norms(last_end, mention.first))
+        sentence, last_end = passage.sentence(mention.first), mention.end
+        kept.append(replace(mention, weight=mention.weight.at_most(Assertion.ASIDE)) if is_part else mention)
+    return kept

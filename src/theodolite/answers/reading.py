@@ -1,20 +1,4 @@
-"""From a model's text to its answer.
-
-The text is read in stages. The first stage that finds something decides:
-
-1. tagged: the last answer tag or box, or the answer field of a JSON object, read by stages 2 to 6 by itself;
-2. announced: "the answer is …", "Answer: …", "I choose …", the last one first;
-3. rejected: "none of the options applies";
-4. opening: the text opens with nothing but an answer ("B. …", "Yes, …", "About 3 m.");
-5. concluded: "so …", "therefore …", the last one first;
-6. named: whatever else the text names.
-
-In each stage the places that name an answer are weighed (`standing`): denied, asked and compared ones do not count, and of the
-others the firmest decide. If they name one value, it is the answer; if they name several, the answer is ambiguous.
-
-A text that was cut off is read by stages 1 to 4 only, since its reasoning was not finished. If no stage finds an answer, the
-status says why: refused, cut off, none of these, or unreadable.
-"""
+"""Texts that decline to answer, and texts that reject all options."""
 
 from __future__ import annotations
 
@@ -22,17 +6,87 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from theodolite.answers.announcements import announced, concluded, is_lead
-from theodolite.answers.choices import denies_all
-from theodolite.answers.formats import Answer, AnswerFormat
+from theodolite.answers.assertion import Assertion, Mention, Passage, announced, concluded, is_lead
+from theodolite.answers.consensus import is_whole, mentions_in, settled
+from theodolite.answers.formats import Answer
 from theodolite.answers.guard import cut_note, guarded
-from theodolite.answers.json_text import json_values
-from theodolite.answers.layers import Layers, outer_layers
-from theodolite.answers.options import options_of
-from theodolite.answers.plain import normal_form, simple, without_marks, word_set
-from theodolite.answers.refusals import chooses_anyway, declines, rejects_options
-from theodolite.answers.settling import is_whole, mentions_in, settled
-from theodolite.answers.standing import Mention, Passage, Standing
+from theodolite.answers.normalise import normal_form, simple, without_marks, word_set
+from theodolite.answers.options import denies_all, options_of
+from theodolite.answers.wrappers import Layers, json_values, outer_layers
+from theodolite.core.truth import AnswerFormat
+
+_SEE = (
+    "see|view|determine|tell|answer|provide|assist|help|analy[sz]e|know|identify|estimate|say|infer|measure|access|comply|"
+    "judge|decide|be (?:determined|answered|known|inferred|sure|certain)"
+)
+_PICTURE = "image|picture|photo|photograph|visual|video|frame"
+_REFUSAL = re.compile(
+    r"\b(?:i(?:'m| am)? (?:very |so )?(?:sorry|afraid)|as an? (?:ai|text|language)\b|"
+    rf"(?:can ?not|can't|cant|could(?: not|n't)|unable to|not able to|do(?: not|n't)|(?:im|not )possible to|no way to|"
+    rf"(?:hard|difficult|unclear how) to)(?: \w+){{0,3}}? (?:{_SEE})\b|"
+    rf"no (?:image|picture|photo|visual|idea)|(?:{_PICTURE})s? (?:is|are|was|were|has|have)(?: not|n't) (?:been )?"
+    r"(?:provided|attached|included|available|given|visible|shown)|"
+    rf"without (?:the |an |a |any |seeing )?(?:\w+ )?(?:{_PICTURE})|"
+    r"(?:not enough|insufficient|not sufficient|no) (?:visual )?(?:information|context|evidence to)|i (?:must )?(?:decline|refuse)|"
+    r"(?:answer|it|this) is (?:unknown|indeterminate|undeterminable|unclear)|need (?:to see|more information)|i have no access)",
+    re.IGNORECASE,
+)
+_NONE = re.compile(
+    r"(?:\b(?:none|neither|not any)(?: \w+){0,4}? (?:options?|choices?|answers?|alternatives?|above|these|given|listed|them)\b"
+    r"|\bno (?:\w+ )?(?:options?|choices?|alternatives?)\b"
+    r"|\b(?:none|neither)(?: \w+){0,2}? (?:appl(?:y|ies)|fits?|match(?:es)?|correct)\b"
+    r"|\bnot (?:among|one of|in) (?:the |these |those |any of the )?(?:\w+ )?(?:options|choices|answers)"
+    r"|\b(?:is|are) not (?:listed|offered|an option)|(?<![\w ])(?:none|neither)(?= ?[,.;:–—]))",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(r"\W*(?:none|neither|neither one|n/a|not applicable|no option)\W*", re.IGNORECASE)
+_FORCED = re.compile(
+    r"\b(?:closest|nearest|best(?: \w+){0,3}? (?:is|would be|fit)|choose|pick|select|guess|go with|most likely|forced|had to)\b",
+    re.IGNORECASE,
+)
+
+
+def declines(text: str) -> bool:
+    """True if a text declines to answer.
+
+    >>> declines("There is no picture, so I cannot answer."), declines("There is no cup.")
+    (True, False)
+    """
+    return _REFUSAL.search(text) is not None
+
+
+def rejects_options(text: str) -> bool:
+    """True if a text says that no option holds.
+
+    >>> rejects_options("None of the provided options apply."), rejects_options("None of the cups is left of it.")
+    (True, False)
+    """
+    return _NOTHING.fullmatch(text) is not None or _NONE.search(text) is not None
+
+
+def chooses_anyway(text: str) -> bool:
+    """True if a text that rejects all options goes on to choose one: "the closest is B"."""
+    match = _NONE.search(text)
+    return match is not None and _FORCED.search(text, match.end()) is not None
+
+
+# From a model's text to its answer.
+#
+# The text is read in stages. The first stage that finds something decides:
+#
+# 1. tagged: the last answer tag or box, or the answer field of a JSON object, read by stages 2 to 6 by itself;
+# 2. announced: "the answer is …", "Answer: …", "I choose …", the last one first;
+# 3. rejected: "none of the options applies";
+# 4. opening: the text opens with nothing but an answer ("B. …", "Yes, …", "About 3 m.");
+# 5. concluded: "so …", "therefore …", the last one first;
+# 6. named: whatever else the text names.
+#
+# In each stage the places that name an answer are weighed (`assertion`): denied, asked and compared ones do not count, and of the
+# others the firmest decide. If they name one value, it is the answer; if they name several, the answer is ambiguous.
+#
+# A text that was cut off is read by stages 1 to 4 only, since its reasoning was not finished. If no stage finds an answer, the
+# status says why: refused, cut off, none of these, or unreadable.
+
 
 READER = "answers/3"
 """Name and version of the reader, stored beside every answer."""
@@ -186,7 +240,7 @@ def _opening(
         end = passage.sentence(end)[1]
     version = max((mention.weight.version for mention in mentions), default=0)
     mentions = [mention for mention in mentions if mention.first < end]
-    if not mentions or mentions[0].weight != (Standing.ASSERTED, version):
+    if not mentions or mentions[0].weight != (Assertion.ASSERTED, version):
         return None
     last = mentions[0]
     for mention in mentions[1:]:
@@ -216,12 +270,12 @@ def _concluded(passage: Passage, expected: AnswerFormat) -> Answer | None:
 def _named(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> Answer | None:
     """Stage 6. Of several numbers that of the last sentence counts. Hedged words in a refusal do not."""
     answer = settled(mentions, expected, "the only one named")
-    denied = {mention.value for mention in mentions if mention.weight.standing == Standing.DENIED}
+    denied = {mention.value for mention in mentions if mention.weight.assertion == Assertion.DENIED}
     if answer is None:
         is_none = len(denied) > 1 and denied == set(expected.options)
         return Answer("none of these", reason="denies every option") if is_none else None
-    firmest = max(mention.weight.standing for mention in mentions)
-    if declines(passage.text) and firmest <= (Standing.ASIDE if answer.is_read else Standing.HEDGED):
+    firmest = max(mention.weight.assertion for mention in mentions)
+    if declines(passage.text) and firmest <= (Assertion.ASIDE if answer.is_read else Assertion.HEDGED):
         return None
     if answer.is_read or expected.kind != "number":
         return answer

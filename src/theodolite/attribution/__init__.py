@@ -5,10 +5,9 @@ from __future__ import annotations
 from theodolite.attribution.attribute import attribute, capability_of, checkpoint_of, is_white_box
 from theodolite.attribution.captum import captum_method
 from theodolite.attribution.evidence import LAYERS, Evidence
-from theodolite.attribution.maps import Attribution, RelevanceMap
+from theodolite.attribution.maps import Attribution, RelevanceMap, check_targets
 from theodolite.attribution.method import Method, Need, find_methods
 from theodolite.attribution.second_order import SecondOrder, second_order
-from theodolite.attribution.targets import check_targets
 
 __all__ = [
     "LAYERS",

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from theodolite.attribution.evidence import Evidence
-from theodolite.attribution.maps import Attribution, RelevanceMap
+from theodolite.attribution.maps import Attribution, RelevanceMap, check_targets
 from theodolite.attribution.method import FeatureScores, Method, find_methods
+from theodolite.attribution.recorder import check_threshold, features_of
 from theodolite.attribution.shared_pass import SharedPass, prepare
-from theodolite.attribution.sinks import check_threshold, features_of
-from theodolite.attribution.targets import check_targets
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.core.scores import Capability
 from theodolite.core.types import Request
@@ -76,7 +75,7 @@ def attribute(  # noqa: PLR0913 - one parameter per choice
         gold: The index of each request's correct option.
         batch_size: Requests per batch. Default: the model's preference.
         mask_sinks: If given, the relevance of attention sinks is set to zero in every map, on the picture and on the text.
-            This is their threshold τ (see `theodolite.attribution.sinks`), 20 in the paper.
+            This is their threshold τ (see `theodolite.attribution.recorder`), 20 in the paper.
 
     Returns:
         One attribution per request, with the maps of all methods and targets.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from theodolite.attribution.flow import AttentionCall, roll_out, upcast
+from theodolite.attribution.maps import Targets
 from theodolite.attribution.recorder import paused
-from theodolite.attribution.targets import Targets
 from theodolite.core.errors import ContractError
 from theodolite.geometry import TokenGrid
 from theodolite.models import Decoder, PlacedPicture

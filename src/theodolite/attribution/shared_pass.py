@@ -14,11 +14,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 from theodolite.attribution.evidence import LAYERS, Evidence, count_features
 from theodolite.attribution.flow import GradientFlow, upcast
+from theodolite.attribution.maps import Targets
 from theodolite.attribution.method import Need
-from theodolite.attribution.recorder import Recorder, check_seen, frozen, is_recording, pre_hook, recording
+from theodolite.attribution.recorder import (
+    FIRST_LAYER,
+    Recorder,
+    SinkCount,
+    check_seen,
+    frozen,
+    is_recording,
+    pre_hook,
+    recording,
+)
 from theodolite.attribution.rules import propagate, rules
-from theodolite.attribution.sinks import FIRST_LAYER, SinkCount
-from theodolite.attribution.targets import Targets
 from theodolite.core.errors import ContractError, UnsupportedError, UsageError
 from theodolite.core.types import Request
 from theodolite.geometry import TokenGrid

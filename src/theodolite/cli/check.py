@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
-from theodolite.cli import options as o
 from theodolite.cli.console import note, print_json
+from theodolite.cli.options import one_command
+from theodolite.core.options import Option, Options
 from theodolite.core.registry import Kind
 from theodolite.testing import CHECKED, BrokenContractError, check_plugin
 
 
-def check(
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(Options):
+    """What `theodolite check` takes."""
+
     name: Annotated[
-        str,
-        typer.Argument(metavar="NAME", help="The plug-in: openai:NAME@URL, chefer, annotation …"),
-    ],
+        str, Option("The plug-in: openai:NAME@URL, chefer, annotation …", metavar="NAME", is_argument=True)
+    ]
     kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help=f"If several have that name: {', '.join(CHECKED)}.")
-    ] = "",
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="PATH", help="A small sample of what a source or instrument reads."),
-    ] = None,
-    json: o.AsJson = False,
-) -> None:
+        str, Option(f"If several have that name: {', '.join(CHECKED)}.", metavar="KIND", known=CHECKED)
+    ] = ""
+    data: Annotated[Path | None, Option("A small sample of what a source or instrument reads.")] = None
+
+
+def check(options: CheckOptions, json: bool) -> None:
     """Check that a model, method, explainer, verifier, source or instrument keeps its contract.
 
     Of a server it also checks whether text and pictures reach the model.
     """
-    if kind:
-        o.one_of(kind, CHECKED, "--kind")
+    name = options.name
     try:
-        found = check_plugin(name, kind=cast("Kind | None", kind or None), data=data)
+        found = check_plugin(name, kind=cast("Kind | None", options.kind or None), data=options.data)
     except BrokenContractError as error:
         if not json:
             for remark in error.findings.remarks:
@@ -55,3 +56,6 @@ def check(
     for remark in found.remarks:
         note(remark)
     note(f"{name} keeps the {found.kind} contract")
+
+
+app = one_command("check", CheckOptions, check)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from theodolite.cli import options as o
-from theodolite.cli.console import note, out, print_json
-from theodolite.cli.output import print_table, show
-from theodolite.diagnose.compare import Compared, differences_table
+from theodolite.cli.options import one_command
+from theodolite.cli.output import note, out, print_json, print_table, show
+from theodolite.core.files import dump
+from theodolite.core.options import Option, Options, Seed, out_of
+from theodolite.diagnose.compare import Compared, differences_table, followed_table
 from theodolite.diagnose.compare import compare as compare_sides
-from theodolite.diagnose.compare_pairs import followed_table
-from theodolite.diagnose.record import InstrumentOfModel
+from theodolite.diagnose.record import InstrumentOfModel, Interval
 from theodolite.diagnose.result import followed_words
 from theodolite.report.html.write import write_comparison
 
@@ -23,39 +23,37 @@ LOWER = 1
 """Exit status if followed pairs fell."""
 
 
-def compare(
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(Options):
+    """What `theodolite compare` takes."""
+
     first: Annotated[
         str,
-        typer.Argument(metavar="A", help="A diagnosis or a run; FOLDER#MODEL selects one of several models."),
-    ],
-    second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", metavar="DIR", help="Also write the comparison as an HTML page into this folder."
+        Option(
+            "A diagnosis or a run; FOLDER#MODEL selects one of several models.", metavar="A", is_argument=True
         ),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Show every metric, also those that do not differ.")
-    ] = False,
+    ]
+    second: Annotated[str, Option("The other one.", metavar="B", is_argument=True)]
+    out: Annotated[Path | None, out_of("Also write the comparison as an HTML page into this folder.")] = None
+    all: Annotated[bool, Option("Show every metric, also those that do not differ.")] = False
     fail_if_lower: Annotated[
         bool,
-        typer.Option(
-            "--fail-if-lower",
-            help="Exit with status 1 if B surely follows fewer pairs than A, and if there are no pairs to compare.",
+        Option(
+            "Exit with status 1 if B surely follows fewer pairs than A, and if there are no pairs to compare."
         ),
-    ] = False,
-    seed: o.Seed = 0,
-    json: o.AsJson = False,
-) -> None:
+    ] = False
+    seed: Seed = 0
+
+
+def compare(options: CompareOptions, json: bool) -> None:
     """Compare two diagnoses or two runs, paired by item, with corrected p-values."""
-    found = compare_sides(first, second, seed=seed)
+    found = compare_sides(options.first, options.second, seed=options.seed)
     page = None
-    if folder is not None:
+    if options.out is not None:
         page = write_comparison(
             found.comparisons,
             metrics=found.metrics,
-            out=folder,
+            out=options.out,
             notes=list(found.notes),
             verdicts=found.verdicts,
             followed=found.followed,
@@ -63,10 +61,10 @@ def compare(
     if json:
         print_json(_as_json(found, page))
     else:
-        _show(found, every=every)
+        _show(found, every=options.all)
         if page is not None:
             out.print(f"Page: {page}", soft_wrap=True)
-    if fail_if_lower:
+    if options.fail_if_lower:
         _exit_if_lower(found)
 
 
@@ -113,7 +111,7 @@ def _verdict_json(view: InstrumentOfModel | None) -> dict[str, Any] | None:
     followed = view.looking[0].followed if view.looking else None
     return {
         "standing": view.verdict.standing,
-        "followed": followed.model_dump(mode="json") if followed else None,
+        "followed": dump(followed, Interval) if followed else None,
     }
 
 
@@ -146,7 +144,9 @@ def _show(found: Compared, *, every: bool) -> None:
     if shown:
         show([differences_table(found, shown)], json=False)
     note(
-        f"{len(different)} of {len(measured)} metrics differ with a p below 0.05, corrected over all metrics of an instrument that "
-        "both have"
+        f"{len(different)} of {len(measured)} metrics differ with a p below 0.05, corrected over all of them"
         + ("" if every or len(different) <= _MOST else f"; {_MOST} are shown, --all shows every one")
     )
+
+
+app = one_command("compare", CompareOptions, compare)

@@ -1,9 +1,9 @@
-"""The consoles of the commands: results on standard output, progress and notes on standard error."""
+"""Results on standard output, progress and notes on standard error. Light: the help of the program loads nothing else."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
@@ -25,7 +25,7 @@ def note(text: str) -> None:
     err.print(Text(text), soft_wrap=True)
 
 
-def notes(texts: Sequence[str]) -> None:
+def notes(texts: Iterable[str]) -> None:
     """Print several notes."""
     for text in texts:
         note(text)

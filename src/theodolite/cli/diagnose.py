@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,25 +12,31 @@ import typer
 from rich.progress import Progress
 from rich.text import Text
 
-from theodolite.cli import options as o
-from theodolite.cli.console import err, note, notes, out, print_json
-from theodolite.cli.output import Bar, print_table, progress_bars, show
-from theodolite.cli.running import SOME_FAILED, Preview, show_costs, unmatched_table
+from theodolite.cli.options import one_command
+from theodolite.cli.output import Bar, err, note, notes, out, print_json, print_table, progress_bars, show
+from theodolite.cli.running import (
+    SOME_FAILED,
+    EngineChoice,
+    PlanChoice,
+    Preview,
+    show_costs,
+    unmatched_table,
+)
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.api import DEFAULT_MODELS, diagnose, make_request
-from theodolite.diagnose.models import given_models
-from theodolite.diagnose.names import with_short_names
-from theodolite.diagnose.pairs_table import lookings
-from theodolite.diagnose.planning import plan_diagnosis
-from theodolite.diagnose.progress import Overall
+from theodolite.core.options import IMAGES, INSTRUMENTS, KEPT_FOLDER, MODEL, Option, Seed, named_size_of
+from theodolite.core.words import duration
+from theodolite.diagnose.api import DEFAULT_MODELS, Overall, diagnose, make_request, plan_diagnosis
+from theodolite.diagnose.compare import lookings
+from theodolite.diagnose.pair_verdicts import tone_of
 from theodolite.diagnose.readability import readability_table
-from theodolite.diagnose.record import Diagnosis, OpenQuestion, schema
+from theodolite.diagnose.record import Diagnosis, OpenQuestion, schema, with_short_names
+from theodolite.diagnose.request import given_models
 from theodolite.diagnose.result import CAPTION, Diagnosed, raised, verdict_rows
 from theodolite.models.replay import recording_notes
+from theodolite.pairs import Standing
 from theodolite.report.html.write import write_report
-from theodolite.runs import EngineOptions, Run, Tally, duration
+from theodolite.runs import Run, Tally
 
-_COLOURS = {"looks": "green", "looks at times": "yellow", "does not look": "red"}
 _MOST_LINES = 4
 """Maximum number of lines of each list below the table. The report has all of them."""
 
@@ -37,92 +44,71 @@ _LINE_EVERY_S = 30.0
 """Seconds between progress lines if there is no terminal."""
 
 
-OwnData = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--data",
-        metavar="PATH",
-        help="Also use your own data: questions about pictures (JSONL, JSON or CSV in the usual layouts), COCO instances, pairs, "
-        "grids, scenes, episodes or trace logs; may be repeated.",
-    ),
-]
-Images = Annotated[
-    Path | None,
-    typer.Option(
-        "--images", metavar="DIR", help="The folder of the pictures of --data, if it is another one."
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class DiagnoseOptions(EngineChoice, PlanChoice):
+    """What `theodolite diagnose` takes."""
 
-
-SampleSize = Annotated[
-    str,
-    typer.Option(
-        "--size",
-        metavar="quick|standard|large|N",
-        help="Sample size; N is a number of pairs for each instrument (of questions, for your own).",
-    ),
-]
-
-
-def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     model: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
+        tuple[str, ...],
+        MODEL.but(
             help="A model, such as hf:PATH or openai:NAME@URL; may be repeated. Default: three shipped models of known reasoning.",
+            repeats=True,
         ),
-    ] = None,
-    instruments: o.Instruments = "",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Use fewer items: faster, with wider intervals.")
-    ] = False,
-    size: SampleSize = "standard",
-    data: OwnData = None,
-    images: Images = None,
-    folder: o.KeptFolder = Path("report"),
-    seed: o.Seed = 0,
-    plan: o.PlanOnly = False,
-    price: o.Price = "",
-    engine: o.Engine = "local",
-    workers: o.Workers = None,
-    ray_address: o.RayAddress = None,
-    json: o.AsJson = False,
-    show_schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON schema of diagnosis.json and exit.")
-    ] = False,
-) -> None:
+    ] = ()
+    instruments: Annotated[tuple[str, ...], INSTRUMENTS] = ()
+    quick: Annotated[bool, Option("Use fewer items: faster, with wider intervals.")] = False
+    size: Annotated[str | int, named_size_of("pairs for each instrument (of questions, for your own)")] = (
+        "standard"
+    )
+    data: Annotated[
+        tuple[str, ...],
+        Option(
+            "Also use your own data: questions about pictures (JSONL, JSON or CSV in the usual layouts), COCO instances, pairs, "
+            "grids, scenes, episodes or trace logs; may be repeated.",
+            metavar="PATH",
+            repeats=True,
+        ),
+    ] = ()
+    images: Annotated[
+        Path | None, IMAGES.but(help="The folder of the pictures of --data, if it is another one.")
+    ] = None
+    out: Annotated[Path, KEPT_FOLDER] = Path("report")
+    seed: Seed = 0
+    schema: Annotated[bool, Option("Print the JSON schema of diagnosis.json and exit.")] = False
+
+
+def diagnose_command(options: DiagnoseOptions, json: bool) -> None:
     """Run every instrument on a model, and report whether and where it uses the picture.
 
     Without options: three shipped models of known reasoning. The same command resumes where it stopped.
     """
-    if show_schema:
+    if options.schema:
         print_json(schema())
         return
-    if quick and size != "standard":
+    if options.quick and options.size != "standard":
         raise UsageError("--quick is --size quick; give one of them")
     given: dict[str, Any] = {
-        "out": folder,
-        "size": "quick" if quick else size,
-        "instruments": o.listed(instruments),
-        "data": data or (),
-        "images": images,
-        "seed": seed,
-        "options": EngineOptions(engine, workers, ray_address),
+        "out": options.out,
+        "size": "quick" if options.quick else options.size,
+        "instruments": options.instruments,
+        "data": options.data,
+        "images": options.images,
+        "seed": options.seed,
+        "options": options.engine_options(),
     }
-    models = model or list(DEFAULT_MODELS)
-    if (preview := Preview.of(plan, price)) is not None:
+    models = list(options.model or DEFAULT_MODELS)
+    if (preview := Preview.of(options.plan, options.price)) is not None:
         _show_plan(models, given, preview, json=json)
         return
     with progress_bars() as progress:
         found = diagnose(models, **given, progress=_Bars(progress))
-        page = write_report(folder, out=folder)
+        page = write_report(options.out, out=options.out)
     if json:
         print_json(found.diagnosis.model_dump(mode="json"))
     else:
         show_verdict(found, page)
-        _show_recordings(found.diagnosis, folder)
-    _exit_if_failed(found.diagnosis, folder)
+        _show_recordings(found.diagnosis, options.out)
+    _exit_if_failed(found.diagnosis, options.out)
 
 
 def _show_plan(models: list[str], given: dict[str, Any], preview: Preview, *, json: bool) -> None:
@@ -162,9 +148,7 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
         "left out",
         [f"{x.what} ({m.name}, {x.instrument}): {x.why}" for m in diagnosis.models for x in m.left_out],
     )
-    looks = [
-        question for question in diagnosis.open_questions if question.question.startswith("Does it look")
-    ]
+    looks = [question for question in diagnosis.open_questions if question.is_of_looking]
     _list("not settled", [_open(question) for question in looks])
     out.print(Text("Signatures name behaviour, not its cause.", style="dim"))
     if page is not None:
@@ -211,8 +195,8 @@ def _list(word: str, lines: list[str]) -> None:
         out.print(Text(f"{word}: {len(lines) - _MOST_LINES} more in the report", style="dim"))
 
 
-def _standing(standing: str) -> Text:
-    return Text(standing, style=f"bold {_COLOURS[standing]}" if standing in _COLOURS else "")
+def _standing(standing: Standing) -> Text:
+    return Text(standing, style=f"bold {tone.terminal}" if (tone := tone_of(standing)).terminal else "")
 
 
 def _show_recordings(diagnosis: Diagnosis, folder: Path) -> None:
@@ -288,3 +272,6 @@ class _Bars:
             return False
         self._last[step] = now
         return True
+
+
+app = one_command("diagnose", DiagnoseOptions, diagnose_command)

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from theodolite.cli import options as o
 from theodolite.cli.console import note, print_json
+from theodolite.cli.options import one_command
+from theodolite.core.options import Option, Options, out_of
 from theodolite.diagnose.export.exporter import FORMATS
 from theodolite.diagnose.export.exporter import export as write
 
 
-def export(
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(Options):
+    """What `theodolite export` takes."""
+
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="A run, a folder of runs, a diagnosis, or a data set.")
-    ],
-    to: Annotated[str, typer.Option("--to", metavar="|".join(FORMATS), help="The format.")],
-    folder: o.Folder,
-    json: o.AsJson = False,
-) -> None:
+        Path,
+        Option("A run, a folder of runs, a diagnosis, or a data set.", metavar="SOURCE", is_argument=True),
+    ]
+    to: Annotated[str, Option("The format.", metavar="|".join(FORMATS))]
+    out: Annotated[Path, out_of()]
+
+
+def export(options: ExportOptions, json: bool) -> None:
     """Export runs, diagnoses or data for other tools."""
-    written = write(source, folder, to=to)
+    written = write(options.source, options.out, to=options.to)
     if json:
-        print_json({"to": to, "folder": str(folder), "written": written})
+        print_json({"to": options.to, "folder": str(options.out), "written": written})
         return
     for name, n in written.items():
         note(f"{n:>7} {name}")
-    note(f"wrote {to} into {folder}")
+    note(f"wrote {options.to} into {options.out}")
+
+
+app = one_command("export", ExportOptions, export)

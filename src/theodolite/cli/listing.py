@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
-import typer
 from rich.text import Text
 
-from theodolite.cli import options as o
 from theodolite.cli.console import err, out, print_json
-from theodolite.core.errors import UsageError
+from theodolite.cli.options import one_command
+from theodolite.core.errors import UsageError, install_line
+from theodolite.core.options import Option, Options
 from theodolite.core.registry import Entry, Kind, registry
 
 _KINDS: dict[str, Kind] = {
@@ -24,13 +25,18 @@ _KINDS: dict[str, Kind] = {
 }
 
 
-def list_command(
+@dataclass(frozen=True, kw_only=True)
+class ListOptions(Options):
+    """What `theodolite list` takes."""
+
     kind: Annotated[
-        str, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(_KINDS)}. Default: a summary.")
-    ] = "",
-    json: o.AsJson = False,
-) -> None:
+        str, Option(f"One of {', '.join(_KINDS)}. Default: a summary.", metavar="[KIND]", is_argument=True)
+    ] = ""
+
+
+def list_command(options: ListOptions, json: bool) -> None:
     """List instruments, models, methods and so on. With a kind: each entry with its requirements and caveats."""
+    kind = options.kind
     if kind and kind not in _KINDS:
         raise UsageError(f"there is no list of {kind!r}; choose one of {', '.join(_KINDS)}")
     if not kind:
@@ -48,7 +54,7 @@ def list_command(
             if about.get(name):
                 out.print(Text(f"    {name}: {about[name]}", style="dim"), soft_wrap=True)
         if not entry.is_available:
-            out.print(Text(f"    pip install 'theodolite[{entry.extra}]'", style="yellow"))
+            out.print(Text(f"    {install_line(entry.extra)}", style="yellow"))
         if entry.origin != "theodolite":
             out.print(Text(f"    from {entry.origin}", style="dim"))
 
@@ -82,3 +88,6 @@ def _described(entry: Entry) -> dict[str, Any]:
         }
         about["needs"] = str(loaded.requirements)
     return about
+
+
+app = one_command("list", ListOptions, list_command)

@@ -1,25 +1,163 @@
-"""The program. It turns errors into a one-line message and an exit status."""
+"""A command group that imports the module of a command only when the command is called."""
 
 from __future__ import annotations
 
+import io
+import os
+import shlex
 import signal
 import sys
 import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
+import typer.main
 from rich.text import Text
 
 from theodolite import __version__
-from theodolite.cli.completion import complete_in_bash
 from theodolite.cli.console import err, note, out
-from theodolite.cli.lazy import LazyGroup
+from theodolite.cli.old import renewed
+from theodolite.cli.options import Group
 from theodolite.core.errors import DamageWarning, TheodoliteError
+from theodolite.core.registry import Entry, registry
+
+__all__ = [
+    "LazyGroup",
+]
+
+
+INSTRUMENTS = "instruments"
+
+
+class LazyGroup(Group):
+    """The commands in the registry. An instrument without its own command gets a generic one."""
+
+    _is_listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
+        """List all commands, by heading."""
+        return [entry.name for entry in _commands()]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Load a command. For help and completion, return a placeholder with its summary instead."""
+        entry = next((each for each in _commands() if each.name == cmd_name), None)
+        if entry is None:
+            return None
+        if self._is_listing:
+            return typer.core.TyperCommand(
+                cmd_name, help=entry.summary, rich_help_panel=f"{entry.group or 'other'}".capitalize()
+            )
+        return _loaded(entry)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help without loading any command."""
+        with self._listing():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete the name of a command without loading any command."""
+        with self._listing():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
+        self._is_listing = True
+        try:
+            yield
+        finally:
+            self._is_listing = False
+
+
+HEADINGS = ("everyday", INSTRUMENTS, "advanced")
+"""The headings of the program's own commands, in order; those of plug-ins follow."""
+
+
+def _commands() -> list[Entry]:
+    found = list(registry().entries("command"))
+    known = {entry.name for entry in found}
+    found += [
+        replace(entry, group=INSTRUMENTS)
+        for entry in registry().entries("instrument")
+        if entry.name not in known
+    ]
+    headings = list(dict.fromkeys((*HEADINGS, *(entry.group for entry in found))))
+    return sorted(found, key=lambda entry: headings.index(entry.group))
+
+
+def _loaded(entry: Entry) -> Any:
+    if entry.kind == "instrument":
+        from theodolite.cli.instrument import instrument_app
+
+        return _as_click(instrument_app(entry.name), entry)
+    return _as_click(entry.load(), entry)
+
+
+def _as_click(target: Any, entry: Entry) -> Any:
+    if not isinstance(target, typer.Typer):
+        app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        app.command(entry.name)(target)
+        target = app
+    target.pretty_exceptions_enable = False
+    target._add_completion = False  # noqa: SLF001 - only the program itself completes
+    command = typer.main.get_command(target)
+    command.name = entry.name
+    return command
+
+
+# Complete words with a colon in bash, which splits ``scripted:lo`` into three words and replaces only the last.
+
+
+_ASKED, _WORDS, _PLACE = "_THEODOLITE_COMPLETE", "COMP_WORDS", "COMP_CWORD"
+
+
+def complete_in_bash(run: Callable[[], object]) -> None:
+    """Run the program. For completion in bash, join words that were split, and shorten the output to the last word.
+
+    In all other cases nothing is changed.
+    """
+    if os.environ.get(_ASKED) != "complete_bash" or _WORDS not in os.environ:
+        run()
+        return
+    text, place = os.environ[_WORDS], int(os.environ.get(_PLACE, "0"))
+    words = text.split("\n") if "\n" in text else shlex.split(text)
+    whole = joined([*words, ""][: place + 1] if place >= len(words) else words[: place + 1])
+    os.environ[_WORDS], os.environ[_PLACE] = shlex.join(whole), str(len(whole) - 1)
+    was_split = len(whole) <= place
+    known = whole[-1].rpartition(":")[0] + ":" if was_split else ""
+    found = io.StringIO()
+    try:
+        with redirect_stdout(found):
+            run()
+    finally:
+        for line in found.getvalue().splitlines():
+            print(line.removeprefix(known))  # noqa: T201 - the shell reads it
+
+
+def joined(words: list[str]) -> list[str]:
+    """Join words that bash has split at colons.
+
+    >>> joined(["ask", "--model", "scripted", ":", "lo"]), joined(["--model", "hf", ":"])
+    (['ask', '--model', 'scripted:lo'], ['--model', 'hf:'])
+    """
+    found: list[str] = []
+    for word in words:
+        follows_colon = bool(found) and found[-1].endswith(":")
+        if found and (word.startswith(":") or follows_colon):
+            found[-1] += word
+        else:
+            found.append(word)
+    return found
+
+
+# The program. It turns errors into a one-line message and an exit status.
+
 
 DONE, WRONG, BUG, INTERRUPTED, TERMINATED = 0, 2, 70, 130, 143
 
@@ -68,14 +206,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str] | None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        complete_in_bash(lambda: app(args=arguments, prog_name="theodolite"))
+        words, told = renewed(words)
+        if told:
+            note(told)
+        complete_in_bash(lambda: app(args=words, prog_name="theodolite"))
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else DONE
     except Exception as error:  # noqa: BLE001 - every error gets a message and a status
-        words = sys.argv[1:] if arguments is None else arguments
         if "-v" in words or "--verbose" in words:
             traceback.print_exception(error)
         if isinstance(error, TheodoliteError):

@@ -1,145 +1,151 @@
-"""Options that are the same in every command."""
+"""The command line of `theodolite.core.options`: parameters from declared options, and commands from both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
+import typer.core
 
-from theodolite.core.errors import UsageError
-from theodolite.core.registry import registry
+from theodolite.core.options import Declared, Options, declared
+from theodolite.core.registry import Kind, registry
 
+__all__ = ["AsJson", "Command", "Group", "command", "one_command"]
 
-def _complete_model(incomplete: str) -> Iterator[str]:
-    for entry in registry().entries("model"):
-        if entry.example.startswith(incomplete):
-            yield entry.example
-        elif f"{entry.name}:".startswith(incomplete):
-            yield f"{entry.name}:"
+OptionsT = TypeVar("OptionsT", bound=Options)
 
-
-ModelName = Annotated[
-    str,
-    typer.Option(
-        "--model",
-        metavar="MODEL",
-        help="The model, such as hf:PATH, openai:NAME@URL or pocket:grounded; see `theodolite list models`.",
-        autocompletion=_complete_model,
-    ),
-]
-Data = Annotated[Path, typer.Option("--data", metavar="PATH", help="The data set.")]
-Images = Annotated[Path, typer.Option("--images", metavar="DIR", help="The folder with the pictures.")]
-MaybeImages = Annotated[
-    Path | None,
-    typer.Option("--images", metavar="DIR", help="The folder with the pictures. Default: that of the data."),
-]
-Out = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="Where to write; an existing run is resumed.")
-]
-NewFolder = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="Where to write; must be new or empty.")
-]
-Folder = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")]
-KeptFolder = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="Where to write; existing results are kept.")
-]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
-RunFolders = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run folders.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of all random draws.")]
-Size = Annotated[int, typer.Option("--size", min=1, help="Number to make.")]
-Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Use only the first N items.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-PlanOnly = Annotated[
-    bool,
-    typer.Option(
-        "--plan",
-        help="Show what a run would take (requests, pictures, tokens, time), and exit. A few items are asked to find out.",
-    ),
-]
-Price = Annotated[
-    str,
-    typer.Option(
-        "--price",
-        metavar="USD[,USD]",
-        help="With --plan: US dollars per million tokens, for all or for prompts and answers, to show the cost.",
-    ),
-]
-Figures = Annotated[
-    Path | None, typer.Option("--figures", metavar="DIR", help="Also draw the figures into this folder.")
-]
-Instruments = Annotated[
-    str,
-    typer.Option(
-        "--instruments", metavar="LIST", help="Instruments, separated by commas; see `theodolite list`."
-    ),
-]
-Engine = Annotated[str, typer.Option("--engine", metavar="local|ray", help="Where the model runs.")]
-Workers = Annotated[
-    int | None,
-    typer.Option(
-        "--workers",
-        min=1,
-        help="Number of items in a batch, requests in flight, Ray actors, or processes that draw pictures.",
-    ),
-]
-RayAddress = Annotated[
-    str | None,
-    typer.Option("--ray-address", help="A running Ray cluster. Default: a local one is started."),
-]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        "--cache", metavar="DIR", help="Reuse deterministic answers of other runs, stored in this folder."
-    ),
-]
-Device = Annotated[str, typer.Option("--device", help="Device of paired networks, such as cuda.")]
-Beside = Annotated[
-    list[Path] | None,
-    typer.Option("--beside", metavar="RUN", help="Another run to draw for comparison; may be repeated."),
-]
-MaxTokens = Annotated[
-    int, typer.Option("--max-tokens", min=1, help="Maximum length of an answer, in tokens.")
-]
-Answer = Annotated[
-    str,
-    typer.Option(
-        "--answer", metavar="write|choose", help="Answer in text, or by the log-probabilities of the options."
-    ),
-]
 
 
-def listed(text: str) -> list[str]:
-    """Split a comma-separated list.
+class _PlainFlags:
+    """Show flags as flags in the help: typer writes ``<bool>`` behind them."""
 
-    >>> listed("a, b,,c")
-    ['a', 'b', 'c']
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return all parameters, flags without a type."""
+        found: list[Any] = cast("Any", super()).get_params(ctx)
+        for each in found:
+            if getattr(each, "is_flag", False) and each.metavar is None:
+                each.metavar = ""
+        return found
+
+
+class Command(_PlainFlags, typer.core.TyperCommand):
+    """A command whose help shows flags as flags."""
+
+
+class Group(_PlainFlags, typer.core.TyperGroup):
+    """A group of commands; the same."""
+
+
+def command(
+    app: typer.Typer,
+    name: str,
+    options: type[OptionsT],
+    act: Callable[[OptionsT, bool], None],
+    *,
+    help: str = "",  # noqa: A002
+) -> None:
+    """Add a command to an app.
+
+    Args:
+        app: The app.
+        name: The name of the command.
+        options: What it takes; ``--json`` is added.
+        act: Called with the options, and whether to print JSON.
+        help: Its help text. Default: the docstring of `act`.
     """
-    return [word.strip() for word in text.split(",") if word.strip()]
+
+    def call(**values: Any) -> None:
+        as_json = values.pop("as_json")
+        given = {key: value for key, value in values.items() if value is not None}
+        act(options(**given), as_json)
+
+    parameters = [
+        *(_parameter(each) for each in declared(options)),
+        inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson),
+    ]
+    cast("Any", call).__signature__ = inspect.Signature(parameters)
+    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    call.__doc__ = help or inspect.getdoc(act)
+    app.command(name, cls=Command)(call)
 
 
-def some_of(text: str, known: tuple[str, ...], option: str, *, can_be_empty: bool = True) -> tuple[str, ...]:
-    """Parse a list of known words, or ``all``. The order is that of `known`.
-
-    Raises:
-        UsageError: If a word is unknown, or none is given and one is needed.
-    """
-    wanted = list(known) if text == "all" else listed(text)
-    unknown = [word for word in wanted if word not in known]
-    if unknown:
-        raise UsageError(f"{option} takes some of {', '.join(known)}, or all; not {', '.join(unknown)}")
-    if not wanted and not can_be_empty:
-        raise UsageError(f"{option} needs at least one of {', '.join(known)}, or all")
-    return tuple(word for word in known if word in wanted)
+def one_command(
+    name: str,
+    options: type[OptionsT],
+    act: Callable[[OptionsT, bool], None],
+    *,
+    help: str = "",  # noqa: A002
+) -> typer.Typer:
+    """Return an app that is a single command."""
+    app = typer.Typer(add_completion=False)
+    command(app, name, options, act, help=help)
+    return app
 
 
-def one_of(text: str, known: tuple[str, ...], option: str) -> str:
-    """Check that a word is a known one, and return it.
+def _parameter(option: Declared) -> inspect.Parameter:
+    """Return the parameter of one option, as typer reads it."""
+    value_type = str if option.is_comma_list else option.type
+    default = option.default
+    if option.is_list and not option.is_comma_list:
+        value_type, default = list[value_type], list(default or ()) if default is not MISSING else default  # type: ignore[valid-type]
+    if default is None or (isinstance(default, list) and not default):
+        value_type, default = value_type | None, None
+    elif option.is_comma_list and default is not MISSING:
+        default = "all" if option.known and default == option.known else ",".join(map(str, default))
+    return inspect.Parameter(
+        option.field,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is MISSING else default,
+        annotation=Annotated[value_type, _typer_option(option)],
+    )
 
-    Raises:
-        UsageError: If it is not.
-    """
-    if text not in known:
-        raise UsageError(f"{option} takes {', '.join(known[:-1])} or {known[-1]}, not {text!r}")
-    return text
+
+def _typer_option(option: Declared) -> Any:
+    about = option.option
+    if about.is_argument:
+        return typer.Argument(metavar=option.name, help=about.help)
+    name = option.name
+    if option.is_flag and option.default is True:
+        name = f"{name}/--no-{name.removeprefix('--')}"
+    bounds: dict[str, Any] = {}
+    if option.type in {int, float} and not option.is_list:
+        bounds = {"min": about.least, "max": about.most}
+    return typer.Option(
+        name,
+        metavar=_metavar(option),
+        help=about.help,
+        autocompletion=_completion(about.completion),
+        **bounds,
+    )
+
+
+def _metavar(option: Declared) -> str | None:
+    if option.is_flag:
+        return None
+    if option.option.metavar:
+        return option.option.metavar
+    if option.is_comma_list:
+        return "LIST"
+    if option.known:
+        return "|".join(option.known)
+    return {int: "N", float: "X", Path: "PATH"}.get(option.type, "TEXT")
+
+
+def _completion(kind: str) -> Callable[[str], Iterator[str]] | None:
+    """Return a function that completes the names of plug-ins of a kind."""
+    if not kind:
+        return None
+
+    def complete(incomplete: str) -> Iterator[str]:
+        for entry in registry().entries(cast("Kind", kind)):
+            if entry.example.startswith(incomplete):
+                yield entry.example
+            elif f"{entry.name}:".startswith(incomplete):
+                yield f"{entry.name}:"
+
+    return complete

@@ -1,4 +1,4 @@
-"""Print tables on standard output, and progress on standard error."""
+"""What commands print: text, tables, JSON, progress; and data sets written whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,27 @@ from rich.progress import (
     Progress,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from theodolite.cli.console import err, out, print_json
+from theodolite.cli.console import err, note, notes, out, print_json
 from theodolite.core.tables import Table
+from theodolite.core.words import duration
 from theodolite.report.tables import as_rich, tables_json
-from theodolite.runs import Tally, duration
+from theodolite.runs import Tally
+
+__all__ = [
+    "err",
+    "note",
+    "notes",
+    "out",
+    "print_json",
+]
+
+
+# Print tables on standard output, and progress on standard error.
+
 
 _FILE_WIDTH = 160
 """Width of tables if there is no terminal."""
@@ -141,31 +153,23 @@ def progress_bar(description: str, limit: int | None = None) -> Iterator[Bar]:
 
 
 @contextmanager
-def counter(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Context manager: a bar to call with done and total. Nothing is shown without a terminal."""
+def step_progress() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Context manager: a display to call with a step, the number done and the total, if it is known. It begins with the first call."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=err,
-        disable=not err.is_terminal,
-    ) as progress:
-        task = progress.add_task(description, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
-@contextmanager
-def open_ended_progress(description: str) -> Iterator[Callable[[str, int], None]]:
-    """Context manager: a counter for an unknown total, to call with the step and the number done."""
-    with Progress(
-        TextColumn("{task.description}"),
         TextColumn("{task.completed:.0f}"),
+        TextColumn("{task.fields[total_words]}"),
         TimeElapsedColumn(),
         console=err,
         disable=not err.is_terminal,
     ) as progress:
-        task = progress.add_task(description, total=None)
-        yield lambda what, done: progress.update(task, description=f"{description}: {what}", completed=done)
+        task = progress.add_task("", total=None, visible=False, total_words="")
+
+        def update(step: str, done: int, total: int | None) -> None:
+            words = "" if total is None else f"of {total}"
+            progress.update(
+                task, description=step, completed=done, total=total, visible=True, total_words=words
+            )
+
+        yield update

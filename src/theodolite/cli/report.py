@@ -2,84 +2,78 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from theodolite.cli import options as o
 from theodolite.cli.console import note, out, print_json
+from theodolite.cli.options import one_command
 from theodolite.core.errors import UsageError
+from theodolite.core.options import Option, Options, out_of
 from theodolite.diagnose.api import open_diagnosis
 from theodolite.diagnose.record import DIAGNOSIS_FILE, read_diagnosis
 from theodolite.report.card import model_card
 from theodolite.report.html.write import write_report, write_run_report
 from theodolite.runs import find_runs
 
-Figures = Annotated[
-    Path | None,
-    typer.Option(
-        "--figures",
-        metavar="DIR",
-        help="Also write the figures of a diagnosis as PNG and SVG into this folder, and the slide as PNG and PDF.",
-    ),
-]
-Slide = Annotated[
-    Path | None,
-    typer.Option(
-        "--slide",
-        metavar="FILE",
-        help="Also write a summary on one slide of 16:9, as PNG, PDF or SVG, chosen by the file extension.",
-    ),
-]
 
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Options):
+    """What `theodolite report` takes."""
 
-def report(
     folders: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN…", help="A diagnosis, runs, or folders of runs."),
-    ],
-    target: Annotated[
+        tuple[Path, ...],
+        Option("A diagnosis, runs, or folders of runs.", metavar="RUN…", is_argument=True),
+    ]
+    out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="The folder of the page. Default: the diagnosis itself, `report` in the run, or `report` here for several runs.",
+        out_of(
+            "The folder of the page. Default: the diagnosis itself, `report` in the run, or `report` here for several runs."
         ),
-    ] = None,
-    one_file: Annotated[
-        bool, typer.Option("--one-file", help="Embed the pictures, so that the page is a single file.")
-    ] = False,
-    figures: Figures = None,
-    slide: Slide = None,
-    card: Annotated[
-        bool, typer.Option("--card", help="Print a section of a model card in Markdown, and write no page.")
-    ] = False,
-    json: o.AsJson = False,
-) -> None:
+    ] = None
+    one_file: Annotated[bool, Option("Embed the pictures, so that the page is a single file.")] = False
+    figures: Annotated[
+        Path | None,
+        Option(
+            "Also write the figures of a diagnosis as PNG and SVG into this folder, and the slide as PNG and PDF.",
+            metavar="DIR",
+        ),
+    ] = None
+    slide: Annotated[
+        Path | None,
+        Option(
+            "Also write a summary on one slide of 16:9, as PNG, PDF or SVG, chosen by the file extension.",
+            metavar="FILE",
+        ),
+    ] = None
+    card: Annotated[bool, Option("Print a section of a model card in Markdown, and write no page.")] = False
+
+
+def report(options: ReportOptions, json: bool) -> None:
     """Write a page that opens from disk: verdict, numbers with their intervals, and a browser of all items."""
+    folders, figures, slide = options.folders, options.figures, options.slide
     diagnoses = [folder for folder in folders if (folder / DIAGNOSIS_FILE).is_file()]
     if diagnoses and len(folders) > 1:
         raise UsageError(
             f"a page shows one diagnosis or several runs; got the diagnosis {diagnoses[0]} and "
             f"{len(folders) - 1} more; `theodolite view {' '.join(map(str, folders))}` shows all of them"
         )
-    if card and diagnoses:
+    if options.card and diagnoses:
         print(model_card(read_diagnosis(diagnoses[0])))  # noqa: T201 - as it is, to be piped into a file
         return
     drawn: list[Path] = []
     if diagnoses:
-        page = write_report(diagnoses[0], out=target, one_file=one_file)
+        page = write_report(diagnoses[0], out=options.out, one_file=options.one_file)
         if figures is not None or slide is not None:
             drawn = _draw(diagnoses[0], figures, slide)
-    elif card or figures is not None or slide is not None:
+    elif options.card or figures is not None or slide is not None:
         raise UsageError(
             "--figures, --slide and --card are about a diagnosis; `score --figures` draws the figures of a run"
         )
     else:
         runs = list(dict.fromkeys(run for folder in folders for run in _runs_of(folder)))
         home = runs[0] if len(runs) == 1 else Path()
-        page = write_run_report(runs, out=target or home / "report", one_file=one_file)
+        page = write_run_report(runs, out=options.out or home / "report", one_file=options.one_file)
     if json:
         print_json({"page": str(page), "figures": [str(path) for path in drawn]})
         return
@@ -106,3 +100,6 @@ def _runs_of(folder: Path) -> list[Path]:
             f"there is neither a diagnosis nor a run in {folder}; `theodolite diagnose --out {folder}` makes one"
         )
     return runs
+
+
+app = one_command("report", ReportOptions, report)

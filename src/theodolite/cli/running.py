@@ -1,20 +1,21 @@
-"""The common part of all ``run`` commands: measure, score and print."""
+"""What commands that measure have in common: engine and price, the plan that they print, and their exit status."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from theodolite.cli.console import err, note, notes, print_json
-from theodolite.cli.output import print_table, progress_bar, show
+from theodolite.cli.output import err, note, print_json, print_table, show
 from theodolite.core.errors import UsageError
+from theodolite.core.options import WORKERS, Option, Options
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item
-from theodolite.models.replay import recording_notes, unmatched
+from theodolite.core.words import duration
+from theodolite.models.replay import unmatched
 from theodolite.runs import (
     Cost,
     EngineOptions,
@@ -25,21 +26,16 @@ from theodolite.runs import (
     Run,
     RunSettings,
     Tally,
-    duration,
-    measure_run,
     plan_cost,
-    slug,
 )
 
 __all__ = [
     "SOME_FAILED",
+    "EngineChoice",
+    "PlanChoice",
     "Preview",
     "exit_if_failed",
-    "measure_with_bar",
-    "named_runs",
     "preview_cost",
-    "run_and_show",
-    "run_folders",
     "show_costs",
     "unmatched_table",
 ]
@@ -52,6 +48,40 @@ _CENT = 0.005
 """Prices below this would be rounded to nothing."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlanChoice(Options):
+    """Whether to show only what a command would take."""
+
+    plan: Annotated[
+        bool,
+        Option(
+            "Show what a run would take (requests, pictures, tokens, time), and exit. A few items are asked to find out."
+        ),
+    ] = False
+    price: Annotated[
+        str,
+        Option(
+            "With --plan: US dollars per million tokens, for all or for prompts and answers, to show the cost.",
+            metavar="USD[,USD]",
+        ),
+    ] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineChoice(Options):
+    """Where and how the model runs."""
+
+    engine: Annotated[Literal["local", "ray"], Option("Where the model runs.")] = "local"
+    workers: Annotated[int | None, WORKERS] = None
+    ray_address: Annotated[
+        str | None, Option("A running Ray cluster. Default: a local one is started.", metavar="ADDRESS")
+    ] = None
+
+    def engine_options(self, cache: Path | None = None) -> EngineOptions:
+        """Return them as the engine takes them."""
+        return EngineOptions(self.engine, self.workers, self.ray_address, cache)
+
+
 @dataclass(frozen=True, slots=True)
 class Preview:
     """What ``--plan`` shows of a run."""
@@ -61,11 +91,9 @@ class Preview:
     """Model calls for each item, at most."""
     more: int = 0
     """Items that are added once the first answers are known, at most."""
-    tables: Sequence[Table] = ()
-    """Further tables."""
 
     @classmethod
-    def of(cls, plan: bool, price: str, **rest: Any) -> Preview | None:
+    def of(cls, plan: bool, price: str) -> Preview | None:
         """Read the options ``--plan`` and ``--price``. None if there is no plan to show.
 
         Raises:
@@ -73,105 +101,7 @@ class Preview:
         """
         if price and not plan:
             raise UsageError("--price is for --plan")
-        return cls(Price.parse(price) if price else None, **rest) if plan else None
-
-
-def run_and_show(  # noqa: PLR0913 - all settings of a run
-    folder: Path,
-    settings: RunSettings,
-    plan: Plan | Iterable[Item],
-    source: Measurer | MeasurerFactory | None,
-    *,
-    options: EngineOptions,
-    limit: int | None = None,
-    tables: Callable[[Run], Iterable[Table]],
-    json: bool = False,
-    preview: Preview | None = None,
-) -> None:
-    """Measure a run, score it, and print its main tables. Exit with status 1 if items failed.
-
-    With a `preview`, only print what the run would take: a few items are asked, and nothing is kept.
-
-    The JSON is ``{"run", "instrument", "model", "tally", "tables"}`` for every instrument.
-    """
-    if preview is not None:
-        cost = preview_cost(settings, plan, source, options=options, limit=limit, preview=preview)
-        show_costs({settings.model: {settings.kind: cost}}, preview.price, json=json, tables=preview.tables)
-        return
-    if source is None:
-        raise UsageError("no model is named")
-    tally = measure_with_bar(folder, settings, plan, source, options=options, limit=limit)
-    with Run.open(folder, writable=True) as run:
-        found = list(tables(run)) if tally.finished else []
-        if tally.failed and settings.model.startswith("replay:"):
-            found.append(unmatched_table([run]))
-        run.write_tables(found)
-    show(
-        found,
-        json=json,
-        run=str(folder),
-        instrument=settings.kind,
-        model=settings.model,
-        tally=asdict(tally),
-    )
-    if not json:
-        note(f"measured {tally.finished} of {tally.planned} items into {folder}")
-        notes(recording_notes(settings.model))
-    exit_if_failed(tally, folder)
-
-
-def named_runs(folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
-    """Name each run by its model, and by its folder as well if another run before it has the same model.
-
-    Raises:
-        UsageError: If a run is given twice.
-    """
-    if len({folder.resolve() for folder in folders}) < len(folders):
-        raise UsageError("a run is given twice; give each one once")
-    taken: set[str] = set()
-    for folder in folders:
-        with Run.open(folder) as opened:
-            model = opened.info.model
-        name = model if model not in taken else f"{model} ({folder.name})"
-        taken.add(name)
-        yield name, folder
-
-
-def measure_with_bar(
-    folder: Path,
-    settings: RunSettings,
-    plan: Plan | Iterable[Item],
-    source: Measurer | MeasurerFactory,
-    *,
-    options: EngineOptions,
-    limit: int | None = None,
-) -> Tally:
-    """Measure a run, and show how far it is."""
-    items = plan if callable(plan) else list(plan)
-    with progress_bar(f"{settings.kind} {settings.model}", limit) as bar:
-        return measure_run(
-            folder,
-            settings,
-            items if callable(items) else (lambda _: items),
-            source,
-            options=options,
-            limit=limit,
-            progress=bar,
-        )
-
-
-def run_folders(folder: Path, models: Sequence[str]) -> dict[str, Path]:
-    """The folder of each model's run: `folder` itself for one model, folders in it for several.
-
-    Raises:
-        UsageError: If a model is named twice.
-    """
-    if len(models) == 1:
-        return {models[0]: folder}
-    found = {model: folder / slug(model) for model in models}
-    if len(set(found.values())) < len(models):
-        raise UsageError("a model is named twice; give each once")
-    return found
+        return cls(Price.parse(price) if price else None) if plan else None
 
 
 def unmatched_table(runs: Iterable[Run]) -> Table:

@@ -5,32 +5,42 @@ from __future__ import annotations
 import json as json_library
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from theodolite.cli import options as o
 from theodolite.cli.console import note, out, print_json
+from theodolite.cli.options import Group, command
 from theodolite.cli.output import show as show_tables
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.options import RUN, Option, Options
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.runs import Run, Tally, find_runs, verify_run
 
 SOME_DAMAGED = 1
 """Exit status if a run is damaged."""
 
-app = typer.Typer(no_args_is_help=True, help="List, show and verify runs.")
+
+@dataclass(frozen=True, kw_only=True)
+class ListOptions(Options):
+    """What `theodolite runs list` takes."""
+
+    folder: Annotated[Path, Option("The folder to search.", metavar="DIR", is_argument=True)] = Path()
 
 
-@app.command("list")
-def list_runs(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to search.")] = Path(),
-    json: o.AsJson = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """What the other commands take."""
+
+    run: Annotated[Path, RUN]
+
+
+def list_runs(options: ListOptions, json: bool) -> None:
     """List the runs at or below a folder."""
+    folder = options.folder
     rows = [_summary(path) for path in find_runs(folder)]
     if json:
         print_json(rows)
@@ -79,10 +89,9 @@ def _counts(tally: Tally) -> dict[str, int]:
     }
 
 
-@app.command("show")
-def show(run: o.RunFolder, json: o.AsJson = False) -> None:
+def show(options: RunOptions, json: bool) -> None:
     """Show the settings of a run, its progress, and why items failed."""
-    with Run.open(run) as opened:
+    with Run.open(options.run) as opened:
         info = opened.info.model_dump(mode="json")
         sessions = [json_library.loads(text) for text in opened.store.sessions()]
         counts = _counts(opened.tally())
@@ -117,12 +126,12 @@ def show(run: o.RunFolder, json: o.AsJson = False) -> None:
     show_tables(tables, json=False)
 
 
-@app.command("verify")
-def verify(run: o.RunFolder, json: o.AsJson = False) -> None:
+def verify(options: RunOptions, json: bool) -> None:
     """Check a run for damage: checksums of all records, the pictures, and the files themselves.
 
     Exits with status 1 if something is damaged. Repeating the command that made the run repairs it.
     """
+    run = options.run
     damage = verify_run(run)
     if json:
         print_json({"run": str(run), "damage": [asdict(each) for each in damage]})
@@ -134,3 +143,9 @@ def verify(run: o.RunFolder, json: o.AsJson = False) -> None:
         note(f"{run} is whole")
     if damage:
         raise typer.Exit(SOME_DAMAGED)
+
+
+app = typer.Typer(no_args_is_help=True, help="List, show and verify runs.", cls=Group)
+command(app, "list", ListOptions, list_runs)
+command(app, "show", RunOptions, show)
+command(app, "verify", RunOptions, verify)

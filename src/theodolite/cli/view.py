@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from theodolite.cli import options as o
 from theodolite.cli.console import note, out, print_json
-from theodolite.report.viewer.view import Viewer
+from theodolite.cli.options import one_command
+from theodolite.core.options import Option, Options
+from theodolite.report.viewer import Viewer
 
 
-def view(
+@dataclass(frozen=True, kw_only=True)
+class ViewOptions(Options):
+    """What `theodolite view` takes."""
+
     folders: Annotated[
-        list[Path] | None,
-        typer.Argument(
+        tuple[Path, ...],
+        Option(
+            "Folders of runs and diagnoses, and of their data and pictures. Nothing else is read.",
             metavar="DIR…",
-            help="Folders of runs and diagnoses, and of their data and pictures. Nothing else is read.",
+            is_argument=True,
         ),
-    ] = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for any free one.")] = 0,
-    browser: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the browser, if there is one.")
-    ] = True,
-    json: o.AsJson = False,
-) -> None:
+    ] = ()
+    port: Annotated[int, Option("The port; 0 for any free one.", least=0, most=65535)] = 0
+    open: Annotated[bool, Option("Open the browser, if there is one.")] = True
+
+
+def view(options: ViewOptions, json: bool) -> None:
     """Serve runs and diagnoses to the browser of this machine, read-only. Pages of an active run update themselves."""
-    with Viewer(folders or [Path()], port=port) as viewer:
+    with Viewer(options.folders or [Path()], port=options.port) as viewer:
         if json:
             print_json({"url": viewer.url, "folders": [str(folder) for folder in viewer.roots.folders]})
             out.file.flush()
         else:
             out.print(viewer.url)
             note("only this machine can reach it; stop with Ctrl-C")
-        if browser and not json:
+        if options.open and not json:
             webbrowser.open(viewer.url)
         try:
             viewer.serve()
         except KeyboardInterrupt:
             note("stopped")
+
+
+app = one_command("view", ViewOptions, view)

@@ -29,7 +29,16 @@ def register(add: Registrar) -> None:
         add("source", source, f"theodolite.{function}", summary=summary)
     for behaviour, function, summary in BEHAVIOURS:
         add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
-    add("figure", "looking", "theodolite.report.pair_figures:looking_figure", summary="outcomes of all pairs")
+    _readers(add)
+    add("figure", "looking", "theodolite.report.slide:looking_figure", summary="outcomes of all pairs")
+
+
+def _readers(add: Registrar) -> None:
+    for name, place, summary in GRADERS:
+        add("grader", name, f"theodolite.instruments.{place}", summary=summary)
+    for kind, place in OLDER:
+        words = f"items of {kind} runs that earlier versions stored"
+        add("older", kind, f"theodolite.instruments.{place}", summary=words)
 
 
 INSTRUMENTS = (
@@ -43,26 +52,20 @@ INSTRUMENTS = (
 
 
 COMMANDS = (
-    ("diagnose", "diagnose:diagnose_command", "everyday", "Run every instrument on a model: does it look?"),
-    ("report", "report:report", "everyday", "Write the page of a diagnosis or of runs."),
-    ("view", "view:view", "everyday", "Serve runs and diagnoses to this machine's browser."),
-    ("compare", "compare:compare", "everyday", "Compare two models, paired by item."),
-    ("export", "export:export", "everyday", "Write runs, diagnoses or data for other tools."),
+    ("diagnose", "diagnose:app", "everyday", "Run every instrument on a model: does it look?"),
+    ("report", "report:app", "everyday", "Write the page of a diagnosis or of runs."),
+    ("view", "view:app", "everyday", "Serve runs and diagnoses to this machine's browser."),
+    ("compare", "compare:app", "everyday", "Compare two models, paired by item."),
+    ("export", "export:app", "everyday", "Write runs, diagnoses or data for other tools."),
     (
         "list",
-        "listing:list_command",
+        "listing:app",
         "everyday",
         "List what can be used: instruments, models, methods and more.",
     ),
     ("runs", "runs:app", "everyday", "List runs and look into them."),
-    ("ask", "ask:app", "instruments", "Do answers to your own questions depend on your pictures?"),
-    ("compass", "compass:app", "instruments", "Is attribution organised by direction, or by layout? (CREG)"),
-    ("grid", "grid:app", "instruments", "Do explainers tell reasoning from a shortcut? (GridVQA-X)"),
-    ("scene", "scene:app", "instruments", "Do answers agree with the model's own scene graph? (CRISP)"),
-    ("trace", "trace:app", "instruments", "Is each reasoning step supported by the frames?"),
-    ("data", "data:app", "data", "Make pairs of objects to ask about, from annotations or drawn."),
-    ("twins", "twins:app", "advanced", "The shipped models of known reasoning: certify, separate."),
-    ("check", "check:check", "advanced", "Check that a model or another plug-in keeps its contract."),
+    ("twins", "twins:app", "advanced", "The shipped models of known reasoning: certificate, separate."),
+    ("check", "check:app", "advanced", "Check that a model or another plug-in keeps its contract."),
 )
 """The commands: name, place in `theodolite.cli`, heading, summary."""
 
@@ -78,22 +81,22 @@ EXPLAINERS = (
     ("multiviz", "multiviz:MULTIVIZ"),
     ("multiviz-sum", "multiviz:MULTIVIZ_SUM"),
     ("multiviz-mixed", "multiviz:MULTIVIZ_MIXED"),
-    ("pixelshap-shapley", "pixelshap:PIXEL_TOKEN_SHAPLEY"),
-    ("pixelshap-banzhaf", "pixelshap:PIXEL_TOKEN_BANZHAF"),
-    ("pixelshap-reference", "pixelshap:PIXEL_TOKEN_REFERENCE"),
+    ("pixelshap-shapley", "multishap:PIXEL_TOKEN_SHAPLEY"),
+    ("pixelshap-banzhaf", "multishap:PIXEL_TOKEN_BANZHAF"),
+    ("pixelshap-reference", "multishap:PIXEL_TOKEN_REFERENCE"),
     ("alike-removal", "removal:ALIKE_REMOVAL"),
     ("interacting-words", "interacting_words:INTERACTING_WORDS"),
     ("removal", "removal:REMOVAL"),
-    ("uniform", "baselines:UNIFORM"),
-    ("random", "baselines:RANDOM"),
-    ("all-objects", "baselines:ALL_OBJECTS"),
-    ("oracle", "baselines:ORACLE"),
-    ("bow-oracle", "baselines:BOW_ORACLE"),
+    ("uniform", "removal:UNIFORM"),
+    ("random", "removal:RANDOM"),
+    ("all-objects", "removal:ALL_OBJECTS"),
+    ("oracle", "removal:ORACLE"),
+    ("bow-oracle", "removal:BOW_ORACLE"),
     ("emap", "emap:EMAP"),
-    ("intershap", "intershap:INTERSHAP"),
-    ("pid-convex", "pid_explainers:PID_CONVEX"),
-    ("pid-gaussian", "pid_explainers:PID_GAUSSIAN"),
-    ("pid-batch", "pid_explainers:PID_BATCH"),
+    ("intershap", "emap:INTERSHAP"),
+    ("pid-convex", "pid:PID_CONVEX"),
+    ("pid-gaussian", "pid:PID_GAUSSIAN"),
+    ("pid-batch", "pid:PID_BATCH"),
 )
 """The explainers of the grid: name and place. Each has its own summary."""
 
@@ -139,6 +142,31 @@ VERIFIERS = (
 """The verifiers of trace claims: name, place, summary, example."""
 
 
+GRADERS = (
+    ("scene", "scene.reading.grading:grade", "numbers by their relative error, and scene graphs"),
+    ("trace", "trace.claims.steps:grade", "the final answer of a trace"),
+)
+"""The graders of answers that are not simply equal to the right one, or are no answers: name, place, summary."""
+
+
+OLDER = (
+    ("ask", "ask.older:with_truth"),
+    ("compass", "compass.older:with_truth"),
+    ("compass-faithfulness", "compass.older:hidden_with_truth"),
+    ("trace", "trace.older:with_truth"),
+    ("trace-pairs", "trace.older:with_truth"),
+    ("trace relevance", "trace.older:relevance_with_truth"),
+    ("grid", "grid.older:with_truth"),
+    ("grid-behaviour", "grid.older:with_truth"),
+    ("grid-anchors", "grid.older:with_truth"),
+    ("grid-explain", "grid.older:with_truth"),
+    ("scene", "scene.older:with_truth"),
+    ("scene-pictures", "scene.older:with_truth"),
+    ("scene-pairs", "scene.older:with_truth"),
+)
+"""The kinds of run whose items earlier versions stored without their truth, and what completes them."""
+
+
 SOURCES = (
     (
         "coco-pairs",
@@ -150,10 +178,10 @@ SOURCES = (
     ("whatsup", "instruments.compass.data.whatsup:whatsup_pairs", "true WhatsUp captions joined with boxes"),
     (
         "squares",
-        "instruments.compass.data.squares:coloured_squares",
+        "instruments.compass.data.drawn:coloured_squares",
         "drawn: a blue and a red square at sixteen angles",
     ),
-    ("jsonl", "instruments.compass.data.pair_files:read_pairs", "pairs in your own JSONL file"),
+    ("jsonl", "instruments.compass.data.pairs:read_pairs", "pairs in your own JSONL file"),
     (
         "scene-nuscenes",
         "instruments.scene.data.sources.nuscenes:nuscenes_views",
@@ -167,7 +195,7 @@ SOURCES = (
     ("scene-kitti", "instruments.scene.data.sources.kitti:kitti_views", "KITTI's object benchmark"),
     (
         "scene-sunrgbd",
-        "instruments.scene.data.sources.sunrgbd:sunrgbd_views",
+        "instruments.scene.data.sources.kitti:sunrgbd_views",
         "SUN RGB-D in the text form of detectors",
     ),
     (
@@ -176,7 +204,7 @@ SOURCES = (
         "cameras with 3D boxes in one JSON file",
     ),
 )
-"""The sources of pairs for the compass and of scenes for ``scene build``."""
+"""The sources of pairs for the compass and of scenes for ``scene import``."""
 
 
 BEHAVIOURS = (
@@ -234,7 +262,7 @@ FAMILIES = (
         "Phi-4-multimodal: crops and the whole picture, line breaks",
     ),
     ("qwen2_vl", "qwen2_vl:Qwen2VL", "Qwen2-VL: any size, merged patches"),
-    ("qwen2_5_vl", "qwen2_5_vl:Qwen25VL", "Qwen2.5-VL: any size, merged patches, windows"),
+    ("qwen2_5_vl", "qwen2_vl:Qwen25VL", "Qwen2.5-VL: any size, merged patches, windows"),
     ("qwen3_vl", "qwen2_vl:Qwen2VL", "Qwen3-VL: any size, merged patches, deepstack"),
     ("smolvlm", "idefics3:Idefics3", "SmolVLM: tiles and the whole picture, shuffled patches"),
 )
@@ -299,7 +327,7 @@ def _models(add: Registrar) -> None:
     add(
         "model",
         "grid",
-        "theodolite.instruments.grid.models.opening:open_model",
+        "theodolite.instruments.grid.models.symbolic:open_model",
         summary="a grid model of known reasoning: symbolic, or a bag of words",
         example="grid:symbolic-pure",
     )

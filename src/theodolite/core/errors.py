@@ -5,6 +5,8 @@ The command line prints the message without a traceback and exits with status 2.
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "ContractError",
     "DamageWarning",
@@ -51,12 +53,29 @@ class MissingExtraError(TheodoliteError):
     """An optional library is not installed."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs {library}: pip install 'theodolite[{extra}]'")
+        super().__init__(f"{purpose} needs {library}: {install_line(extra)}")
         self._given = (library, extra, purpose)
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
         """Make the error picklable."""
         return MissingExtraError, self._given
+
+
+def install_line(extra: str) -> str:
+    """Return the command that installs the libraries of an extra. It names them, so it needs neither a clone nor an index entry.
+
+    >>> install_line("ray")
+    "pip install 'ray>=2.40'"
+    """
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        lines = requires("theodolite") or []
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        lines = []
+    ours = re.compile(rf"""extra == ['"]{re.escape(extra)}['"]""")
+    found = [line.partition(";")[0].strip() for line in lines if ours.search(line)]
+    return "pip install " + (" ".join(f"'{each}'" for each in found) or f"'.[{extra}]'")
 
 
 class DamageWarning(UserWarning):

@@ -10,14 +10,17 @@ If a key occurs twice in an object, the last one counts.
 from __future__ import annotations
 
 import os
+import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.errors import MissingExtraError, StorageError, TheodoliteError, UsageError, reason_of
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -26,12 +29,15 @@ __all__ = [
     "LARGEST_FILE",
     "LARGEST_MEMBER",
     "Problem",
+    "adapter",
     "check",
     "counted_problems",
+    "dump",
     "fault_of",
     "inside",
     "is_there",
     "lines_of",
+    "link_or_copy",
     "parse_json",
     "read_bytes",
     "read_each",
@@ -41,6 +47,7 @@ __all__ = [
     "read_list",
     "read_text",
     "told_problems",
+    "whole_folder",
 ]
 
 LARGEST_FILE = 1 << 30
@@ -173,8 +180,21 @@ def parse_json(data: str | bytes) -> Any:
         raise ValueError("it is nested too deeply" if is_deep else str(error)) from None
 
 
-def check(form: type[T], value: Any) -> T:
+@cache
+def adapter(form: Any) -> TypeAdapter[Any]:
+    """Return what checks and writes records of a type. Made once: pydantic takes milliseconds for it."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(form)
+
+
+def check(form: type[T], value: Any, *, picture: Callable[[Any], Any] | None = None) -> T:
     """Return a value in a form that pydantic can check: a model, a dataclass, or a type.
+
+    Args:
+        form: The type of the record.
+        value: What a file has of it.
+        picture: Opens a picture by what the file has of it, for records with pictures.
 
     Raises:
         UsageError: If it does not have that form. The message says where in the value.
@@ -182,10 +202,51 @@ def check(form: type[T], value: Any) -> T:
     from pydantic import ValidationError
 
     try:
-        found: T = _adapter(form).validate_python(value)  # type: ignore[arg-type]  # types can be hashed
+        found: T = adapter(form).validate_python(value, context={"picture": picture})  # type: ignore[arg-type]  # types can be hashed
     except ValidationError as error:
         raise UsageError(fault_of(error)) from None
     return found
+
+
+def dump(
+    record: Any,
+    form: Any = None,
+    *,
+    exclude_defaults: bool = False,
+    picture: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Return a record as plain values that JSON has.
+
+    Args:
+        record: A dataclass or a model.
+        form: Its type, if that says more than the class.
+        exclude_defaults: Leave out fields that have their defaults.
+        picture: Writes a picture, and returns what the file has of it.
+    """
+    found: type = form or type(record)
+    failures: list[OSError] = []
+
+    def write(shown: Any) -> Any:
+        try:
+            return picture(shown) if picture is not None else None
+        except OSError as error:
+            failures.append(error)
+            raise
+
+    from pydantic_core import PydanticSerializationError
+
+    try:
+        return adapter(found).dump_python(
+            record,
+            mode="json",
+            by_alias=True,
+            exclude_defaults=exclude_defaults,
+            context={"picture": picture and write},
+        )
+    except PydanticSerializationError:
+        if failures:  # pydantic hides why a picture could not be written, such as a full disk
+            raise failures[0] from None
+        raise
 
 
 def fault_of(error: Exception) -> str:
@@ -281,6 +342,14 @@ def is_there(path: Path) -> bool:
         return False
 
 
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """Make a hard link to a file, or a copy if links are not possible."""
+    try:
+        Path(target).hardlink_to(Path(source).resolve())
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def inside(folder: Path, name: str, what: str = "file") -> Path:
     """Return the path of a file in a folder, by a name from a data set.
 
@@ -308,13 +377,6 @@ def _read_bounded(path: Path, largest: int) -> bytes | None:
         while size <= largest and len(data) <= largest and (more := file.read(1 << 20)):
             data += more
     return None if max(size, len(data)) > largest else data
-
-
-@cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(form)
 
 
 def _decoded(data: bytes) -> str:
@@ -348,9 +410,46 @@ def _kind(value: Any) -> str:
 def _place(parts: Sequence[str | int]) -> str:
     """The place of a fault, without the names of internal classes.
 
-    >>> _place(("steps", 0, "_StepForm", "text")), _place(("steps", 1, "str"))
+    >>> _place(("steps", 0, "_WrittenStep", "text")), _place(("steps", 1, "str"))
     ('steps.0.text', 'steps.1')
     """
     return ".".join(
         str(part)[:80] for part in parts if part not in {"str", "int"} and not str(part).startswith("_")
     )
+
+
+# Data sets are written whole or not at all.
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Yield a place for a new data set. It becomes `folder` when the block ends without an error.
+
+    So an interrupted command leaves nothing under that name, and the same command starts again. A killed process leaves
+    a hidden folder beside it.
+
+    Raises:
+        UsageError: If the folder exists and is not empty.
+        StorageError: If it cannot be written.
+    """
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise UsageError(f"{folder} is not empty; choose another --out, a new folder for the data set")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent)
+    except OSError as error:
+        raise StorageError(f"cannot write into {folder}: {reason_of(error)}; choose another --out") from error
+    with scratch:
+        place = Path(scratch.name) / folder.name
+        try:
+            yield place
+        except MissingExtraError:
+            raise
+        except TheodoliteError as error:
+            raise type(error)(str(error).replace(str(place), str(folder))) from error
+        try:
+            place.rename(folder)  # takes the place of an empty folder
+        except OSError as error:
+            raise StorageError(
+                f"cannot write {folder}: {reason_of(error)}; another command may have written there meanwhile"
+            ) from error

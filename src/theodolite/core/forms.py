@@ -1,4 +1,4 @@
-"""The base class and the field types of records that others wrote, checked by pydantic."""
+"""The base classes of stored records, and the types of their fields, checked by pydantic."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Form", "Name", "Number", "Whole"]
+__all__ = ["Form", "Name", "Number", "Stored", "Whole"]
 
 _LARGEST_NUMBER = 1e12
 """No length, time or count in a data set comes near, and sums and squares of such numbers are still finite."""
@@ -22,6 +22,12 @@ Name: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
 class Form(BaseModel):
-    """A record of a file. Unknown fields are ignored; NaN and infinity are refused."""
+    """A record of a file that others wrote. Unknown fields are ignored; NaN and infinity are refused."""
 
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
+class Stored(BaseModel):
+    """A part of a document that Theodolite itself writes: checked, frozen, without unknown fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")

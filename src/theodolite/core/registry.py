@@ -36,11 +36,14 @@ Kind: TypeAlias = Literal[
     "behaviour",
     "command",
     "figure",
+    "grader",
+    "older",
 ]
 """The kinds of plug-ins. A model entry is the scheme of a model name, such as ``hf`` in ``hf:path``. A family entry is
 a transformers model type, such as ``qwen2_vl``. A behaviour is a function from a request to an answer, used as
 ``scripted:<name>``. A command is a Typer app or a function for the command line. A figure is
-a function that draws a diagnosis."""
+a function that draws a diagnosis. A grader reads and scores one answer. An older entry, named after a kind of run, is a
+function that completes an item, given the settings of its run, that was stored before items carried their truth."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

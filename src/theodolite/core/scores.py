@@ -1,21 +1,68 @@
-"""Metrics, and their values on single items: the one form in which every instrument scores a run.
-
-A stored run is scored item by item. A row names the item, the metric, the split and the cluster, and holds the value or
-the reason why there is none. Tables, intervals, the diagnosis and exports all aggregate these rows, so a stored run has
-one number under one name. Rows are computed from stored answers; no model is called.
-"""
+"""Metrics, their values on items, and signatures: the forms in which every instrument states a number."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from theodolite.core.errors import UsageError
-from theodolite.core.tables import Unit
+from theodolite.core.tables import Estimate, HypothesisTest, Unit
 
-__all__ = ["CAPABILITIES", "Average", "Capability", "ItemScore", "Metric", "Origin", "by_metric", "covers"]
+__all__ = [
+    "ALIGNED",
+    "CAPABILITIES",
+    "CROSSED",
+    "LESSON_SEEDS",
+    "OWN_SPLIT",
+    "SPLITS",
+    "Average",
+    "Capability",
+    "Condition",
+    "ItemScore",
+    "Metric",
+    "Origin",
+    "Signature",
+    "SignatureKind",
+    "SignatureStanding",
+    "Split",
+    "by_metric",
+    "check_split",
+    "covers",
+    "judge_signature",
+]
+
+
+# Splits of drawn data, by whether a known shortcut gives the right answer.
+#
+# *Aligned*: the shortcut's answer is the true one, so accuracy cannot tell who looks. *Crossed*: the shortcut contradicts
+# the picture. *Free*: as drawn.
+
+
+Split: TypeAlias = Literal["aligned", "crossed", "free"]
+ALIGNED: Split = "aligned"
+CROSSED: Split = "crossed"
+SPLITS: tuple[Split, ...] = (ALIGNED, CROSSED)
+"""The splits of a diagnosis."""
+OWN_SPLIT = "own data"
+"""The split of the user's own items."""
+LESSON_SEEDS = 1_000_000
+"""Training data have seeds below it, these sets above."""
+
+
+def check_split(split: str) -> None:
+    """Raises a `UsageError` for an unknown split."""
+    if split not in get_args(Split):
+        raise UsageError(f"the split is {', '.join(get_args(Split))}, not {split!r}")
+
+
+# Metrics, and their values on single items: the one form in which every instrument scores a run.
+#
+# A stored run is scored item by item. A row names the item, the metric, the split and the cluster, and holds the value or
+# the reason why there is none. Tables, intervals, the diagnosis and exports all aggregate these rows, so a stored run has
+# one number under one name. Rows are computed from stored answers; no model is called.
+
 
 Origin: TypeAlias = Literal["paper", "sound", "ours"]
 """``paper``: as published. ``sound``: the published idea without its defect. ``ours``: not in any of the four papers."""
@@ -129,3 +176,82 @@ def covers(given: Capability, needed: Capability) -> bool:
     (True, False)
     """
     return CAPABILITIES.index(given) >= CAPABILITIES.index(needed)
+
+
+# Signatures: patterns of behaviour, each with the numbers behind it. They name behaviour, not its cause.
+#
+# A signature is *raised* if each of its conditions holds for the whole interval of its number, *not raised* if one fails,
+# and *not measured* if a number is missing.
+
+
+SignatureStanding: TypeAlias = Literal["raised", "not raised", "not measured"]
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureKind:
+    """The description of a signature."""
+
+    name: str
+    confirming_test: str
+    """The experiment that would confirm it."""
+    remedy: str = ""
+    """What the papers propose; empty if nothing. A hypothesis: none of them has shown that it helps."""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A number and the requirement on it."""
+
+    label: str
+    estimate: Estimate | None
+    """None if it was not measured."""
+    holds: Callable[[Estimate], bool]
+    words: str
+    """The requirement in words: "below a tenth"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The result for one signature: raised or not, and why."""
+
+    kind: SignatureKind
+    standing: SignatureStanding
+    because: str
+    numbers: Mapping[str, Estimate] = field(default_factory=dict)
+    test: HypothesisTest | None = None
+    """The significance test that belongs to it, where there is one."""
+
+    @property
+    def name(self) -> str:
+        """The name of its kind."""
+        return self.kind.name
+
+    @property
+    def is_raised(self) -> bool:
+        """True if the run shows it."""
+        return self.standing == "raised"
+
+
+def judge_signature(
+    kind: SignatureKind, conditions: Sequence[Condition], *, test: HypothesisTest | None = None
+) -> Signature:
+    """Return the signature, raised if every condition holds.
+
+    >>> changed = Estimate(0.02, 0.0, 0.06, n=60, level=0.95, method="Wilson")
+    >>> few = Condition("answers that change", changed, lambda x: x.high < 0.1, "below a tenth")
+    >>> judge_signature(SignatureKind("language prior", "show another picture"), [few]).because
+    'answers that change 0.02 [0.00, 0.06], which is below a tenth'
+    """
+    missing = [condition.label for condition in conditions if condition.estimate is None]
+    measured = [(c, c.estimate) for c in conditions if c.estimate is not None]
+    failing = [(c, e) for c, e in measured if not c.holds(e)]
+    numbers = {condition.label: estimate for condition, estimate in measured}
+    if missing:
+        return Signature(kind, "not measured", f"not measured: {', '.join(missing)}", numbers, test)
+    verb = "but should be" if failing else "which is"
+    because = "; ".join(
+        f"{c.label} {e.value:.2f} [{e.low:.2f}, {e.high:.2f}], {verb} {c.words}"
+        for c, e in failing or measured
+    )
+    return Signature(kind, "not raised" if failing else "raised", because, numbers, test)

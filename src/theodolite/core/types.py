@@ -10,7 +10,7 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -20,13 +20,19 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.pictures import decode, read_picture, shown_size
+from theodolite.core.truth import Truth
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-"""A value that can be written as JSON. NaN and infinity cannot."""
+if TYPE_CHECKING:
+    Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+    """A value that can be written as JSON. NaN and infinity cannot."""
+else:
+    Json = Any  # pydantic checks records with such fields, and knows no alias that names itself
 
 Pixels: TypeAlias = NDArray[np.uint8]
 """An RGB picture of shape ``(height, width, 3)``."""
@@ -66,6 +72,15 @@ def content_hash(value: Json) -> str:
     True
     """
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:32]
+
+
+def fields_of(record: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by name, to make a record that has more of them.
+
+    >>> fields_of(Message.user("left"))
+    {'role': 'user', 'content': ('left',)}
+    """
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 @lru_cache(maxsize=65536)
@@ -166,6 +181,21 @@ class Picture:
         """The name of the picture in messages."""
         return str(self.path or self.digest)
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Define how a record with pictures is stored: the function ``picture`` of the context reads or writes each."""
+        from pydantic_core import core_schema
+
+        def read(stored: Any, info: Any) -> Any:
+            return stored if isinstance(stored, Picture) else info.context["picture"](stored)
+
+        def write(picture: Picture, info: Any) -> Any:
+            return info.context["picture"](picture)
+
+        return core_schema.with_info_plain_validator_function(
+            read, serialization=core_schema.plain_serializer_function_ser_schema(write, info_arg=True)
+        )
+
     @property
     def media_type(self) -> str:
         """The MIME type, detected from the first bytes."""
@@ -219,7 +249,8 @@ class Request:
 
     messages: tuple[Message, ...]
     max_tokens: int = 512
-    temperature: float = 0.0
+    temperature: int | float = 0.0
+    """An integer is another request than the equal float: `digest` tells them apart."""
     seed: int | None = None
     """The sampling seed. Without it, an answer at a temperature above zero cannot be reproduced."""
     stop: tuple[str, ...] = ()
@@ -364,16 +395,26 @@ class Item:
     options: tuple[str, ...] = ()
     """If given, the log-probabilities of these options are measured too."""
     meta: Mapping[str, Json] = field(default_factory=dict, compare=False)
-    """The correct answer, group and cluster. Used by scoring, never sent to a model."""
+    """Further facts that the instrument needs for scoring, such as boxes. Never sent to a model."""
+    truth: Truth = field(default_factory=Truth, compare=False)
+    """What is right, and how the item relates to others."""
+
+    @property
+    def subject(self) -> str:
+        """The name of what is asked about: that of the truth, else the item's own."""
+        return self.truth.subject or self.name
+
+    @property
+    def cluster(self) -> str:
+        """The picture, scene or episode that the item shares with others."""
+        return self.truth.cluster or self.subject
 
     @property
     def id(self) -> str:
-        """A stable content id of name, request and options. It does not depend on `meta`."""
+        """A stable content id of name, request and options. It does not depend on `truth` and `meta`."""
         return content_hash([self.name, self.request.digest, list(self.options)])
 
 
-REPEATS = "repeats"
-"""The key of `Item.meta` for the name of the item whose request this one makes again."""
 SENT = "sent"
 """The key of `Record.values` for the digest of the request as sent."""
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from theodolite.core.forms import Stored
 
 __all__ = [
     "UNSEEN",
@@ -16,7 +18,6 @@ __all__ = [
     "Cell",
     "CellsView",
     "ClaimView",
-    "Form",
     "HeatMap",
     "ItemRow",
     "Overlay",
@@ -33,12 +34,6 @@ RowStatus: TypeAlias = Literal[
 """``answered`` means that the answer was read; the other statuses say why there is none."""
 
 
-class Form(BaseModel):
-    """A part of a document on disk: checked, frozen, without unknown fields."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")
-
-
 UNSEEN = frozenset(
     {"blank", "blind", "swapped", "emptied", "other picture", "reference hidden", "target hidden"}
 )
@@ -48,7 +43,7 @@ BoxPx: TypeAlias = tuple[float, float, float, float]
 """Left, top, right, bottom, in pixels of the picture."""
 
 
-class HeatMap(Form):
+class HeatMap(Stored):
     """Relevance or effect on a grid over the picture."""
 
     name: str
@@ -59,7 +54,7 @@ class HeatMap(Form):
     """Which part of the picture the grid covers."""
 
 
-class Overlay(Form):
+class Overlay(Stored):
     """Two boxes on a picture, relevance maps, and their mass by direction."""
 
     target: str
@@ -73,7 +68,7 @@ class Overlay(Form):
     maps: list[HeatMap] = Field(default_factory=list)
 
 
-class Cell(Form):
+class Cell(Stored):
     """One object on the grid."""
 
     row: int
@@ -83,7 +78,7 @@ class Cell(Form):
     """What it is to the question: target, anchor, distractor …"""
 
 
-class CellsView(Form):
+class CellsView(Stored):
     """Objects on a grid of cells, with maps over cells and words."""
 
     rows: int
@@ -96,7 +91,7 @@ class CellsView(Form):
     maps: list[HeatMap] = Field(default_factory=list)
 
 
-class SeenObject(Form):
+class SeenObject(Stored):
     """One object from above. The camera is at the origin and looks along z."""
 
     mark: int
@@ -111,7 +106,7 @@ class SeenObject(Form):
     """Of its length, from the x axis, counter-clockwise seen from above."""
 
 
-class PlanView(Form):
+class PlanView(Stored):
     """Objects seen from above: as they are, and as the model said."""
 
     true: list[SeenObject]
@@ -122,7 +117,7 @@ class PlanView(Form):
     """Why there is no picture of what it said."""
 
 
-class ClaimView(Form):
+class ClaimView(Stored):
     """One claim of a step, with its verdict."""
 
     text: str
@@ -131,7 +126,7 @@ class ClaimView(Form):
     evidence: str = ""
 
 
-class StepView(Form):
+class StepView(Stored):
     """One step of a trace."""
 
     text: str
@@ -142,14 +137,14 @@ class StepView(Form):
     """Share of its claims that are supported; None if none can be judged."""
 
 
-class StepsView(Form):
+class StepsView(Stored):
     """The reasoning of one item, step by step."""
 
     steps: list[StepView]
     world: str = ""
 
 
-class ItemRow(Form):
+class ItemRow(Stored):
     """One line of ``items.jsonl``."""
 
     id: str

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from theodolite.core.scores import ItemScore, Metric
-from theodolite.core.signatures import Signature
+from theodolite.core.scores import ItemScore, Metric, Signature
 from theodolite.core.views import ItemRow
-from theodolite.diagnose.comparing import compare_all
-from theodolite.diagnose.looking import by_source, looking_form
+from theodolite.diagnose.compare import compare_models
+from theodolite.diagnose.pair_verdicts import (
+    by_source,
+    instrument_verdict,
+    label_of,
+    looking_result,
+    model_verdict,
+    open_comparison,
+    open_looking,
+)
 from theodolite.diagnose.record import (
     Comparison,
     Counts,
     Diagnosis,
-    Figure,
-    InstrumentForm,
     InstrumentOfModel,
+    InstrumentResult,
     LeftOut,
-    LookingForm,
-    MetricForm,
-    ModelForm,
+    LookingResult,
+    MetricEntry,
+    ModelResult,
     OpenQuestion,
-    ReferenceForm,
-    SignatureForm,
+    SignatureResult,
     Source,
-    Standing,
     Status,
     TestResult,
 )
-from theodolite.diagnose.sample_size import open_comparison, open_looking
-from theodolite.diagnose.separation import Twins, metric_results
-from theodolite.diagnose.table import Column, ScoreTable
-from theodolite.diagnose.verdict import instrument_verdict, label_of, model_verdict
+from theodolite.diagnose.separation import ScoreColumn, Twins, metric_results
 from theodolite.instruments.instrument import Instrument, Reference
-from theodolite.pairs import AnsweredPair
-from theodolite.pairs import Standing as LookingStanding
+from theodolite.pairs import AnsweredPair, Standing
+from theodolite.stats import Scores
 
 CAVEATS = (
     "Signatures name behaviour, not its cause. They do not prove a mechanism.",
@@ -60,14 +61,14 @@ class Measured:
     runs: tuple[str, ...] = ()
     seconds: float = 0.0
     scores: tuple[ItemScore, ...] = ()
-    unscored: Mapping[Column, str] = field(default_factory=dict)
+    unscored: Mapping[ScoreColumn, str] = field(default_factory=dict)
     """The metrics on splits without any score, each with the reason."""
     signatures: tuple[Signature, ...] = ()
     pairs: tuple[AnsweredPair, ...] = ()
     chance: float | None = None
     """The accuracy of a random choice on the aligned split. None if there are no options to choose from."""
     rows: tuple[ItemRow, ...] = ()
-    judged: tuple[LookingStanding, str] | None = None
+    judged: tuple[Standing, str] | None = None
     """A verdict by other means, with its reason, if there is no relevant pair."""
     unused: Mapping[str, int] = field(default_factory=dict)
     """What of the user's own data was not used, by reason."""
@@ -102,10 +103,9 @@ class Question:
 class _InstrumentPart:
     """The part of the document about one instrument."""
 
-    form: InstrumentForm
-    signatures: list[SignatureForm]
+    form: InstrumentResult
+    signatures: list[SignatureResult]
     open_questions: list[OpenQuestion]
-    comparisons: list[Comparison]
 
 
 def assemble(
@@ -133,6 +133,7 @@ def assemble(
         )
         for instrument in instruments
     ]
+    comparisons = _comparisons([part.form for part in parts], instruments, measured, question.seed)
     return Diagnosis(
         theodolite=question.version,
         created=datetime.now(UTC),
@@ -143,9 +144,9 @@ def assemble(
         metrics=[_metric(metric, each.name) for each in instruments for metric in each.metrics],
         instruments=[each.form for each in parts],
         signatures=[signature for each in parts for signature in each.signatures],
-        open_questions=[found for each in parts for found in each.open_questions],
-        comparisons=[found for each in parts for found in each.comparisons],
-        references=[ReferenceForm(**asdict(each)) for each in question.references],
+        open_questions=[found for each in parts for found in _open_questions(each, comparisons)],
+        comparisons=comparisons,
+        references=list(question.references),
         caveats=[*CAVEATS, *_cautions(measured)],
         settings=dict(question.settings),
     )
@@ -160,17 +161,15 @@ def _instrument(
     twins, seed = question.twins, question.seed
     models = [each.model for each in measured]
     own = {each.model: each.scores for each in measured if each.scores}
-    table = ScoreTable.of({**{twin: calibration.get(twin, ()) for twin in twins}, **own}, instrument.metrics)
+    scores = Scores({**{twin: calibration.get(twin, ()) for twin in twins}, **own}, instrument.metrics)
     unscored = {each.model: each.unscored for each in measured}
-    results = metric_results(table, instrument.metrics, models, unscored, twins=twins, seed=seed)
-    shown = {(each.key, each.split) for each in results if each.separates or each.key.endswith(".right")}
-    comparisons = compare_all(table, list(own), shown=shown, seed=seed)
+    results = metric_results(scores, instrument.metrics, models, unscored, twins=twins, seed=seed)
     views, open_questions = [], []
     for each in measured:
         view, questions = _view(instrument, each)
         views.append(view)
         open_questions += questions
-    form = InstrumentForm(
+    form = InstrumentResult(
         name=instrument.name,
         question=instrument.question,
         has_own_data_only=instrument.needs_data,
@@ -180,19 +179,44 @@ def _instrument(
     return _InstrumentPart(
         form,
         [_signature(found, each) for each in measured for found in each.signatures],
-        [*open_questions, *filter(None, map(open_comparison, comparisons))],
-        comparisons,
+        open_questions,
     )
 
 
-def _signature(found: Signature, each: Measured) -> SignatureForm:
-    return SignatureForm(
+def _open_questions(part: _InstrumentPart, comparisons: Sequence[Comparison]) -> Iterator[OpenQuestion]:
+    yield from part.open_questions
+    own = (each for each in comparisons if each.instrument == part.form.name)
+    yield from filter(None, map(open_comparison, own))
+
+
+def _comparisons(
+    forms: Sequence[InstrumentResult],
+    instruments: Sequence[Instrument],
+    measured: Sequence[Measured],
+    seed: int,
+) -> list[Comparison]:
+    """Compare every two models on the metrics that separate the twins, and on right answers: one family of tests."""
+    scores: dict[str, list[ItemScore]] = {}
+    for each in measured:
+        scores.setdefault(each.model, []).extend(each.scores)
+    shown = [
+        (each.key, each.split)
+        for form in forms
+        for each in form.metrics
+        if each.separates or each.key.endswith(".right")
+    ]
+    metrics = [metric for instrument in instruments for metric in instrument.metrics]
+    return compare_models(Scores(scores, metrics), keys=shown, seed=seed)
+
+
+def _signature(found: Signature, each: Measured) -> SignatureResult:
+    return SignatureResult(
         name=found.name,
         instrument=each.instrument,
         model=each.model,
         standing=found.standing,
         because=found.because,
-        numbers={label: Figure.of(estimate) for label, estimate in found.numbers.items()},
+        numbers=dict(found.numbers),
         test=None if found.test is None else TestResult.of(found.test, found.name),
         confirming_test=found.kind.confirming_test,
         remedy=found.kind.remedy,
@@ -203,10 +227,10 @@ def _signature(found: Signature, each: Measured) -> SignatureForm:
 def _view(instrument: Instrument, measured: Measured) -> tuple[InstrumentOfModel, list[OpenQuestion]]:
     """Return the results of one instrument on one model, and the verdicts that are not settled."""
     rows = {row.id: row for row in measured.rows}
-    lookings: list[LookingForm] = []
+    lookings: list[LookingResult] = []
     open_questions = []
     for source, pairs in by_source(measured.pairs).items():
-        looking = looking_form(source, pairs, chance=measured.chance, rows=rows)
+        looking = looking_result(source, pairs, chance=measured.chance, rows=rows)
         lookings.append(looking)
         unsettled = open_looking(instrument, measured.model, looking, pairs, chance=measured.chance)
         open_questions += [unsettled] if unsettled else []
@@ -225,7 +249,7 @@ def _view(instrument: Instrument, measured: Measured) -> tuple[InstrumentOfModel
     return view, open_questions
 
 
-def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence[Measured]) -> ModelForm:
+def _model(subject: Subject, forms: Sequence[InstrumentResult], measured: Sequence[Measured]) -> ModelResult:
     """Describe one model. Its verdict rests on the pairs of all instruments, the user's own data first."""
     views = [(form, view) for form in forms for view in form.models if view.model == subject.name]
     found: list[tuple[bool, str, Standing]] = []
@@ -239,7 +263,7 @@ def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence
     found.sort(key=lambda each: not each[0])
     standings = {label: standing for _, label, standing in found}
     own = [each for each in measured if each.model == subject.name]
-    return ModelForm(
+    return ModelResult(
         name=subject.name,
         identity=subject.identity,
         is_twin=subject.is_twin,
@@ -265,8 +289,8 @@ def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence
     )
 
 
-def _metric(metric: Metric, instrument: str) -> MetricForm:
-    return MetricForm(
+def _metric(metric: Metric, instrument: str) -> MetricEntry:
+    return MetricEntry(
         key=metric.key,
         name=metric.name,
         instrument=instrument,

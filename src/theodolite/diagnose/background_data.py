@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from theodolite.diagnose.request import find_size
+from theodolite.core.options import find_size
 from theodolite.instruments.instrument import Instrument, Study, find_instruments
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from theodolite.core.errors import TheodoliteError
 from theodolite.core.scores import ItemScore
+from theodolite.core.tables import Estimate
 from theodolite.core.views import ItemRow
-from theodolite.diagnose.record import Figure
 from theodolite.instruments.instrument import Instrument, Place, instrument_of_run
-from theodolite.instruments.rows import plain_rows
+from theodolite.instruments.rows import item_rows
 from theodolite.runs import Run
 from theodolite.stats import score_mean
 
@@ -26,7 +26,7 @@ class RunFigure:
     name: str
     origin: str
     split: str
-    figure: Figure
+    figure: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def browse(run: Run, place: Place, *, may_read_data: bool = True) -> Browsed:
         except TheodoliteError as error:
             notes.append(f"items are shown without their details: {error}")
     if rows is None:
-        rows = list(plain_rows(run.info.instrument, run, place, scores))
+        rows = list(item_rows(run.info.instrument, run, place, scores))
     return Browsed(rows, figures_of(instrument, scores) if instrument else [], notes)
 
 
@@ -82,5 +82,5 @@ def figures_of(instrument: Instrument, scores: Sequence[ItemScore]) -> list[RunF
         for (key, split), some in by_column.items():
             mean = score_mean(metric, some) if key == metric.key else None
             if mean is not None:
-                found.append(RunFigure(key, metric.name, metric.origin, split, Figure.of(mean)))
+                found.append(RunFigure(key, metric.name, metric.origin, split, mean))
     return found

@@ -1,28 +1,237 @@
-"""Compare two diagnoses or two runs item by item. No model is called."""
+"""Compare two models on the same items: the paired difference of every metric that both have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore
-from theodolite.core.tables import Column, Table
-from theodolite.diagnose.compare_pairs import FollowedChange, compare_followed
-from theodolite.diagnose.comparing import compare_models
+from theodolite.core.tables import Cell, Column, Estimate, Table
+from theodolite.diagnose.pair_verdicts import by_source, label_of
 from theodolite.diagnose.record import (
     DIAGNOSIS_FILE,
     Comparison,
+    Diagnosis,
     InstrumentOfModel,
-    MetricForm,
+    LookingResult,
+    MetricEntry,
+    PairsResult,
+    TestResult,
     read_diagnosis,
 )
-from theodolite.diagnose.table import ScoreTable
+from theodolite.diagnose.separation import ScoreColumn
 from theodolite.instruments.instrument import find_instruments, instrument_of_run, instruments
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.outcomes import SHARES
 from theodolite.runs import find_runs, read_info
+from theodolite.stats import Scores
 
-__all__ = ["Compared", "Side", "Verdicts", "compare", "differences_table", "open_side"]
+__all__ = [
+    "Compared",
+    "FollowedChange",
+    "Side",
+    "Verdicts",
+    "compare",
+    "compare_followed",
+    "differences_table",
+    "followed_summary",
+    "followed_table",
+    "looking_table",
+    "lookings",
+    "open_side",
+    "pairs_table",
+]
+
+
+def compare_models(
+    scores: Scores, *, keys: Iterable[str | ScoreColumn] | None = None, seed: int
+) -> list[Comparison]:
+    """Compare every two models on the metrics that both have, as records. See `Scores.difference`."""
+    return [
+        Comparison(
+            first=each.first,
+            second=each.second,
+            instrument=each.metric.instrument,
+            metric=each.metric.key,
+            split=each.split,
+            difference=replace(each.estimate, p_value=None) if each.estimate else None,
+            test=TestResult.of(each.test, "paired difference is zero") if each.test else None,
+            p_holm=each.p_holm,
+            why_not=each.why_not,
+        )
+        for each in scores.difference(keys=keys, seed=seed)
+    ]
+
+
+# Whether one model follows fewer pairs than another: the same pairs, compared one by one.
+
+
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedChange:
+    """The share of followed pairs on both sides, on the relevant pairs that both have."""
+
+    label: str
+    """The instrument, or ``your data (…)``."""
+    n: int
+    """Number of pairs."""
+    first: float
+    second: float
+    difference: Estimate
+    """First minus second, as for all metrics."""
+    p_value: float
+    p_holm: float = 1.0
+    """Corrected over all labels."""
+
+    @property
+    def is_lower(self) -> bool:
+        """True if the second surely follows fewer pairs."""
+        return self.difference.value > 0 and self.p_holm < _LEVEL
+
+
+def compare_followed(
+    first: Mapping[str, Sequence[Path]], second: Mapping[str, Sequence[Path]], *, seed: int
+) -> tuple[FollowedChange, ...]:
+    """Compare the followed pairs of two models, by instrument and kind of pictures.
+
+    Args:
+        first: The run folders of one model, by instrument.
+        second: Those of the other.
+        seed: Seed of the test.
+    """
+    sides: tuple[list[ItemScore], list[ItemScore]] = ([], [])
+    for name in (name for name in first if name in second):
+        (instrument,) = find_instruments([name])
+        for scores, runs in zip(sides, (first, second), strict=True):
+            for source, pairs in by_source(instrument.pairs_all(list(runs[name]))).items():
+                scores.extend(followed_scores(label_of(name, source), pairs))
+    found = Scores({"first": sides[0], "second": sides[1]}).difference(seed=seed)
+    return tuple(
+        FollowedChange(
+            each.split, each.n_items, *each.means, each.estimate, each.test.p_value, each.p_holm or 0.0
+        )
+        for each in found
+        if each.estimate is not None and each.test is not None
+    )
+
+
+def followed_scores(label: str, pairs: Iterable[AnsweredPair]) -> Iterator[ItemScore]:
+    """Yield whether each relevant pair is followed: an item may be paired with several other pictures."""
+    relevant = {f"{pair.item} {pair.edit.name} {pair.shown}": pair for pair in pairs if pair.edit.is_relevant}
+    for name, pair in relevant.items():
+        yield ItemScore(name, "diagnose.followed", float(pair.outcome == "followed"), pair.cluster, label)
+
+
+def followed_summary(changes: Sequence[FollowedChange], first: str = "", second: str = "") -> str:
+    """One sentence for the top of a page; empty if there are no pairs to compare."""
+    if not changes:
+        return ""
+    differ = [each for each in changes if each.p_holm < _LEVEL]
+    if not differ:
+        return "The models do not surely differ in the pairs that they follow. "
+    told = ", ".join(
+        f"{100 * each.first:.0f} and {100 * each.second:.0f} % ({each.label})" for each in differ
+    )
+    return f"Followed pairs of {first} and {second}: {told}. "
+
+
+def followed_table(changes: Sequence[FollowedChange], first: str, second: str) -> Table:
+    """Build the table of followed pairs on both sides."""
+    return Table.of(
+        "compare.followed",
+        "Followed pairs",
+        [
+            Column("pictures", "measured on"),
+            column("diagnose.followed", "first", first),
+            column("diagnose.followed", "second", second),
+            Column("difference", f"{first} minus {second}", "number", signed=True),
+            Column("n", "pairs", "count"),
+            Column("p_holm", "p corrected", "p"),
+        ],
+        [[each.label, each.first, each.second, each.difference, each.n, each.p_holm] for each in changes],
+    )
+
+
+# Tables of pairs: the verdict by model and instrument, and the outcomes by edit or relation.
+
+
+_NOTES = (
+    "Followed: right before and after an edit that changes the right answer.",
+    "A model that ignores what was edited follows no pair, or at most a quarter if it answers at random.",
+    "Kept: the same answer after an edit that leaves the right answer unchanged.",
+)
+
+
+def lookings(diagnosis: Diagnosis) -> Iterator[tuple[str, InstrumentOfModel, LookingResult]]:
+    """Yield every verdict of pairs with its label, those on the user's own data first."""
+    for is_own in (True, False):
+        for instrument in diagnosis.instruments:
+            for view in instrument.models:
+                for looking in view.looking:
+                    if (looking.source == "own") == is_own:
+                        yield label_of(instrument.name, looking.source), view, looking
+
+
+def looking_table(diagnosis: Diagnosis) -> Table:
+    """Build the table of verdicts: one row for each model and instrument with relevant pairs."""
+    rows: list[list[Cell]] = [
+        [
+            view.model,
+            label,
+            looking.standing,
+            looking.n_relevant,
+            *_estimates(looking),
+            ", ".join(looking.excluded) or "none",
+            ", ".join(looking.not_excluded) or "none",
+        ]
+        for label, view, looking in lookings(diagnosis)
+    ]
+    columns = [
+        Column("model", "model"),
+        Column("instrument", "pictures"),
+        column("diagnose.looking", "verdict", "verdict"),
+        Column("pairs", "pairs", "count"),
+        *(column(f"diagnose.{name}") for name in SHARES),
+        Column("excluded", "strategies excluded"),
+        Column("not_excluded", "not excluded"),
+    ]
+    return Table.of("diagnose.looking", "Does it look?", columns, rows, _NOTES)
+
+
+def pairs_table(diagnosis: Diagnosis, by: Literal["edits", "relations"] = "edits") -> Table:
+    """Build the table with one row for each model, instrument and edit, or relation."""
+    rows: list[list[Cell]] = [
+        [
+            view.model,
+            label,
+            form.name,
+            form.n,
+            *_estimates(form),
+        ]
+        for label, view, looking in lookings(diagnosis)
+        for form in getattr(looking, by)
+    ]
+    columns = [
+        Column("model", "model"),
+        Column("instrument", "pictures"),
+        Column("name", by.removesuffix("s")),
+        Column("pairs", "pairs", "count"),
+        *(column(f"diagnose.{name}") for name in SHARES),
+    ]
+    return Table.of(f"diagnose.pairs_by_{by.removesuffix('s')}", f"By {by.removesuffix('s')}", columns, rows)
+
+
+def _estimates(form: LookingResult | PairsResult) -> list[Estimate | None]:
+    return [getattr(form, name) for name in SHARES]
+
+
+# Compare two diagnoses or two runs item by item. No model is called.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +264,7 @@ class Compared:
     first: str
     second: str
     comparisons: tuple[Comparison, ...]
-    metrics: tuple[MetricForm, ...]
+    metrics: tuple[MetricEntry, ...]
     notes: tuple[str, ...]
     """What could not be compared, and why."""
     verdicts: tuple[Verdicts, ...] = ()
@@ -84,7 +293,7 @@ def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
                 each.instrument,
                 names[each.metric],
                 each.split,
-                each.difference.estimate() if each.difference else each.why_not,
+                each.difference or each.why_not,
                 each.difference.n if each.difference else None,
                 each.test.p_value if each.test else None,
                 each.p_holm,
@@ -114,16 +323,16 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
         for name in {**one.scores, **other.scores}
         if name not in shared
     ]
-    comparisons: list[Comparison] = []
-    metrics: list[MetricForm] = []
+    known = [metric for name in shared for metric in find_instruments([name])[0].metrics]
+    scores = Scores(
+        {side.label: [score for name in shared for score in side.scores[name]] for side in sides}, known
+    )
+    comparisons = compare_models(scores, seed=seed)
+    metrics: list[MetricEntry] = []
     for name in shared:
-        table = ScoreTable.of(
-            {side.label: side.scores[name] for side in sides}, find_instruments([name])[0].metrics
-        )
-        found = compare_models(table, one.label, other.label, seed=seed)
-        comparisons += found
+        found = [each for each in comparisons if each.instrument == name]
         metrics += _forms(name, {each.metric for each in found})
-        alone = len(table.columns) - len(found)
+        alone = sum(key.partition(".")[0] == name for key, _ in scores.columns) - len(found)
         if alone:
             notes.append(
                 f"{name}: {alone} {'metric has' if alone == 1 else 'metrics have'} scores on one side only"
@@ -210,13 +419,13 @@ def _labelled(sides: list[Side]) -> tuple[Side, Side]:
     return tuple(replace(s, label=f"{s.model} ({s.place})") for s in sides)  # type: ignore[return-value]
 
 
-def _forms(name: str, keys: set[str]) -> list[MetricForm]:
+def _forms(name: str, keys: set[str]) -> list[MetricEntry]:
     known = {metric.key: metric for metric in find_instruments([name])[0].metrics}
     found = []
     for key in sorted(keys):
         metric = known.get(key)
         found.append(
-            MetricForm(
+            MetricEntry(
                 key=key,
                 name=metric.name if metric else "right answers",
                 instrument=name,

@@ -6,61 +6,58 @@ with a reason next to it, never NaN.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
+from urllib.parse import parse_qsl
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, PlainSerializer, field_serializer
+from pydantic.dataclasses import dataclass
 
-from theodolite.core.errors import StorageError, UsageError
-from theodolite.core.estimates import Estimate, HypothesisTest
+from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
-from theodolite.core.views import Form
-from theodolite.pairs import Outcome
-from theodolite.pairs import Standing as LookingStanding
+from theodolite.core.forms import Stored
+from theodolite.core.scores import Capability, Origin, SignatureStanding
+from theodolite.core.tables import Estimate, HypothesisTest
+from theodolite.core.words import upper_first
+from theodolite.instruments.instrument import Reference
+from theodolite.pairs import Looking, Outcome, Standing
+from theodolite.pairs.outcomes import SHARES
+from theodolite.runs import write_atomically
+
+__all__ = [
+    "short_name",
+    "short_names",
+    "with_short_names",
+]
+
 
 SCHEMA_VERSION = 3
 """Version of ``diagnosis.json`` and ``items.jsonl``. Newer versions are not read."""
 DIAGNOSIS_FILE = "diagnosis.json"
 
-Origin: TypeAlias = Literal["paper", "sound", "ours"]
 Status: TypeAlias = Literal["measured", "partly measured", "left out", "failed"]
 """*partly measured*: some metrics could not be computed; *left out*: the model or the settings did not allow it;
 *failed*: it was measured, but gave no score."""
-Standing: TypeAlias = LookingStanding | Literal["not measured"]
-"""A verdict of `theodolite.pairs.verdict`, or *not measured*: there is no pair to judge by."""
 Source: TypeAlias = Literal["own", "drawn"]
 """The user's own data, or the pictures that the instrument makes."""
-SignatureStanding: TypeAlias = Literal["raised", "not raised", "not measured"]
 
 
-class Figure(Form):
-    """A number with its interval: the stored form of `theodolite.stats.Estimate`."""
-
-    value: float
-    low: float
-    high: float
-    n: int = Field(ge=1)
-    """Number of clusters: pictures, scenes or episodes."""
-    n_items: int = Field(ge=1)
-    level: float = Field(gt=0, lt=1)
-    method: str
-    """How the interval was computed."""
-
-    @classmethod
-    def of(cls, estimate: Estimate) -> Figure:
-        """Convert an estimate."""
-        e = estimate
-        return cls(
-            value=e.value, low=e.low, high=e.high, n=e.n, n_items=e.n_items, level=e.level, method=e.method
-        )
-
-    def estimate(self) -> Estimate:
-        """Convert back to an estimate."""
-        return Estimate(self.value, self.low, self.high, self.n, self.level, self.method, self.n_items)
+def _without_p(estimate: Estimate) -> dict[str, Any]:
+    """A diagnosis states p-values in its tests alone."""
+    fields = asdict(estimate)
+    del fields["p_value"]
+    return fields
 
 
-class TestResult(Form):
+Interval: TypeAlias = Annotated[Estimate, PlainSerializer(_without_p)]
+"""A number with its interval; `n` counts clusters: pictures, scenes or episodes."""
+
+
+class TestResult(Stored):
     """A significance test."""
 
     __test__ = False  # not a test for pytest
@@ -78,7 +75,7 @@ class TestResult(Form):
         return cls(name=name, statistic=test.statistic, p_value=test.p_value, n=test.n, method=test.method)
 
 
-class MetricForm(Form):
+class MetricEntry(Stored):
     """A metric. Its formula is in the definitions, under the same key."""
 
     key: str
@@ -87,10 +84,10 @@ class MetricForm(Form):
     instrument: str
     higher_is_grounded: bool
     origin: Origin
-    needs: Literal["text", "choices", "gradients"]
+    needs: Capability
 
 
-class LeftOut(Form):
+class LeftOut(Stored):
     """Something that was not measured, and why."""
 
     instrument: str
@@ -100,7 +97,7 @@ class LeftOut(Form):
     """What would make it possible. Empty if nothing would."""
 
 
-class Verdict(Form):
+class Verdict(Stored):
     """The verdict on a model, over all instruments or by one of them."""
 
     standing: Standing
@@ -108,7 +105,7 @@ class Verdict(Form):
     """The verdict in words, with the numbers it rests on."""
 
 
-class ModelForm(Form):
+class ModelResult(Stored):
     """One model that was diagnosed."""
 
     name: str
@@ -129,16 +126,16 @@ class ModelForm(Form):
     """Time spent waiting for it."""
 
 
-class ModelMean(Form):
+class ModelMean(Stored):
     """The mean of one metric on one model."""
 
     model: str
-    figure: Figure | None
+    figure: Interval | None
     why_not: str = ""
     """Why there is no mean."""
 
 
-class MetricResult(Form):
+class MetricResult(Stored):
     """One metric on one split: its mean on every model, and on both twins for orientation.
 
     The twins do not place other models: a metric depends on the architecture too. The verdict rests on pairs.
@@ -147,11 +144,11 @@ class MetricResult(Form):
     key: str
     split: str
     """``aligned``: the shortcut gives the right answer; ``crossed``: it contradicts the picture; ``free``: as drawn."""
-    grounded: Figure | None
+    grounded: Interval | None
     """g: the mean of the grounded twin on the same items."""
-    shortcut: Figure | None
+    shortcut: Interval | None
     """s: the mean of the shortcut twin."""
-    separation: Figure | None
+    separation: Interval | None
     """AUC of the items of the grounded twin against those of the shortcut twin, in the direction of the metric; 1 is perfect,
     ½ is chance."""
     separates: bool
@@ -161,7 +158,7 @@ class MetricResult(Form):
     models: list[ModelMean]
 
 
-class Counts(Form):
+class Counts(Stored):
     """The number of items of one model and instrument, by outcome."""
 
     planned: int
@@ -190,22 +187,22 @@ class Counts(Form):
         )
 
 
-class PairsForm(Form):
+class PairsResult(Stored):
     """The outcomes of some pairs: of one edit, or of one relation."""
 
     name: str
     is_relevant: bool
     """True if the edit changes the right answer."""
     n: int
-    followed: Figure | None = None
+    followed: Interval | None = None
     """Share of the pairs with the right answer both times."""
-    moved: Figure | None = None
+    moved: Interval | None = None
     """Share of the pairs with another answer, but not right both times."""
-    unmoved: Figure | None = None
+    unmoved: Interval | None = None
     """Share of the pairs with the same answer."""
-    lost: Figure | None = None
+    lost: Interval | None = None
     """Share of the pairs with an answer that could not be read."""
-    kept: Figure | None = None
+    kept: Interval | None = None
     """Under neutral edits: share of the pairs with the same answer."""
     keeps: list[str] = Field(default_factory=list)
     """What the edit does not change."""
@@ -213,7 +210,7 @@ class PairsForm(Form):
     """Strategies that cannot follow the edit."""
 
 
-class ShownAnswer(Form):
+class ShownAnswer(Stored):
     """One side of an exhibit."""
 
     item: str
@@ -226,8 +223,8 @@ class ShownAnswer(Form):
     """Files, relative to the folder of the diagnosis."""
 
 
-class ExhibitForm(Form):
-    """A pair that is shown as an example."""
+class PairExample(Stored):
+    """A pair that is shown as an example: an exhibit."""
 
     edit: str
     is_relevant: bool
@@ -240,37 +237,21 @@ class ExhibitForm(Form):
     excludes: list[str] = Field(default_factory=list)
 
 
-class LookingForm(Form):
-    """The verdict on looking, from pairs alone: see ``theodolite.pairs.verdict``."""
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class LookingResult(Looking):
+    """The verdict on looking from the pairs of one source, by edit and by relation."""
 
     source: Source
-    standing: LookingStanding
-    because: str
-    n_relevant: int
-    n_neutral: int
-    followed: Figure | None = None
-    """`followed`, `moved`, `unmoved` and `lost` are shares of the relevant pairs, and add up to 1."""
-    moved: Figure | None = None
-    unmoved: Figure | None = None
-    lost: Figure | None = None
-    kept: Figure | None = None
-    """Share of the neutral pairs with the same answer."""
-    proof: Figure | None = None
-    """`followed` with its 99 % interval, which is compared with the bound."""
-    dependence: Figure | None = None
-    """Change of the answers under relevant minus under neutral edits. None without neutral pairs."""
-    bound: float
-    """The largest share of pairs that a strategy can follow without using what was edited."""
-    excluded: list[str] = Field(default_factory=list)
-    """Strategies that cannot explain the answers."""
-    not_excluded: list[str] = Field(default_factory=list)
-    """Strategies that could."""
-    edits: list[PairsForm] = Field(default_factory=list)
-    relations: list[PairsForm] = Field(default_factory=list)
-    exhibits: list[ExhibitForm] = Field(default_factory=list)
+    edits: list[PairsResult] = Field(default_factory=list)
+    relations: list[PairsResult] = Field(default_factory=list)
+    exhibits: list[PairExample] = Field(default_factory=list)
+
+    @field_serializer(*SHARES, "proof", "dependence")
+    def _interval(self, estimate: Estimate | None) -> dict[str, Any] | None:
+        return None if estimate is None else _without_p(estimate)
 
 
-class InstrumentOfModel(Form):
+class InstrumentOfModel(Stored):
     """The results of one instrument on one model."""
 
     model: str
@@ -279,7 +260,7 @@ class InstrumentOfModel(Form):
     """Why it is not `measured`."""
     counts: Counts | None = None
     verdict: Verdict
-    looking: list[LookingForm] = Field(default_factory=list)
+    looking: list[LookingResult] = Field(default_factory=list)
     """The verdicts of its pairs: on the user's own data first, then on drawn pictures. Empty if there is no relevant pair."""
     unused: dict[str, int] = Field(default_factory=dict)
     """What of the user's own data was not used: the number of items, by reason."""
@@ -288,7 +269,7 @@ class InstrumentOfModel(Form):
     seconds: float = 0.0
 
 
-class InstrumentForm(Form):
+class InstrumentResult(Stored):
     """One instrument: its question, its results on each model, and its metrics."""
 
     name: str
@@ -299,7 +280,7 @@ class InstrumentForm(Form):
     metrics: list[MetricResult]
 
 
-class SignatureForm(Form):
+class SignatureResult(Stored):
     """A pattern of behaviour, with the numbers it rests on. It names behaviour, not its cause."""
 
     name: str
@@ -307,7 +288,7 @@ class SignatureForm(Form):
     model: str
     standing: SignatureStanding
     because: str
-    numbers: dict[str, Figure]
+    numbers: dict[str, Interval]
     """The numbers it rests on, by label."""
     test: TestResult | None = None
     """Its significance test, if there is one."""
@@ -318,7 +299,7 @@ class SignatureForm(Form):
     remedy_source: str
 
 
-class OpenQuestion(Form):
+class OpenQuestion(Stored):
     """A question that the data do not decide, and the sample size that would."""
 
     model: str
@@ -337,15 +318,20 @@ class OpenQuestion(Form):
     """What the calculation assumes."""
 
     @property
+    def is_of_looking(self) -> bool:
+        """True if it asks whether the model looks, not whether two models differ."""
+        return self.question.startswith("Does it look")
+
+    @property
     def settled_by(self) -> str:
         """What would settle it, as a sentence."""
         if self.n_needed is None:
-            return f"{self.basis[:1].upper()}{self.basis[1:]}."
+            return f"{upper_first(self.basis)}."
         how = f": --size {self.size}" if self.size else ""
         return f"About {self.n_needed} {self.unit} would settle it, now there are {self.n_now}{how}."
 
 
-class Comparison(Form):
+class Comparison(Stored):
     """Two models on the same items."""
 
     first: str
@@ -353,24 +339,15 @@ class Comparison(Form):
     instrument: str
     metric: str
     split: str
-    difference: Figure | None
+    difference: Interval | None
     """First minus second, paired by item, with an interval over clusters. None for the reason in `why_not`."""
     test: TestResult | None = None
     p_holm: float | None = None
-    """The p-value of the test, corrected by Holm over all comparisons of these two models."""
+    """The p-value of the test, corrected by Holm over all comparisons of the document."""
     why_not: str = ""
 
 
-class ReferenceForm(Form):
-    """A number that a paper reports for a metric. It is for orientation only: data and models differ."""
-
-    metric: str
-    value: float
-    what: str
-    source: str
-
-
-class Diagnosis(Form):
+class Diagnosis(Stored):
     """The whole document."""
 
     schema_version: Literal[3] = 3
@@ -381,18 +358,18 @@ class Diagnosis(Form):
     """``quick``, ``standard``, ``large``, or a number of items."""
     data: dict[str, str]
     """By instrument, a description of the items."""
-    models: list[ModelForm]
-    metrics: list[MetricForm]
-    instruments: list[InstrumentForm]
-    signatures: list[SignatureForm]
+    models: list[ModelResult]
+    metrics: list[MetricEntry]
+    instruments: list[InstrumentResult]
+    signatures: list[SignatureResult]
     open_questions: list[OpenQuestion]
     comparisons: list[Comparison]
-    references: list[ReferenceForm] = Field(default_factory=list)
+    references: list[Reference] = Field(default_factory=list)
     caveats: list[str]
     settings: dict[str, Any] = Field(default_factory=dict)
     """The settings, enough to repeat the diagnosis."""
 
-    def instrument(self, name: str) -> InstrumentForm:
+    def instrument(self, name: str) -> InstrumentResult:
         """Return the instrument of that name.
 
         Raises:
@@ -404,7 +381,7 @@ class Diagnosis(Form):
         known = ", ".join(instrument.name for instrument in self.instruments)
         raise UsageError(f"this diagnosis has no instrument {name!r}; it has {known or 'none'}")
 
-    def model(self, name: str) -> ModelForm:
+    def model(self, name: str) -> ModelResult:
         """Return the model of that name.
 
         Raises:
@@ -430,15 +407,7 @@ def write_diagnosis(diagnosis: Diagnosis, folder: Path) -> Path:
         The path of the file.
     """
     path = folder / DIAGNOSIS_FILE
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.part")
-        draft.write_text(diagnosis.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise StorageError(
-            f"cannot write {path}: {error.strerror}; free some space or choose another --out"
-        ) from error
+    write_atomically(path, diagnosis.model_dump_json(indent=1) + "\n")
     return path
 
 
@@ -459,7 +428,7 @@ def read_diagnosis(folder: str | Path) -> Diagnosis:
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise UsageError(
             f"{path} was made by a newer Theodolite (format {version}; this one reads {SCHEMA_VERSION}); "
-            "upgrade: pip install -U theodolite"
+            "upgrade Theodolite"
         )
     if isinstance(version, int) and version < SCHEMA_VERSION:
         raise UsageError(
@@ -470,3 +439,63 @@ def read_diagnosis(folder: str | Path) -> Diagnosis:
         return check(Diagnosis, value)
     except UsageError as error:
         raise UsageError(f"{path} is not a diagnosis of Theodolite: {error}") from error
+
+
+# Short names of models, for tables, figures and pages.
+
+
+def short_name(model: str) -> str:
+    """Shorten the name of a model: no folders, address or options.
+
+    >>> short_name("openai:some-vlm@http://127.0.0.1:8000/v1"), short_name("hf:/models/Qwen3-VL-2B?dtype=float16")
+    ('openai:some-vlm', 'hf:Qwen3-VL-2B')
+    """
+    kind, _, rest = model.partition(":")
+    rest = rest.partition("@")[0].partition("?")[0].rstrip("/")
+    return f"{kind}:{rest.rpartition('/')[2]}" if rest else model
+
+
+def short_names(models: Iterable[str]) -> dict[str, str]:
+    """Shorten the names of several models. Those that would be equal keep the options in which they differ, or the whole name.
+
+    >>> list(short_names(["replay:a/b.json?prompt=one", "replay:a/b.json?prompt=two words", "pocket:mixed"]).values())
+    ['replay:b.json, one', 'replay:b.json, two words', 'pocket:mixed']
+    >>> list(short_names(["hf:a/x", "hf:b/x"]).values())
+    ['hf:a/x', 'hf:b/x']
+    """
+    every = list(dict.fromkeys(models))
+    alike: dict[str, list[str]] = {}
+    for model in every:
+        alike.setdefault(short_name(model), []).append(model)
+    found = {}
+    for short, group in alike.items():
+        options = {model: dict(parse_qsl(model.partition("?")[2])) for model in group}
+        keys = dict.fromkeys(key for each in options.values() for key in each)
+        telling = [key for key in keys if len({each.get(key) for each in options.values()}) > 1]
+        for model in group:
+            values = [options[model][key] for key in telling if key in options[model]]
+            found[model] = ", ".join([short, *values])
+    used = Counter(found.values())
+    return {model: found[model] if used[found[model]] == 1 else model for model in every}
+
+
+def with_short_names(diagnosis: Diagnosis) -> Diagnosis:
+    """Return a copy with short names of models in all its texts, for tables in a terminal."""
+    names = {
+        long: short for long, short in short_names(m.name for m in diagnosis.models).items() if long != short
+    }
+    if not names:
+        return diagnosis
+    longest_first = sorted(names, key=len, reverse=True)
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {shortened(key): shortened(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [shortened(each) for each in value]
+        if isinstance(value, str):
+            for name in longest_first:
+                value = value.replace(name, names[name])
+        return value
+
+    return Diagnosis.model_validate(shortened(diagnosis.model_dump()))

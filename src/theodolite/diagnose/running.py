@@ -1,35 +1,114 @@
-"""Run a diagnosis: plan, measure, score, assemble, write."""
+"""``items.jsonl``: one line per measured item, for browsing.
+
+A line holds everything that a page needs to show the item, except the pictures, which are files in the same folder.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from theodolite import __version__
-from theodolite.core.errors import MissingExtraError, UnsupportedError
+from theodolite.core.errors import MissingExtraError, UnsupportedError, UsageError
+from theodolite.core.files import check, lines_of, parse_json
 from theodolite.core.scores import ItemScore
-from theodolite.core.types import REPEATS, Picture
+from theodolite.core.types import Picture
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
 from theodolite.diagnose.background_data import Makers, make_in_background
 from theodolite.diagnose.background_model import measured_in_background
-from theodolite.diagnose.calibration import items_hash, read_calibration, shipped_path
-from theodolite.diagnose.dedupe_images import dedupe_images
-from theodolite.diagnose.items import write_items
-from theodolite.diagnose.models import Opened, check_models, left_out, opened
 from theodolite.diagnose.record import Counts, Diagnosis, Status, write_diagnosis
-from theodolite.diagnose.request import CACHE, DiagnosisRequest
-from theodolite.diagnose.table import Column
+from theodolite.diagnose.request import CACHE, DiagnosisRequest, Opened, check_models, left_out, opened
+from theodolite.diagnose.separation import ScoreColumn, items_hash, read_calibration, shipped_path
 from theodolite.instruments.instrument import Instrument
 from theodolite.models import open_model
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import AsyncMeasurer, Run, RunSettings, Tally, measure_run, write_atomically
 
-__all__ = ["PictureStore", "run_diagnosis", "unscored_columns"]
+__all__ = [
+    "PictureStore",
+    "run_diagnosis",
+    "unscored_columns",
+]
+
+
+ITEMS_FILE = "items.jsonl"
+
+
+def write_items(rows: Iterable[ItemRow], folder: Path) -> Path:
+    """Write ``items.jsonl`` into a folder, atomically.
+
+    Returns:
+        The path of the file.
+    """
+    path = folder / ITEMS_FILE
+    write_atomically(path, (row.model_dump_json(exclude_defaults=True) + "\n" for row in rows))
+    return path
+
+
+def read_items(folder: str | Path) -> Iterator[ItemRow]:
+    """Yield the rows of ``items.jsonl`` in a folder.
+
+    Raises:
+        UsageError: If there is none, or if a line is not valid.
+    """
+    path = Path(folder) / ITEMS_FILE
+    for where, line in lines_of(path):
+        try:
+            yield check(ItemRow, parse_json(line))
+        except (UsageError, ValueError) as error:
+            raise UsageError(f"{path.parent / where}: {error}") from error
+
+
+# Store each picture of a diagnosis once: files with the same content become hard links to one file.
+
+
+_KINDS = {".png", ".jpg", ".jpeg", ".webp", ".gif"}
+
+
+def dedupe_images(folder: Path) -> int:
+    """Replace pictures with the same content below a folder by hard links to one of them.
+
+    Every run has its own copy of the pictures that its model was shown, and so has the report. If the file system
+    has no hard links, the copies stay.
+
+    Returns:
+        The number of bytes freed.
+    """
+    by_size: defaultdict[int, list[Path]] = defaultdict(list)
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in _KINDS and path.is_file() and not path.is_symlink():
+            by_size[path.stat().st_size].append(path)
+    freed = 0
+    for size, paths in by_size.items():
+        first: dict[bytes, Path] = {}
+        for path in paths if len(paths) > 1 else ():
+            kept = first.setdefault(hashlib.sha256(path.read_bytes()).digest(), path)
+            if not kept.samefile(path) and _replaced(path, kept):
+                freed += size
+    return freed
+
+
+def _replaced(path: Path, kept: Path) -> bool:
+    """Replace a file by a hard link to `kept`. Return False if that failed. The file exists at all times."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.unlink(missing_ok=True)
+        beside.hardlink_to(kept)
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        return False
+    return True
+
+
+# Run a diagnosis: plan, measure, score, assemble, write.
+
 
 _BATCHES_IN_FLIGHT = 8
 """Batches that are measured at a time, since requests of different lengths cannot share one."""
@@ -158,7 +237,7 @@ def _diagnose_recorded(request: DiagnosisRequest) -> list[_Outcome]:
 
 
 def _measure(
-    request: DiagnosisRequest, model: Opened, instrument: Instrument, makers: Makers | None = None
+    request: DiagnosisRequest, model: Opened, instrument: Instrument, makers: Makers | None
 ) -> list[Path]:
     """Measure all runs of an instrument. A request that occurs in two of them is sent once."""
     request.progress(model.name, instrument.name, "making data")
@@ -237,9 +316,9 @@ def _score(
     return found, rows
 
 
-def unscored_columns(scores: Iterable[ItemScore]) -> dict[Column, str]:
+def unscored_columns(scores: Iterable[ItemScore]) -> dict[ScoreColumn, str]:
     """Return the metrics on splits where no item has a value, each with its most frequent reason."""
-    reasons: dict[Column, Counter[str]] = {}
+    reasons: dict[ScoreColumn, Counter[str]] = {}
     for score in scores:
         found = reasons.setdefault((score.metric, score.split), Counter())
         found[score.reason if score.value is None else ""] += 1
@@ -267,7 +346,7 @@ def _counts(folders: Sequence[Path], rows: Sequence[ItemRow]) -> tuple[Counts, f
             for result in run.results(with_repeats=True):
                 record = result.record
                 seconds += record.response.seconds if record else 0.0
-                if REPEATS in result.item.meta:
+                if result.item.truth.repeats:
                     total["repeated"] += record is not None
                 else:
                     total.update(["planned", *([record.response.status] if record else [])])

@@ -1,26 +1,46 @@
-"""How well each metric separates the twins, for orientation.
-
-The means of the twins are shown beside those of other models. They do not place other models: how much relevance a method
-puts somewhere, for instance, depends on depth, width and the number of tokens. The verdict rests on pairs.
-"""
+"""The means of several models side by side, and how well each metric separates the twins."""
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
 
-import numpy as np
+from pydantic import Field
 
 from theodolite import stats
-from theodolite.core.errors import UsageError
-from theodolite.core.scores import Metric
-from theodolite.diagnose.record import Figure, MetricResult, ModelMean
-from theodolite.diagnose.table import Column, ScoreTable
+from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import check, parse_json, read_gzip
+from theodolite.core.forms import Form, Number, Whole
+from theodolite.core.scores import ItemScore, Metric
+from theodolite.core.types import content_hash
+from theodolite.diagnose.record import MetricResult, ModelMean
+from theodolite.instruments.instrument import Instrument
+from theodolite.runs import Run
+from theodolite.stats import Scores
+from theodolite.stats.scores import LEAST_CLUSTERS
 
-__all__ = ["MIN_CLUSTERS", "Twins", "metric_results"]
+__all__ = [
+    "ScoreColumn",
+    "Twins",
+    "metric_results",
+]
 
-MIN_CLUSTERS = 12
-"""With fewer clusters nothing is compared, since intervals from so few are not reliable."""
+
+ScoreColumn = tuple[str, str]
+"""The key of a metric, and a split."""
+
+
+# How well each metric separates the twins, for orientation.
+#
+# The means of the twins are shown beside those of other models. They do not place other models: how much relevance a method
+# puts somewhere, for instance, depends on depth, width and the number of tokens. The verdict rests on pairs.
+
+
 MIN_SEPARATION = 0.75
 """A metric separates the twins if the interval of its AUC lies above this. A convention."""
 
@@ -37,10 +57,10 @@ class Twins:
 
 
 def metric_results(
-    table: ScoreTable,
+    scores: Scores,
     metrics: Sequence[Metric],
     models: Sequence[str],
-    unscored: Mapping[str, Mapping[Column, str]],
+    unscored: Mapping[str, Mapping[ScoreColumn, str]],
     *,
     twins: Twins,
     seed: int,
@@ -48,7 +68,7 @@ def metric_results(
     """Compute the means of every metric on every split, and how well it separates the twins.
 
     Args:
-        table: The scores of the models and the twins.
+        scores: The scores of the models and the twins.
         metrics: The metrics of the instrument.
         models: The models to show.
         unscored: By model, the metrics on splits without any score, each with the reason.
@@ -56,7 +76,7 @@ def metric_results(
         seed: Seed of the bootstrap.
     """
     by_key = {metric.key: metric for metric in metrics}
-    known = {*table.columns, *(column for found in unscored.values() for column in found)}
+    known = {*scores.columns, *(column for found in unscored.values() for column in found)}
     unknown = sorted({key for key, _ in known} - set(by_key))
     if unknown:
         raise UsageError(f"there are scores of {unknown[0]!r}, which is not a known metric")
@@ -64,41 +84,41 @@ def metric_results(
     columns = sorted(known, key=lambda column: (order[column[0]], column[1]))
     results = []
     for column in columns:
-        grounded, shortcut = (table.mean(twin, column) for twin in twins)
-        separation, why = twin_separation(table, column, by_key[column[0]], twins=twins, seed=seed)
+        grounded, shortcut = (scores.mean(column[0], twin, column[1]) for twin in twins)
+        separation, why = twin_separation(scores, column, by_key[column[0]], twins=twins, seed=seed)
         results.append(
             MetricResult(
                 key=column[0],
                 split=column[1],
-                grounded=_figure(grounded),
-                shortcut=_figure(shortcut),
-                separation=_figure(separation),
+                grounded=grounded,
+                shortcut=shortcut,
+                separation=separation,
                 separates=not why,
                 why_not=why,
-                models=[_mean(table, model, column, unscored.get(model, {})) for model in models],
+                models=[_mean(scores, model, column, unscored.get(model, {})) for model in models],
             )
         )
     return results
 
 
 def twin_separation(
-    table: ScoreTable, column: Column, metric: Metric, *, twins: Twins, seed: int
+    scores: Scores, column: ScoreColumn, metric: Metric, *, twins: Twins, seed: int
 ) -> tuple[stats.Estimate | None, str]:
     """Compute the AUC of the grounded twin's items against the shortcut twin's, and why it does not separate them.
 
     The AUC is in the direction of the metric. The reason is empty if the metric separates the twins.
     """
-    found = [table.column(twin, column) for twin in twins]
-    fewest = min(len(set(clusters)) for _, clusters in found)
+    found = [scores.rows(column[0], twin, column[1]) for twin in twins]
+    fewest = min(len({row.cluster for row in rows}) for rows in found)
     if not fewest:
         return None, "the twins have no scores on this split"
-    if fewest < MIN_CLUSTERS:
-        return None, f"too little data ({fewest} clusters; at least {MIN_CLUSTERS} are needed)"
+    if fewest < LEAST_CLUSTERS:
+        return None, f"too little data ({fewest} clusters; at least {LEAST_CLUSTERS} are needed)"
     sign = 1.0 if metric.higher_is_grounded else -1.0
     separation = stats.roc_auc(
-        sign * np.concatenate([values for values, _ in found]),
-        np.repeat([1, 0], [len(values) for values, _ in found]),
-        clusters=[cluster for _, clusters in found for cluster in clusters],
+        [sign * (row.value or 0.0) for rows in found for row in rows],
+        [side for side, rows in zip((1, 0), found, strict=True) for _ in rows],
+        clusters=[row.cluster for rows in found for row in rows],
         seed=seed,
     )
     if separation.low >= MIN_SEPARATION:
@@ -107,15 +127,112 @@ def twin_separation(
     return separation, f"it does not separate the twins: AUC {told}"
 
 
-def _mean(table: ScoreTable, model: str, column: Column, unscored: Mapping[Column, str]) -> ModelMean:
-    mean = table.mean(model, column)
+def _mean(scores: Scores, model: str, column: ScoreColumn, unscored: Mapping[ScoreColumn, str]) -> ModelMean:
+    mean = scores.mean(column[0], model, column[1])
     if mean is not None:
-        return ModelMean(model=model, figure=Figure.of(mean))
+        return ModelMean(model=model, figure=mean)
     why = "its scores come from one picture, scene or episode, or do not vary, so there is no interval"
-    if not table.n_clusters(model, column):
+    if not scores.n_clusters(column[0], model, column[1]):
         why = unscored.get(column, "the model has no score for it")
     return ModelMean(model=model, figure=None, why_not=why)
 
 
-def _figure(estimate: stats.Estimate | None) -> Figure | None:
-    return None if estimate is None else Figure.of(estimate)
+# The item scores of the twins: read from files in the package where these match, measured otherwise.
+#
+# A file matches if it has the same twins (their identity is a hash of their files) and the same items (by a hash of
+# everything that a model is shown). Otherwise, such as with another seed, the twins are measured in the same diagnosis.
+
+
+FORMAT = 2
+_FOLDER = "calibration"
+
+
+class _Stored(Form):
+    """The content of a file. Files of other formats have other fields."""
+
+    format: Whole
+    items_hash: str = ""
+    identities: dict[str, str] = Field(default_factory=dict)
+    rows: list[tuple[str, str] | tuple[str, str, str]] = Field(default_factory=list)
+    columns: list[tuple[str, str]] = Field(default_factory=list)
+    values: dict[str, list[list[Number | None]]] = Field(default_factory=dict)
+
+
+def items_hash(instrument: Instrument, folders: Sequence[Path]) -> str:
+    """Return a hash of the names and the content of the items that every model is asked, without user data."""
+    found: set[str] = set()
+    for folder in folders:
+        if folder.name.endswith(("-own", "-own-data")):
+            continue
+        with Run.open(folder) as run:
+            found |= {
+                f"{result.item.name} {result.item.request.digest}"
+                for result in run.results()
+                if instrument.is_plain(result.item)
+            }
+    return content_hash(sorted(found))
+
+
+def shipped_path(instrument: str, size: str | int, seed: int) -> Path:
+    """Return the path of the file in the package for a size and a seed. It may not exist."""
+    folder = Path(str(resources.files("theodolite.diagnose"))) / _FOLDER
+    return folder / f"{instrument}-{size}-{seed}.json.gz"
+
+
+def read_calibration(
+    path: Path, *, items: str, identities: Mapping[str, str]
+) -> dict[str, list[ItemScore]] | None:
+    """Read the twins' item scores. None if there is no such file, or if it has other twins or other items."""
+    if not path.is_file():
+        return None
+    try:
+        stored = check(_Stored, parse_json(read_gzip(path)))
+        if stored.format != FORMAT or stored.items_hash != items or stored.identities != dict(identities):
+            return None
+        return {twin: _unpacked(stored, twin) for twin in identities}
+    except (UsageError, ValueError) as error:
+        raise StorageError(
+            f"{path} is damaged ({error}); remove it, and the twins will be measured instead"
+        ) from error
+
+
+def write_calibration(
+    path: Path,
+    scores: Mapping[str, Sequence[ItemScore]],
+    *,
+    items: str,
+    identities: Mapping[str, str],
+) -> Path:
+    """Write the twins' item scores of one instrument, for `read_calibration`."""
+    kept = {twin: [s for s in found if s.value is not None] for twin, found in scores.items()}
+    rows = sorted({(s.item, s.cluster, s.group) for found in kept.values() for s in found})
+    columns = sorted({(s.metric, s.split) for found in kept.values() for s in found})
+    row_of = {item: number for number, (item, _, _) in enumerate(rows)}
+    values: dict[str, list[list[float | None]]] = {}
+    for twin, found in kept.items():
+        cells: list[list[float | None]] = [[None] * len(columns) for _ in rows]
+        for score in found:
+            column = columns.index((score.metric, score.split))
+            cells[row_of[score.item]][column] = float(f"{score.value:.8g}")
+        values[twin] = cells
+    stored: dict[str, Any] = {
+        "format": FORMAT,
+        "items_hash": items,
+        "identities": dict(identities),
+        "rows": rows,
+        "columns": columns,
+        "values": values,
+    }
+    text = json.dumps(stored, separators=(",", ":"), allow_nan=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+    return path
+
+
+def _unpacked(stored: _Stored, twin: str) -> list[ItemScore]:
+    return [
+        ItemScore(item, key, value, cluster, split, *group)
+        for (item, cluster, *group), cells in zip(stored.rows, stored.values.get(twin, []), strict=True)
+        for (key, split), value in zip(stored.columns, cells, strict=True)
+        if value is not None
+    ]

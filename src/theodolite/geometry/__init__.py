@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from theodolite.geometry.boxes import Box, direction_deg
-from theodolite.geometry.camera import NEAR_M, PinholeCamera
-from theodolite.geometry.cuboid import EDGES, Cuboid, clipped_points_cam, inside_box_px, projected_box_px
+from theodolite.geometry.camera import (
+    EDGES,
+    NEAR_M,
+    Cuboid,
+    PinholeCamera,
+    clipped_points_cam,
+    inside_box_px,
+    projected_box_px,
+)
 from theodolite.geometry.se3 import SE3
 from theodolite.geometry.token_grid import TokenGrid, lattice
 

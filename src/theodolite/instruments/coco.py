@@ -18,7 +18,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, is_there, read_each, read_json, read_list
 from theodolite.core.forms import Form, Name, Number, Whole
 from theodolite.geometry import Box
-from theodolite.pairs.pictures.cutting import polygons_of
+from theodolite.pairs.pictures.whole import polygons_of
 
 __all__ = [
     "AnnotatedPicture",

@@ -14,22 +14,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from theodolite.answers.grading import Grade, rubric_of
-from theodolite.answers.items import format_of
+from theodolite.answers.grading import Grade, format_of, rubric_of_item
+from theodolite.core.definitions import metrics_of
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import registry
-from theodolite.core.scores import Capability, ItemScore, Metric
-from theodolite.core.signatures import Signature
-from theodolite.core.splits import ALIGNED, SPLITS
+from theodolite.core.scores import ALIGNED, SPLITS, Capability, ItemScore, Metric, Signature
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item, Json, Picture
+from theodolite.instruments.verbs import Messages, Outcome, RunOptions, ScoreRun, Verb
 from theodolite.models import VisionLanguageModel
 from theodolite.pairs import AnsweredPair, Standing
-from theodolite.pairs.repeats import repeated_pairs
+from theodolite.pairs.outcomes import answered_pairs, repeated_pairs, split_of
 from theodolite.runs import Measurer, MeasurerFactory, Run
 
 if TYPE_CHECKING:
     from theodolite.core.views import ItemRow
+    from theodolite.instruments.rows import View
 
 __all__ = [
     "Instrument",
@@ -80,6 +80,12 @@ class Study:
     seed: int = 0
     splits: tuple[str, ...] = SPLITS
     data: UserData | None = None
+    options: RunOptions | None = None
+    """What a run asked for by its own options measures: one run, which takes its whole folder. None: as in a diagnosis."""
+    model: str = ""
+    """The name of the model, if it is known."""
+    is_preview: bool = False
+    """True if the run is planned only to show what it would take."""
 
     def place(self, name: str) -> Path:
         """Return the folder of one generated data set. Its name includes the size and the seed."""
@@ -91,7 +97,7 @@ class RunPlan:
     """One run of a study: its items, and how they are measured."""
 
     name: str
-    """The name of its folder, below that of the model."""
+    """The name of its folder, below that of the model; empty if it is that folder itself."""
     kind: str
     """One of the instrument's `run_kinds`."""
     settings: Mapping[str, Any]
@@ -105,6 +111,14 @@ class RunPlan:
     """Model calls for each item, at most."""
     more: int = 0
     """Items that are added once the first answers are known, at most."""
+    seed: int | None = None
+    """The seed that is stored. Default: that of the study."""
+    notes: tuple[str, ...] = ()
+    """What to know about it before it is measured."""
+    tables: Callable[[Run], Sequence[Table]] | None = None
+    """Function that returns the main tables of the run. Default: `Instrument.tables`."""
+    preview: Callable[[], Sequence[Table]] = tuple
+    """Function that returns tables about what is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +159,38 @@ class Instrument(ABC):
     """``module:function`` that scores one answer by its `rubric`, here and in other harnesses."""
     needs_data: ClassVar[bool] = False
     """True if it has no built-in data. A diagnosis then includes it only with user data."""
+    run_options: ClassVar[type[RunOptions]] = RunOptions
+    """What `theodolite NAME run` takes beside the options of every run. A study with such options has one plan."""
+    run_help: ClassVar[str] = "Measure a model as in a diagnosis, and score it."
+    """What `theodolite NAME run` does, in a sentence."""
     makes_data_slowly: ClassVar[bool] = False
     """True if its data sets take so long to make that they should be made in the background."""
 
     @property
-    @abstractmethod
     def metrics(self) -> tuple[Metric, ...]:
-        """All metrics, in the order of tables."""
+        """All metrics, in the order of tables. Default: those of its ``definitions.toml``."""
+        return metrics_of(self.name)
 
     @abstractmethod
     def plan(self, study: Study, gives: Capability) -> Iterable[RunPlan]:
-        """Plan the runs of a study for a model of that capability. Missing data are made."""
+        """Plan the runs of a study for a model of that capability. Missing data are made.
+
+        A study with `run_options` has a single plan without a name. Its model is not opened before, so `gives` is what a
+        white box gives, and the measurer refuses what the model does not give.
+        """
+
+    def verbs(self) -> Mapping[str, Verb[Any]]:
+        """Return what can be done with the instrument beside ``run``, by name. Default: ``score``."""
+        return {"score": Verb(ScoreRun, self._score_run)}
+
+    def _score_run(self, options: ScoreRun, messages: Messages) -> Outcome:
+        """Score a run from its stored answers. No model is called."""
+        with Run.open(options.run, writable=True) as run:
+            tables = self.tables(run)
+            run.write_tables(tables)
+            values = {"run": str(options.run), "instrument": self.name, "model": run.info.model}
+        messages.note(f"scored {options.run}")
+        return Outcome(tables, values)
 
     @abstractmethod
     def score(self, run: Run) -> list[ItemScore]:
@@ -173,9 +208,13 @@ class Instrument(ABC):
         """Build the main tables of a run. Default: one row for each metric and split."""
         return [metric_table(self, self.score(run))]
 
+    def compare(self, folders: Sequence[Path]) -> list[Table]:
+        """Build the tables that compare runs of several models on the same items. Default: none."""
+        return []
+
     def pairs(self, run: Run) -> Iterable[AnsweredPair]:
-        """Return the answers before and after edits. Default: none."""
-        return ()
+        """Return the answers before and after edits. Default: of all items that name an edit and the item before it."""
+        return answered_pairs(run)
 
     def pairs_all(self, folders: Sequence[Path]) -> list[AnsweredPair]:
         """Return the pairs of several runs of one model, with the requests that were made again."""
@@ -190,10 +229,14 @@ class Instrument(ABC):
         return None
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """Yield a row for every item, for display. Default: question, answer and outcome."""
-        from theodolite.instruments.rows import plain_rows
+        """Yield a row for every item, for display."""
+        from theodolite.instruments.rows import item_rows
 
-        return plain_rows(self.name, run, place, scores)
+        return item_rows(self.name, run, place, scores, view=self.view(run), shown=self.shown)
+
+    def view(self, run: Run) -> View:
+        """Return a function that gives further fields of an item's row, or None to leave it out. Default: none."""
+        return lambda _: {}
 
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
@@ -202,31 +245,36 @@ class Instrument(ABC):
         return []
 
     def chance(self, folders: Sequence[Path]) -> float | None:
-        """Return the accuracy of a random choice on the aligned split, the mean of 1/options. None without options."""
-        sizes: list[int] = []
+        """Return the accuracy of a random choice, the mean of 1/options. None without options.
+
+        Over the items that were edited, or all plain ones if none was; of the aligned split if there is one.
+        """
+        sizes: list[tuple[bool, bool, int]] = []
         for folder in folders:
             with Run.open(folder) as run:
-                sizes += [
-                    len(result.item.options)
-                    for result in run.results()
-                    if result.item.options
-                    and self.is_plain(result.item)
-                    and result.item.meta.get("split") == ALIGNED
-                ]
-        return sum(1 / size for size in sizes) / len(sizes) if sizes else None
+                items = [result.item for result in run.results()]
+                edited = {item.truth.base for item in items if item.truth.edit}
+                for item in items:
+                    if item.name in edited or self.is_plain(item):
+                        size = len(format_of(item).options) or len(item.options)
+                        sizes.append((item.name in edited, split_of(run, item) == ALIGNED, size))
+        for wanted in ((True, True), (True, False), (False, True), (False, False)):
+            counted = [size for *kind, size in sizes if tuple(kind) == wanted and size]
+            if counted:
+                return sum(1 / size for size in counted) / len(counted)
+        return None
 
     def is_plain(self, item: Item) -> bool:
         """Return True if an item is unedited and shown with its own picture."""
-        return item.meta.get("condition", "plain") == "plain"
+        return item.truth.is_plain
 
     def shown(self, item: Item) -> Item:
         """Return the item as the model sees it, for runs that store the name of an edit instead of the edited picture."""
         return item
 
     def rubric(self, item: Item) -> dict[str, Json]:
-        """Return what is needed to read and to score the answer to an item, as JSON. Default: its format and ``gold``."""
-        gold = item.meta.get("gold")
-        return rubric_of(format_of(item), [] if gold in {None, ""} else [str(gold)])
+        """Return what is needed to read and to score the answer to an item, as JSON."""
+        return rubric_of_item(item)
 
     def grade(
         self, text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = ""

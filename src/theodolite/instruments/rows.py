@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from theodolite.answers import Answer
-from theodolite.answers.items import is_right, read_record
+from theodolite.answers.grading import answers_right, golds_of, read_item
 from theodolite.core.scores import ItemScore
+from theodolite.core.types import Item
 from theodolite.core.views import UNSEEN, ItemRow, RowStatus
+from theodolite.pairs.outcomes import split_of
 from theodolite.runs import Result, Run
 
 if TYPE_CHECKING:
     from theodolite.instruments.instrument import Place
 
-__all__ = ["Values", "common", "plain_rows", "rounded", "values_by_item", "verdict"]
+__all__ = ["Values", "View", "common", "in_text", "item_rows", "rounded", "values_by_item", "verdict"]
 
 Values = Mapping[tuple[str, str], Mapping[str, float]]
 """By item and split, the value of each metric."""
+
+View: TypeAlias = Callable[[Result], "Mapping[str, Any] | None"]
+"""Function that returns further fields of an item's row. None leaves the item out."""
 
 
 def values_by_item(scores: Sequence[ItemScore]) -> Values:
@@ -66,39 +72,56 @@ def verdict(is_right: bool | None, condition: str) -> bool | None:  # noqa: FBT0
     return None if condition in UNSEEN else is_right
 
 
-def plain_rows(instrument: str, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-    """Yield rows with question, answer and outcome, without overlays.
+def item_rows(
+    instrument: str,
+    run: Run,
+    place: Place,
+    scores: Sequence[ItemScore],
+    *,
+    view: View = lambda _: {},
+    shown: Callable[[Item], Item] = lambda item: item,
+) -> Iterator[ItemRow]:
+    """Yield a row for every item, made from its truth. Scores stand in the plain row of their subject, or of their cluster.
 
-    ``gold``, ``split``, ``cluster``, ``condition`` and ``kind`` are taken from the metadata of the items. Scores are shown
-    in the row with the name of their item, else in the plain row of that cluster.
+    Args:
+        instrument: The name of the instrument.
+        run: A run, finished or not.
+        place: Function that stores a picture and returns its name.
+        scores: The scores of the run.
+        view: Function that returns further fields of an item's row. None leaves the item out.
+        shown: Function that returns an item with the picture that the model sees.
     """
     values = values_by_item(scores)
+    scored = {score.item: score.split for score in scores}  # items of older runs may not say their split
     for result in run.results():
-        meta = result.item.meta
-        answer = read_record(result.item, result.record)
-        gold = "" if meta.get("gold") is None else str(meta["gold"])
-        condition = str(meta.get("condition") or "plain")
-        split = str(meta.get("split") or run.info.settings.get("split") or "")
-        cluster = str(meta.get("cluster") or result.item.name)
-        own = values.get((result.item.name, split))
-        if own is None and condition == "plain":
-            own = values.get((cluster, split))
+        fields = view(result)
+        if fields is None:
+            continue
+        item, truth = result.item, result.item.truth
+        split = split_of(run, item) or scored.get(item.name, "")
+        answer = read_item(item, result.record)
+        own = [values.get((key, split)) for key in (item.name, truth.subject or item.cluster)]
+        is_right = answers_right(item, answer) if answer.is_read and truth.golds else None
         yield ItemRow(
-            id=result.item.name,
-            instrument=instrument,
-            model=run.info.model,
-            split=split,
-            cluster=cluster,
-            condition=condition,
-            kind=str(meta.get("kind") or ""),
-            question=result.item.request.text,
-            read_as=_said(answer),
-            gold=gold,
-            correct=verdict(is_right(answer, gold) if answer.is_read and gold else None, condition),
-            values=rounded(own or {}),
-            **common(result, place, answer=answer),
+            **{
+                "id": item.name,
+                "instrument": instrument,
+                "model": run.info.model,
+                "split": split,
+                "cluster": item.cluster,
+                "condition": truth.condition,
+                "kind": truth.group,
+                "question": item.request.text,
+                "read_as": in_text(answer),
+                "gold": next(iter(golds_of(item)), ""),
+                "correct": verdict(is_right, truth.condition),
+                "values": rounded(next(filter(None, own), {}) if truth.is_plain else own[0] or {}),
+                **common(replace(result, item=shown(item)), place, answer=answer),
+                **fields,
+            }
         )
 
 
-def _said(answer: Answer) -> str:
+def in_text(answer: Answer) -> str:
+    """Return the value of an answer as text; empty if there is none."""
     return str(answer.value).removesuffix(".0") if answer.is_read else ""

@@ -6,7 +6,6 @@ library.
 
 from __future__ import annotations
 
-from theodolite.models.asking import Answering, ask_factory, ask_measurer
 from theodolite.models.checkpoint import Checkpoint, check_source, quiet_transformers
 from theodolite.models.contract import (
     Capability,
@@ -20,7 +19,15 @@ from theodolite.models.contract import (
 )
 from theodolite.models.family import Decoder, Family, PlacedPicture, find_family, place_pictures
 from theodolite.models.huggingface import LoadedModel, loaded_model
-from theodolite.models.opening import ModelName, ModelOptions, open_model, read_options
+from theodolite.models.opening import (
+    Answering,
+    ModelName,
+    ModelOptions,
+    ask_factory,
+    ask_measurer,
+    open_model,
+    read_options,
+)
 from theodolite.models.scripted import PAINTS
 
 __all__ = [

@@ -1,16 +1,23 @@
-"""Models behind an OpenAI-compatible server (vLLM, SGLang, Ollama, hosted): ``openai:<name>@<base url>``.
-
-The key comes from the environment (``OPENAI_API_KEY``, or the variable given by ``?key_env=``) and is used only in the
-request header. It is removed from every text and error message, see `Secret`. Redirects are not followed: pictures and
-the key go to the named server only.
-"""
+"""A server's API key: read from the environment, checked, and removed from all texts."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import email.utils
+import io
+import json
+import math
+import os
+import random
+import re
 import time
-from collections.abc import Mapping, Sequence
+import zlib
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -18,22 +25,472 @@ import httpx2
 from pydantic import Field
 
 from theodolite.core.errors import ModelError, UsageError
-from theodolite.core.types import Message, Request, Response
-from theodolite.models.api_key import Secret
-from theodolite.models.chat_json import (
-    BoundedStream,
-    Unanswered,
-    message_json,
-    read_completion,
-    read_logprobs,
-)
+from theodolite.core.pictures import open_image
+from theodolite.core.types import Message, Picture, Request, Response
 from theodolite.models.contract import Capability
-from theodolite.models.limiter import AdaptiveLimiter, RetryPolicy, retry_after
 from theodolite.models.opening import ModelName, ModelOptions, read_options
 from theodolite.runs import all_of, describe, run_async
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+
+_LONG = 8
+"""A shorter key is a placeholder such as ``EMPTY``. It is removed only as a whole word, and never from an answer."""
+
+_HIDDEN = "[key]"
+_PIECE = 6
+"""Any part of a key of this length is removed from an error message."""
+_END = 4
+"""The first or last characters of a key, standing alone, as in "ending in 4f2c"."""
+_MASK = "[*•·.…xX#_-]"
+_MOST_CLEANED = 1 << 14
+"""Characters of an error message that are kept at all."""
+
+
+class Secret:
+    """A key that is revealed only to the request header.
+
+    >>> Secret("sk-0123456789").clean("got Bearer sk-0123456789, sorry")
+    'got Bearer [key], sorry'
+    >>> Secret("sk-0123456789")
+    Secret([key])
+    >>> Secret("sk-0123456789").clean_error("wrong key sk-0****89, the one that ends in 6789")
+    'wrong key [key], the one that ends in [key]'
+    """
+
+    __slots__ = ("_parts", "_value")
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+        self._parts = _parts_of(value) if len(value) >= _LONG else None
+
+    @classmethod
+    def from_environment(cls, variable: str) -> Secret:
+        """Read the key from a variable, without surrounding white space. Empty if the variable is not set.
+
+        Raises:
+            ModelError: If an HTTP header cannot contain it. The message does not include the key.
+        """
+        value = os.environ.get(variable, "").strip()
+        if any(not "!" <= character <= "~" for character in value):
+            raise ModelError(
+                f"the key in {variable} contains a space, a control or a non-ASCII character; set it again"
+            )
+        return cls(value)
+
+    def __repr__(self) -> str:
+        return f"Secret({_HIDDEN if self._value else ''})"
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def reveal(self) -> str:
+        """Return the key."""
+        return self._value
+
+    def clean(self, text: str) -> str:
+        """Remove the key from a text. Call this before shortening the text: half a key would not be found."""
+        if len(self._value) >= _LONG:
+            return text.replace(self._value, _HIDDEN)
+        if not self._value:
+            return text
+        return re.sub(rf"(?<!\w){re.escape(self._value)}(?!\w)", _HIDDEN, text)
+
+    def clean_error(self, text: str) -> str:
+        """Remove the key and parts of it, which some servers repeat: ``sk-ab…yz``, or its last four characters."""
+        text = self.clean(text[:_MOST_CLEANED])
+        return text if self._parts is None else self._parts.sub(_HIDDEN, text)
+
+    def clean_response(self, response: Response) -> Response:
+        """Remove the key from all texts of a response."""
+        from_answer = self.clean if len(self._value) >= _LONG else str
+        return replace(
+            response,
+            text=from_answer(response.text),
+            reasoning=from_answer(response.reasoning),
+            reason=self.clean_error(response.reason),
+            finish=self.clean_error(response.finish),
+        )
+
+
+def _parts_of(key: str) -> re.Pattern[str]:
+    """Return a pattern for masked and shortened forms of a key."""
+
+    def any_of(parts: Iterable[str]) -> str:
+        return "(?:" + "|".join(map(re.escape, sorted(set(parts), key=len, reverse=True))) + ")"
+
+    starts = any_of(key[:n] for n in range(2, len(key)))
+    ends = any_of(key[-n:] for n in range(2, len(key)))
+    pieces = any_of(key[i : i + _PIECE] for i in range(len(key) - _PIECE + 1))
+    alone = any_of(part for n in range(_END, _PIECE) for part in (key[:n], key[-n:]))
+    return re.compile(
+        rf"(?<!\w){starts}{_MASK}{{2,}}{ends}?|{starts}…{ends}?|{_MASK}{{2,}}{ends}(?!\w)|…{ends}(?!\w)"
+        rf"|{pieces}+|(?<!\w){alone}(?!\w)"
+    )
+
+
+# Request control for servers: how many requests may be in flight, and when to retry.
+
+
+_QUEUEING = 2.0
+"""The server is queueing requests if an answer takes this many times as long as without load."""
+_GAIN = 1.05
+"""Minimum gain that counts as progress: five per cent more answers per second for a quarter more requests."""
+_HOLD = 20
+"""Number of rounds for which the best limit is kept before a higher one is tried again."""
+
+
+class AdaptiveLimiter:
+    """Concurrency limit that grows while throughput grows and shrinks when the server is overloaded.
+
+    A round has as many answers as the limit allows at once. After each round:
+
+    * if the server answers as fast as without load, the limit doubles; after the first sign of overload it grows
+      by one;
+    * if answers have become slow, and a quarter more requests than in the best round bring no more answers per
+      second, the limit returns to the best one and is held for a while.
+
+    A 429, a 503 or a time-out halves the limit, at most once per round. ``Retry-After`` pauses all new requests.
+    """
+
+    def __init__(self, maximum: int, *, start: int = 16) -> None:
+        self.maximum = maximum
+        self.limit = min(start, maximum)
+        self.in_flight = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._resume_at = 0.0
+        self._doubling = True
+        self._cut_at = float("-inf")
+        self._round: list[float] = []
+        self._round_started: float | None = None
+        self._fastest = float("inf")
+        self._best_rate = 0.0
+        self._best_limit = self.limit
+        self._hold = 0
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait for a free slot and hold it while the block runs."""
+        await self._acquire()
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
+            self._wake()
+
+    def succeeded(self, seconds: float) -> None:
+        """Report an answer and its duration."""
+        if self._round_started is None:
+            self._round_started = time.monotonic() - seconds
+        self._round.append(seconds)
+        if len(self._round) >= self.limit:
+            self._end_round()
+            self._wake()
+
+    def strained(self) -> None:
+        """Report a 429, a 503 or a time-out. Halves the limit once for all requests that fail at the same time."""
+        now = time.monotonic()
+        self._doubling = False
+        if now - self._cut_at >= min(self._fastest, 1.0):
+            self._cut_at = now
+            self.limit = max(1, self.limit // 2)
+            self._round, self._round_started = [], None
+
+    def pause(self, seconds: float) -> None:
+        """Pause all new requests, as the server asked."""
+        self._resume_at = max(self._resume_at, time.monotonic() + seconds)
+
+    async def _acquire(self) -> None:
+        await self._wait_for_pause()
+        if self.in_flight < self.limit and not self._waiting:
+            self.in_flight += 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.in_flight -= 1
+                self._wake()
+            raise
+        await self._wait_for_pause()
+
+    async def _wait_for_pause(self) -> None:
+        while (left := self._resume_at - time.monotonic()) > 0:  # noqa: ASYNC110 - the pause may be extended meanwhile
+            await asyncio.sleep(left)
+
+    def _wake(self) -> None:
+        while self._waiting and self.in_flight < self.limit:
+            place = self._waiting.popleft()
+            if not place.done():
+                self.in_flight += 1
+                place.set_result(None)
+
+    def _end_round(self) -> None:
+        now = time.monotonic()
+        mean = sum(self._round) / len(self._round)
+        rate = len(self._round) / max(now - (self._round_started or 0.0), 1e-9)
+        self._round_started = now
+        self._round.clear()
+        self._fastest = min(self._fastest, mean)
+        is_better = rate > self._best_rate * _GAIN
+        if is_better:
+            self._best_rate, self._best_limit = rate, self.limit
+        elif mean > _QUEUEING * self._fastest and self.limit > self._best_limit * 1.25:
+            self.limit, self._doubling, self._hold = self._best_limit, False, _HOLD
+        if self._hold:
+            self._hold -= 1
+            return
+        self._best_rate *= 0.99  # the server's capacity may change, so the best rate is slowly forgotten
+        self.limit = min(self.maximum, self.limit * 2 if self._doubling else self.limit + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Exponential back-off with full jitter: wait ``uniform(0, min(cap, base * 2**k))`` before retry k.
+
+    The jitter only spreads the load. No measured value depends on it.
+    """
+
+    retries: int = 5
+    base_seconds: float = 0.5
+    cap_seconds: float = 30.0
+    patience_seconds: float = 120.0
+    """The longest ``Retry-After`` that is respected."""
+
+    def delay(self, retry: int, asked: float | None) -> float:
+        """Return the seconds before retry number `retry` (from 0), at least what the server asked for.
+
+        >>> RetryPolicy().delay(0, asked=3.0) >= 3.0
+        True
+        """
+        jitter = random.uniform(0, min(self.cap_seconds, self.base_seconds * 2**retry))  # noqa: S311
+        return jitter if asked is None else min(asked, self.patience_seconds) + jitter * 0.1
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the wait in seconds that a response asks for: ``retry-after-ms`` or ``retry-after`` (seconds or date).
+
+    A date is compared with the server's own clock, if the response tells its ``date``. None if there is no such
+    header or it makes no sense. `RetryPolicy` limits how long a wait is respected.
+
+    >>> retry_after({"retry-after": "2"})
+    2.0
+    """
+    try:
+        if "retry-after-ms" in headers:
+            return _seconds(float(headers["retry-after-ms"]) / 1000)
+        value = headers.get("retry-after")
+        if value is None:
+            return None
+        if value.strip()[:1].isdecimal() and "," not in value and ":" not in value:
+            return _seconds(float(value))
+        then = email.utils.parsedate_to_datetime(value).timestamp()
+        now = (
+            email.utils.parsedate_to_datetime(headers["date"]).timestamp()
+            if "date" in headers
+            else time.time()
+        )
+        return max(0.0, then - now)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _seconds(value: float) -> float | None:
+    return None if math.isnan(value) or value < 0 else value
+
+
+# The JSON of chat requests and completions, and the size limit on what is read from a server.
+
+
+_MEBIBYTE = 1 << 20
+MOST_TOKENS = 1 << 40
+"""No answer has more tokens; a server that says so is wrong."""
+_LONGEST_FINISH = 100
+_WINDOW_BITS = {"gzip": 31, "deflate": 47}
+"""For zlib; 47 detects by itself whether there is a header."""
+
+
+class Unanswered(Exception):  # noqa: N818 - an expected outcome, not a program error
+    """An attempt that gave no answer."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        again: bool,
+        strain: bool = False,
+        is_down: bool = False,
+        wait: float | None = None,
+    ) -> None:
+        """Create the exception.
+
+        Args:
+            reason: The reason, without any key.
+            again: True if a retry may help.
+            strain: True if the server is overloaded, so that fewer requests should be in flight.
+            is_down: True if the cause is the server, not this request.
+            wait: Seconds to wait, as requested by the server.
+        """
+        super().__init__(reason)
+        self.again = again
+        self.strain = strain
+        self.is_down = is_down
+        self.wait = wait
+
+
+class BoundedStream(httpx2.AsyncByteStream):
+    """A response body that is decompressed here and raises an error if it is too long."""
+
+    def __init__(self, stream: Any, encoding: str, most_mib: float) -> None:
+        self.stream = stream
+        self.most_mib = most_mib
+        self._inflater = zlib.decompressobj(_WINDOW_BITS[encoding]) if encoding else None
+
+    @classmethod
+    def take_over(cls, response: httpx2.Response, most_mib: float) -> None:
+        """Replace the stream of a response, so that it is not decompressed without a limit."""
+        encoding = response.headers.get("content-encoding", "").strip().lower().replace("identity", "")
+        if encoding and encoding not in _WINDOW_BITS:
+            raise Unanswered(
+                f"the server compressed its answer as {encoding!r}, which was not requested", again=False
+            )
+        response.headers.pop("content-encoding", None)
+        response.stream = cls(response.stream, encoding, most_mib)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = int(self.most_mib * _MEBIBYTE)
+        async for packed in self.stream:
+            chunk = self._unpacked(packed, left + 1)
+            left -= len(chunk)
+            if left < 0:
+                raise Unanswered(f"the answer is larger than {self.most_mib:g} MiB", again=False)
+            yield chunk
+
+    def _unpacked(self, packed: bytes, most: int) -> bytes:
+        if self._inflater is None:
+            return packed
+        try:
+            return self._inflater.decompress(packed, most)
+        except zlib.error as error:
+            raise Unanswered(f"the server's compressed answer is damaged ({error})", again=True) from None
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+        await self.stream.aclose()
+
+
+def read_completion(body: bytes, secret: Secret) -> Response:
+    """Read the first choice of a chat completion and remove the key. Anything else raises `Unanswered`.
+
+    An empty message counts as an answer with empty text: a retry would give the same, and leaving it out would
+    make the model look better.
+    """
+    try:
+        completion = json.loads(body)
+        choices = completion["choices"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        head = secret.clean_error(body.decode(errors="replace"))[:80]
+        raise Unanswered(f"the server's answer is not a chat completion: {head!r}", again=True) from None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise Unanswered("the server's answer contains no choice", again=True)
+    message = choices[0].get("message")
+    if not isinstance(message, dict):
+        raise Unanswered("the server's answer contains no message", again=True)
+    finish = _text(choices[0].get("finish_reason"))[:_LONGEST_FINISH]
+    usage = completion.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    fields: dict[str, Any] = {
+        "reasoning": _text(message.get("reasoning_content") or message.get("reasoning")),
+        "finish": finish,
+        "prompt_tokens": _count(usage.get("prompt_tokens")),
+        "completion_tokens": _count(usage.get("completion_tokens")),
+    }
+    if message.get("refusal") or finish == "content_filter":
+        response = Response("refused", reason=_text(message.get("refusal")) or "content filter", **fields)
+    else:
+        response = Response("answered", text=_text(message.get("content")), **fields)
+    return secret.clean_response(response)
+
+
+def _text(value: object) -> str:
+    """Return plain text, or the joined text parts of a content list."""
+    parts = (
+        [part.get("text") for part in value if isinstance(part, dict)] if isinstance(value, list) else [value]
+    )
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _count(value: object) -> int:
+    """Return a token count: 0 unless it is a whole number, and at most `MOST_TOKENS`.
+
+    >>> [_count(value) for value in (7, -7, 7.0, "7", None, [7], True, 1 << 70)] == [7, 0, 7, 0, 0, 0, 0, MOST_TOKENS]
+    True
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return min(max(value, 0), MOST_TOKENS) if type(value) is int else 0
+
+
+def read_logprobs(body: bytes) -> tuple[float, ...]:
+    """Read the log-probabilities of the tokens of a chat completion. Empty if it has none.
+
+    >>> read_logprobs(b'{"choices": [{"logprobs": {"content": [{"token": "A", "logprob": -0.5}]}}]}')
+    (-0.5,)
+    """
+    try:
+        tokens = json.loads(body)["choices"][0]["logprobs"]["content"]
+        return tuple(float(token["logprob"]) for token in tokens)
+    except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
+        return ()
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    """Convert a turn to the format of chat servers. Without a picture its content is plain text.
+
+    Servers whose template knows text only drop a list of parts, and the model gets an empty prompt.
+
+    >>> message_json(Message.user("Where is the cup?"))
+    {'role': 'user', 'content': 'Where is the cup?'}
+    """
+    if not message.pictures:
+        return {"role": message.role, "content": message.text}
+    return {"role": message.role, "content": [_content_part(part) for part in message.content]}
+
+
+def _content_part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": _data_url(part)}}
+
+
+@lru_cache(maxsize=128)
+def _data_url(picture: Picture) -> str:
+    """Encode the picture's own bytes if every server reads them the same way, otherwise as PNG."""
+    data, kind = picture.read(), picture.media_type
+    if kind not in {"image/png", "image/jpeg", "image/webp"} or not _is_plain(data):
+        buffer = io.BytesIO()
+        picture.load().save(buffer, format="PNG")
+        data, kind = buffer.getvalue(), "image/png"
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _is_plain(data: bytes) -> bool:
+    """True if every reader sees the same picture: upright, opaque, RGB or 8-bit grey."""
+    orientation = 0x0112
+    with open_image(data) as image:
+        is_upright = image.getexif().get(orientation, 1) == 1
+        return is_upright and image.mode in {"RGB", "L"} and "transparency" not in image.info
+
+
+# Models behind an OpenAI-compatible server (vLLM, SGLang, Ollama, hosted): ``openai:<name>@<base url>``.
+#
+# The key comes from the environment (``OPENAI_API_KEY``, or the variable given by ``?key_env=``) and is used only in the
+# request header. It is removed from every text and error message, see `Secret`. Redirects are not followed: pictures and
+# the key go to the named server only.
+
 
 _GIVE_UP_AFTER = 50
 """After this many consecutive requests without an answer, the server is considered down."""

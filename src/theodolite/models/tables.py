@@ -13,16 +13,18 @@ import io
 import json
 import math
 import re
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
+from xml.etree.ElementTree import Element, ParseError
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, fault_of, lines_of, read_each, read_text
-from theodolite.models.logs import PLACEHOLDER
+from theodolite.models.logs import PLACEHOLDER, read_member
 
 __all__ = [
     "BINARY_SUFFIXES",
@@ -37,9 +39,11 @@ __all__ = [
     "naming",
     "plain_words",
     "read_rows",
+    "read_workbook",
     "split_options",
     "values",
 ]
+
 
 Row: TypeAlias = dict[str, Any]
 Role: TypeAlias = Literal[
@@ -113,7 +117,6 @@ def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
 
 
 def _readers() -> Mapping[str, Callable[[Path], tuple[list[Row], list[Problem]]]]:
-    from theodolite.models.workbook import read_workbook
 
     return {
         ".csv": _csv,
@@ -191,7 +194,7 @@ def _turns(row: Row) -> Iterator[Row]:
     if turns is None:
         yield row
         return
-    said = [(_speaker(turn), _said(turn)) for turn in turns if isinstance(turn, dict)]
+    said = [(_speaker(turn), _turn_text(turn)) for turn in turns if isinstance(turn, dict)]
     pairs = [(a[1], b[1]) for a, b in pairwise(said) if (a[0], b[0]) == ("user", "model")]
     name = first(row, "id")
     for number, (question, answer) in enumerate(pairs, 1):
@@ -205,7 +208,7 @@ def _speaker(turn: Mapping[str, Any]) -> str:
     return {"human": "user", "user": "user", "gpt": "model", "assistant": "model"}.get(name, "")
 
 
-def _said(turn: Mapping[str, Any]) -> str:
+def _turn_text(turn: Mapping[str, Any]) -> str:
     content = turn.get("value", turn.get("content", ""))
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
@@ -365,3 +368,82 @@ def _keys(parts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 def _common_end(left: Sequence[str], right: Sequence[str]) -> int:
     pairs = zip(reversed(left), reversed(right), strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))
+
+
+# Rows of an Excel workbook (``.xlsx``), as VLMEvalKit writes its results: the first sheet, with names in its first row.
+
+
+_SHEET = "xl/worksheets/sheet1.xml"
+_STRINGS = "xl/sharedStrings.xml"
+_ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
+"""How a workbook writes characters that XML cannot hold."""
+
+
+def read_workbook(path: Path) -> list[dict[str, Any]]:
+    """Read the rows of the first sheet as text and numbers; empty cells are left out.
+
+    Raises:
+        ValueError: If it is not a workbook.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = {info.filename: info for info in archive.infolist()}
+            if _SHEET not in infos:
+                raise ValueError("it has no sheet")
+            strings = (
+                [
+                    _text(each)
+                    for each in _parsed_xml(read_member(archive, infos[_STRINGS])).iter()
+                    if _is(each, "si")
+                ]
+                if _STRINGS in infos
+                else []
+            )
+            sheet = _parsed_xml(read_member(archive, infos[_SHEET]))
+    except (OSError, zipfile.BadZipFile, ParseError) as error:
+        raise ValueError(f"it is not an Excel workbook: {error}") from error
+    rows = [dict(_cells(row, strings)) for row in sheet.iter() if _is(row, "row")]
+    names = rows[0] if rows else {}
+    return [
+        {str(names[column]): value for column, value in row.items() if column in names} for row in rows[1:]
+    ]
+
+
+def _parsed_xml(data: bytes) -> Element:
+    """Parse XML without a document type, so that there are no entities to expand."""
+    from xml.etree.ElementTree import fromstring
+
+    if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
+        raise ValueError("its XML declares entities")
+    return fromstring(data)  # noqa: S314 - no entities, and of bounded size
+
+
+def _is(element: Element, name: str) -> bool:
+    return element.tag.rpartition("}")[2] == name
+
+
+def _text(element: Element) -> str:
+    text = "".join(part.text or "" for part in element.iter() if _is(part, "t"))
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def _cells(row: Element, strings: list[str]) -> Iterator[tuple[str, Any]]:
+    for cell in row:
+        column = re.sub(r"\d+$", "", cell.get("r", ""))
+        kind = cell.get("t", "n")
+        if kind == "inlineStr":
+            yield column, _text(cell)
+            continue
+        found = next((part.text for part in cell if _is(part, "v")), None)
+        if found is None:
+            continue
+        if kind == "s":
+            place = int(found)
+            if place >= len(strings):
+                raise ValueError(f"cell {cell.get('r')} names a text that is not there")
+            yield column, strings[place]
+        elif kind == "n":
+            number = float(found)
+            yield column, int(number) if number.is_integer() else number
+        else:
+            yield column, found

@@ -7,13 +7,21 @@ answer is known. Under a *relevant* edit the right answer changes; under a *neut
 - `AnsweredPair`: both answers and their outcome: followed, moved, unmoved or lost; kept or changed
 - `pair_shares`: the share of each outcome, with intervals over clusters
 - `group_shares`: the same for one question about several pictures
-- `theodolite.pairs.repeats`: the same request made again, which lowers the bound
+- `theodolite.pairs.outcomes`: the same request made again, which lowers the bound
 - `judge_looking`: whether the model looks, from pairs alone; `pairs_to_settle`: the sample size it needs
 """
 
 from theodolite.pairs.edits import EDITS, Edit
-from theodolite.pairs.groups import AnsweredGroup, GroupShares, group_shares
-from theodolite.pairs.outcomes import AnsweredPair, Outcome, PairShares, pair_shares
+from theodolite.pairs.outcomes import (
+    AnsweredGroup,
+    AnsweredPair,
+    GroupShares,
+    Outcome,
+    PairShares,
+    answered_pairs,
+    group_shares,
+    pair_shares,
+)
 from theodolite.pairs.verdict import Looking, Standing, judge_looking, pairs_to_settle
 
 __all__ = [
@@ -26,6 +34,7 @@ __all__ = [
     "Outcome",
     "PairShares",
     "Standing",
+    "answered_pairs",
     "group_shares",
     "judge_looking",
     "pair_shares",

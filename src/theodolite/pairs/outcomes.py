@@ -25,28 +25,42 @@ or *changed*; the share of changed answers is the baseline for *moved*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from theodolite.answers import Answer
-from theodolite.answers.items import is_right
-from theodolite.pairs.edits import Edit
+from theodolite.answers.grading import golds_of, is_right, read_item
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Item, content_hash
+from theodolite.models.replay import is_log
+from theodolite.pairs.edits import AGAIN, EDITS, Edit
+from theodolite.runs import Result, Run
 
 if TYPE_CHECKING:
-    from theodolite.core.estimates import Estimate
+    from theodolite.core.tables import Estimate
 
 __all__ = [
+    "MOST_REPEATS",
     "RANDOM_BOUND",
+    "AnsweredGroup",
     "AnsweredPair",
+    "GroupShares",
     "Outcome",
     "PairShares",
+    "answered_pairs",
+    "group_shares",
     "outcome_of",
+    "pair_of",
     "pair_shares",
     "random_bound",
+    "repeated_pairs",
+    "split_of",
+    "with_repeats",
 ]
+
 
 Outcome: TypeAlias = Literal["followed", "moved", "unmoved", "kept", "changed", "lost"]
 
@@ -112,18 +126,68 @@ class AnsweredPair:
         return is_right(self.before, str(self.gold))
 
 
+SHARES = ("followed", "moved", "unmoved", "lost", "kept")
+"""The names of the shares in `PairShares`."""
+
+
+def split_of(run: Run, item: Item) -> str:
+    """Return the split of an item: its own, else that of its run."""
+    return item.truth.split or str(item.meta.get("split") or run.info.settings.get("split") or "")
+
+
+def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
+    """Yield the answers before and after every edit of a run, of items that were asked both times."""
+    asked = {result.item.name: result for result in run.results() if result.record is not None}
+    for after in asked.values():
+        truth = after.item.truth
+        before = asked.get(truth.base)
+        if truth.edit and before is not None:
+            if truth.edit not in EDITS or not (truth.golds and before.item.truth.golds):
+                raise UsageError(
+                    f"the item {after.item.name!r} of {run.folder} has an unknown edit, or no right answer"
+                )
+            yield pair_of(run, before, after, EDITS[truth.edit])
+
+
+def pair_of(run: Run, before: Result, after: Result, edit: Edit) -> AnsweredPair:
+    """Return the pair of two results. One of several right answers counts as the first of them."""
+    golds = [golds_of(side.item) for side in (before, after)]
+    answers = [_named(read_item(side.item, side.record), *golds) for side in (before, after)]
+    truth = before.item.truth
+    return AnsweredPair(
+        before.item.subject,
+        edit,
+        before.item.cluster,
+        answers[0],
+        answers[1],
+        gold=golds[0][0],
+        edited_gold=golds[1][0],
+        split=split_of(run, before.item),
+        relation=truth.relation or after.item.truth.relation,
+        shown=(before.item.name, after.item.name),
+    )
+
+
+def _named(answer: Answer, *golds: Sequence[str]) -> Answer:
+    """Return an answer that is one of several right ones as the first of them."""
+    for several in golds:
+        if any(is_right(answer, gold) for gold in several):
+            return replace(answer, value=several[0])
+    return answer
+
+
 @dataclass(frozen=True, slots=True)
 class PairShares:
     """The share of each outcome. None if there are no such pairs."""
 
     n_relevant: int
     n_neutral: int
-    followed: Estimate | None
-    moved: Estimate | None
-    unmoved: Estimate | None
-    lost: Estimate | None
+    followed: Estimate | None = None
     """`followed`, `moved`, `unmoved` and `lost` are shares of the relevant pairs, and add up to 1."""
-    kept: Estimate | None
+    moved: Estimate | None = None
+    unmoved: Estimate | None = None
+    lost: Estimate | None = None
+    kept: Estimate | None = None
     """Share of the neutral pairs with two readable answers."""
 
 
@@ -177,3 +241,132 @@ def _share(pairs: Sequence[AnsweredPair], outcome: Outcome, level: float) -> Est
 
     hits = [float(pair.outcome == outcome) for pair in pairs]
     return clustered_mean(hits, [pair.cluster for pair in pairs] if pairs else None, level=level)
+
+
+# Groups: one question about k pictures with k different right answers.
+#
+# **Bound.** A strategy that does not use the picture is right on all k with probability at most k^−k, and never if it is
+# deterministic and k > 1. Proof: with the probabilities p₁ … p_k of the k right answers, which sum to at most 1, it is right
+# on all of them with probability p₁ ⋯ p_k, which is largest for p_i = 1/k. It is right on at most one picture in k on average.
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredGroup:
+    """The answers to one question about several pictures, all with different right answers."""
+
+    question: str
+    cluster: str
+    answers: tuple[Answer, ...]
+    golds: tuple[object, ...]
+
+    @property
+    def right(self) -> tuple[bool, ...]:
+        """Whether the answer is right, by picture. Answers that could not be read are not."""
+        return tuple(
+            is_right(answer, str(gold)) for answer, gold in zip(self.answers, self.golds, strict=True)
+        )
+
+    @property
+    def bound(self) -> float:
+        """The largest probability with which a blind strategy is right on all pictures: k^−k.
+
+        >>> AnsweredGroup("Where?", "q", (Answer("value", "left"),) * 2, ("left", "right")).bound
+        0.25
+        """
+        return float(len(self.golds)) ** -len(self.golds)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShares:
+    """How often the answers about all pictures of a group are right."""
+
+    all_right: Estimate
+    """Share of groups with only right answers, with its interval over clusters."""
+    bound: float
+    """The largest expected share for a strategy that does not use the pictures."""
+    each_right: Estimate
+    """Share of right answers, over all pictures."""
+
+
+def group_shares(groups: Iterable[AnsweredGroup], *, level: float = 0.95) -> GroupShares | None:
+    """Compute the shares of right groups and of right answers. None if there is no group of two or more pictures."""
+    from theodolite.stats import clustered_mean
+
+    found = [group for group in groups if len(group.golds) > 1]
+    clusters = [group.cluster for group in found]
+    if not found:
+        return None
+    whole = clustered_mean([float(all(group.right)) for group in found], clusters, level=level)
+    single = clustered_mean(
+        [float(right) for group in found for right in group.right],
+        [group.cluster for group in found for _ in group.right],
+        level=level,
+    )
+    if whole is None or single is None:
+        return None
+    return GroupShares(whole, sum(group.bound for group in found) / len(found), single)
+
+
+# The same request made again: how often a model's answer changes by itself.
+#
+# The share of changed answers lowers the bound on what a strategy can follow without using what was edited
+# (`theodolite.pairs.outcomes`). Texts are compared, not what is read in them: equal texts are read alike, so the share of
+# changed answers is at most this.
+
+
+MOST_REPEATS = 24
+"""Requests that are made twice in a run. If none of their answers changes, the bound falls from ¼ to 7 %."""
+
+
+def with_repeats(
+    items: Iterable[Item], is_plain: Callable[[Item], bool], *, model: str = "", most: int = MOST_REPEATS
+) -> Iterator[Item]:
+    """Yield items, then the first plain ones once more.
+
+    Args:
+        items: The items of a run.
+        is_plain: True for an item with its own picture, as it is.
+        model: The name of the model. A log has one answer to each request, so nothing is repeated.
+        most: Number of items that are repeated.
+    """
+    plain: list[Item] = []
+    for item in items:
+        if len(plain) < most and is_plain(item):
+            plain.append(item)
+        yield item
+    if not (model.startswith("replay:") and is_log(model)):
+        yield from map(_repeat, plain)
+
+
+def _repeat(item: Item) -> Item:
+    # A seed does not affect greedy decoding, but makes it another request, which no cache answers.
+    request = replace(
+        item.request, seed=1, recall="content", ref=item.request.ref and f"{item.request.ref}/again"
+    )
+    return replace(
+        item, name=f"{item.name}/again", request=request, truth=replace(item.truth, repeats=item.name)
+    )
+
+
+def repeated_pairs(run: Run) -> Iterator[AnsweredPair]:
+    """Yield the first and the second answer to each repeated request of a run."""
+    for first, second in run.repeats():
+        item = first.item
+        yield AnsweredPair(
+            item.name,
+            AGAIN,
+            item.truth.cluster or str(item.meta.get("cluster") or item.name),
+            _text(first),
+            _text(second),
+            gold="",
+            edited_gold="",
+            split=split_of(run, item),
+            shown=(first.item.name, second.item.name),
+        )
+
+
+def _text(result: Result) -> Answer:
+    response = result.record.response if result.record is not None else None
+    if response is None or response.status != "answered":
+        return Answer("unreadable", reason="there is no answer")
+    return Answer("value", content_hash(response.text))  # compared to the letter

@@ -32,19 +32,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from theodolite.core.types import fields_of
 from theodolite.pairs.edits import AGAIN
 from theodolite.pairs.outcomes import RANDOM_BOUND, AnsweredPair, PairShares, pair_shares, random_bound
 
 if TYPE_CHECKING:
-    from theodolite.core.estimates import Estimate
+    from theodolite.core.tables import Estimate
 
 __all__ = ["Looking", "Standing", "judge_looking", "pairs_to_settle"]
 
 Standing: TypeAlias = Literal[
-    "looks", "looks at times", "does not look", "cannot do the task", "cannot be read", "not settled"
+    "looks",
+    "looks at times",
+    "does not look",
+    "cannot do the task",
+    "cannot be read",
+    "not settled",
+    "not measured",
 ]
+"""The verdict on a model. *not measured*: there is no pair to judge by."""
 
 PROOF_LEVEL = 0.99
 """Confidence level of the interval of followed pairs that is compared with the bound."""
@@ -65,17 +73,15 @@ _POWER_FACTOR = 2.0
 does in four of five: ((1.96 + 0.84) / 1.96)² = 2.04."""
 
 
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """A verdict and the numbers it rests on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looking(PairShares):
+    """A verdict and the numbers it rests on: the shares of the outcomes have 95 % intervals."""
 
     standing: Standing
     because: str
-    shares: PairShares
-    """The outcomes, with 95 % intervals."""
-    followed: Estimate | None
-    """Share of relevant pairs that are followed, with its 99 % interval. None if there is none."""
-    dependence: Estimate | None
+    proof: Estimate | None = None
+    """`followed` with its 99 % interval, which is compared with the bound. None if there is no relevant pair."""
+    dependence: Estimate | None = None
     """Change of the answers under relevant minus under neutral edits. None without neutral pairs."""
     bound: float = RANDOM_BOUND
     """The largest share of pairs that a strategy can follow without using what was edited."""
@@ -184,9 +190,11 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None)
     changes = _Claim.of(lambda level: _share(read, _is_changed, level))
     unmoved = _Claim.of(lambda level: pair_shares(read, level=level).unmoved)
     if strict is None or shares.lost is None:
-        return Looking("not settled", "there is no relevant pair", shares, None, None)
+        return _looking(shares, "not settled", "there is no relevant pair")
     if shares.lost.low > MOST_LOST or changes is None or unmoved is None:
-        return Looking("cannot be read", f"{_words(shares.lost)} of the pairs are lost", shares, strict, None)
+        return _looking(
+            shares, "cannot be read", f"{_words(shares.lost)} of the pairs are lost", proof=strict
+        )
     dependence = _Claim.of(lambda level: _dependence(found, level))
     of_repeats = _bound_of_repeats(found)
     evidence = _Evidence(
@@ -201,16 +209,20 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None)
     standing, because = evidence.decide()
     excluded = _excluded(relevant, of_repeats) if evidence.is_stable else ()
     known = (name for pair in relevant for name in (*pair.edit.excludes, *pair.edit.leaves))
-    return Looking(
+    return _looking(
+        shares,
         standing,
         because,
-        shares,
-        strict,
-        None if dependence is None else dependence.two_sided,
-        evidence.bound,
-        excluded,
-        tuple(name for name in dict.fromkeys(known) if name not in excluded),
+        proof=strict,
+        dependence=None if dependence is None else dependence.two_sided,
+        bound=evidence.bound,
+        excluded=excluded,
+        not_excluded=tuple(name for name in dict.fromkeys(known) if name not in excluded),
     )
+
+
+def _looking(shares: PairShares, standing: Standing, because: str, **more: Any) -> Looking:
+    return Looking(**fields_of(shares), standing=standing, because=because, **more)
 
 
 def pairs_to_settle(pairs: Sequence[AnsweredPair], *, chance: float | None = None) -> float | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from theodolite.core.tables import Cell, Column, Table
-from theodolite.diagnose.record import Diagnosis, Figure, LookingForm
+from theodolite.core.tables import Cell, Column, Estimate, Table
+from theodolite.core.words import interval, percent
+from theodolite.diagnose.pair_verdicts import OUTCOMES
+from theodolite.diagnose.record import Diagnosis, LookingResult
 from theodolite.diagnose.result import CAPTION
 from theodolite.report.html.diagnosis import command_of
-from theodolite.report.summary import OUTCOMES, Summary, interval, percent, summaries
+from theodolite.report.summary import Summary, summaries
 from theodolite.report.tables import as_markdown
 
 __all__ = ["model_card"]
@@ -49,8 +51,8 @@ def _answers(summary: Summary) -> str:
     return " ".join(filter(None, (summary.at_what, summary.how_surely)))
 
 
-def _shares(looking: LookingForm) -> list[str]:
-    figures: list[Figure | None] = [getattr(looking, name) for name in OUTCOMES]
+def _shares(looking: LookingResult) -> list[str]:
+    figures: list[Estimate | None] = [getattr(looking, name) for name in OUTCOMES]
     return ["–" if figure is None else interval(figure) for figure in figures]
 
 

@@ -8,18 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from theodolite.core.drawing import INK, QUIET, SERIES, Drawing, new_figure, styled
-from theodolite.diagnose.names import short_names
-from theodolite.diagnose.record import Diagnosis, Figure, InstrumentForm, MetricForm, MetricResult
+from theodolite.core.tables import Estimate
+from theodolite.diagnose.record import (
+    Diagnosis,
+    InstrumentResult,
+    MetricEntry,
+    MetricResult,
+    short_names,
+)
 from theodolite.diagnose.result import Diagnosed
-from theodolite.report.html.definitions import Glossary
+from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import metric_groups
-from theodolite.report.html.numbers import show_number
-from theodolite.report.pair_figures import pair_drawings
-from theodolite.report.slide import slide_figure
+from theodolite.report.html.parts import show_number
+from theodolite.report.slide import pair_drawings, slide_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as MplFigure
+    from matplotlib.figure import Figure
 
 __all__ = ["metrics_figure", "write_figures"]
 
@@ -27,7 +32,7 @@ _TWINS = {"grounded": SERIES[1], "shortcut": SERIES[2]}
 _MARKS = "oDs^vP"
 
 
-def metrics_figure(diagnosis: Diagnosis, instrument: InstrumentForm) -> Drawing | None:
+def metrics_figure(diagnosis: Diagnosis, instrument: InstrumentResult) -> Drawing | None:
     """Draw the metrics that the page shows of an instrument, one axis for each, with the twins as bands.
 
     None if it has none.
@@ -59,9 +64,9 @@ def _colours(models: Iterable[str]) -> dict[str, str]:
     return {model: _TWINS.get(model.removeprefix("pocket:")) or next(free) for model in models}
 
 
-def _metric(axes: Axes, row: MetricResult, form: MetricForm | None, colours: Mapping[str, str]) -> None:
+def _metric(axes: Axes, row: MetricResult, form: MetricEntry | None, colours: Mapping[str, str]) -> None:
     for which, colour in _TWINS.items():
-        twin: Figure | None = getattr(row, which)
+        twin: Estimate | None = getattr(row, which)
         if twin is not None:
             axes.axvspan(twin.low, twin.high, color=colour, alpha=0.16, lw=0)
             axes.axvline(twin.value, color=colour, lw=1.4)
@@ -91,9 +96,7 @@ def _metric(axes: Axes, row: MetricResult, form: MetricForm | None, colours: Map
     axes.tick_params(axis="x", labelsize=8, colors=QUIET)
 
 
-def _legend(
-    figure: MplFigure, names: Mapping[str, str], colours: Mapping[str, str], *, has_twins: bool
-) -> None:
+def _legend(figure: Figure, names: Mapping[str, str], colours: Mapping[str, str], *, has_twins: bool) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

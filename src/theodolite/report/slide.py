@@ -1,24 +1,368 @@
-"""A summary of a diagnosis on one slide of 16:9: the verdict, the bars, one example and the key numbers, in large letters."""
+"""Figures of a diagnosis: pairs, twins, the slide."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from textwrap import fill, shorten
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from theodolite.core.drawing import FAINT, INK, QUIET, Drawing, new_figure, styled
+from theodolite.core.drawing import FAINT, INK, QUIET, SERIES, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.exhibits import picture_of
-from theodolite.diagnose.record import ExhibitForm, LookingForm, Standing
-from theodolite.diagnose.result import Diagnosed
-from theodolite.report.pair_figures import COLOURS, shares_bar
-from theodolite.report.summary import OUTCOMES, Summary, asked, interval, percent, summaries, telling
+from theodolite.core.words import interval, percent, upper_first
+from theodolite.diagnose.compare import lookings
+from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, OUTCOMES, TONES, tone_of
+from theodolite.diagnose.record import Diagnosis, LookingResult, PairExample, short_names
+from theodolite.diagnose.result import Diagnosed, picture_of
+from theodolite.report.summary import Summary, asked, summaries, telling
+from theodolite.twins.separate import PASSES, Separation, SeparationTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["slide_figure"]
+__all__ = [
+    "exhibit_figure",
+    "looking_figure",
+    "pair_drawings",
+    "slide_figure",
+]
+
+
+# Figures of pairs: the shares of all models as bars, and examples with both pictures.
+
+
+_NARROW = 0.07
+_LINE = 44
+
+
+def looking_figure(diagnosis: Diagnosis, *, title: str = "") -> Drawing:
+    """Draw the outcomes of all pairs: one bar for each model and kind of pictures, the user's own data first.
+
+    The dashed line is the bound, the thin line below a bar the 95 % interval of the followed share.
+
+    Raises:
+        UsageError: If the diagnosis has no relevant pair.
+    """
+    names = short_names(model.name for model in diagnosis.models)
+    groups: dict[str, list[tuple[str, LookingResult]]] = {}
+    for label, view, looking in lookings(diagnosis):
+        groups.setdefault(label, []).append((names[view.model], looking))
+    if not groups:
+        raise UsageError("this diagnosis has no relevant pairs to draw")
+    n = sum(len(rows) for rows in groups.values())
+    with styled():
+        figure = new_figure(8.2, 0.42 * n + 0.34 * len(groups) + 1.2)
+        axes = figure.add_subplot()
+        y, ticks = 0.0, []
+        for label, rows in groups.items():
+            axes.text(0, y, label, weight="bold", color=INK, va="bottom", fontsize=10.5)
+            y += 0.5
+            for model, looking in rows:
+                shares_bar(axes, y, looking)
+                ticks.append((y, model))
+                axes.text(1.015, y, looking.standing, va="center", color=INK, fontsize=9.5)
+                y += 1.0
+            y += 0.35
+        axes.set_ylim(y - 0.3, -0.5)
+        axes.set_xlim(0, 1)
+        axes.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+        axes.set_xlabel(
+            "share of pairs: the same question before and after an edit with another right answer"
+        )
+        axes.tick_params(left=False)
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        _outcome_legend(axes)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=12.5)
+    return Drawing(figure)
+
+
+def shares_bar(
+    axes: Axes,
+    y: float,
+    looking: LookingResult,
+    *,
+    fontsize: float = 9,
+    height: float = 0.62,
+    left: float = 0.0,
+    width_of_number: float = 0.0,
+) -> None:
+    """Draw one bar with its bound and interval, of width 1, at a place of the axes.
+
+    Shares that are narrower than a number have none; `width_of_number` says how wide it is, in bars.
+    """
+    start, narrow = left, width_of_number or _NARROW * fontsize / 9
+    for name, colour in OUTCOME_COLOURS.items():
+        figure = getattr(looking, name)
+        width = figure.value if figure is not None else 0.0
+        if width <= 0:
+            continue
+        axes.barh(y, width, left=left, height=height, color=colour)
+        if width >= narrow:
+            axes.text(
+                left + width / 2, y, percent(width), color=INK if name == "lost" else "white", ha="center",
+                va="center", fontsize=fontsize, weight="bold",
+            )  # fmt: skip
+        left += width
+    followed, below = looking.followed, y + height / 2 + 0.09
+    if followed is not None:
+        axes.plot(
+            [start + followed.low, start + followed.high], [below, below], color=INK, lw=fontsize / 8, marker="|",
+            markersize=fontsize / 2, markeredgewidth=fontsize / 8, solid_capstyle="butt", clip_on=False,
+        )  # fmt: skip
+    reach = height / 2 + 0.11
+    axes.plot([start + looking.bound] * 2, [y - reach, y + reach], color=INK, lw=fontsize / 9, ls=(0, (3, 2)))
+
+
+def _outcome_legend(axes: Axes) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = [
+        Patch(color=colour, label=OUTCOMES[name]) for name, colour in OUTCOME_COLOURS.items()
+    ]
+    handles.append(Line2D([], [], color=INK, lw=1.0, ls=(0, (3, 2)), label="most without looking"))
+    axes.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=5, frameon=False, fontsize=8.5,
+        handlelength=1.1, columnspacing=1.2, borderaxespad=0.2,
+    )  # fmt: skip
+
+
+def exhibit_figure(found: Diagnosed, model: str, instrument: str, *, source: str = "") -> Drawing:
+    """Draw the examples of one verdict: both pictures of each pair with the question and the answers.
+
+    Args:
+        found: An open diagnosis.
+        model: Name of the model.
+        instrument: Name of the instrument.
+        source: ``own`` or ``drawn``. Default: the first that there is.
+
+    Raises:
+        UsageError: If there are no examples.
+    """
+    chosen = [each for each in found.view(model, instrument).looking if source in {"", each.source}]
+    exhibits = chosen[0].exhibits if chosen else []
+    if not exhibits:
+        raise UsageError(f"{instrument} has no examples of {model}")
+    with styled():
+        columns = min(2, len(exhibits))
+        rows = (len(exhibits) + 1) // 2
+        figure = new_figure(5.2 * columns, 3.5 * rows + 0.3)
+        for place, inner in enumerate(figure.subfigures(rows, columns, squeeze=False, wspace=0.06).flat):
+            if place < len(exhibits):
+                _pair(inner.subplots(1, 2), exhibits[place], found.folder)
+        name = short_names(each.name for each in found.diagnosis.models)[model]
+        figure.suptitle(f"{name}, {instrument}: {chosen[0].standing}", x=0.01, ha="left", weight="bold")
+    return Drawing(figure)
+
+
+def _pair(axes: Sequence[Axes], exhibit: PairExample, folder: Path) -> None:
+    question = fill(asked(exhibit.question), _LINE, max_lines=4, placeholder=" …")
+    axes[0].set_title(
+        f"{OUTCOMES.get(exhibit.outcome, exhibit.outcome)} ({exhibit.edit})\n{question}",
+        loc="left",
+        fontsize=8.5,
+        color=INK,
+    )
+    for panel, side, word in zip(axes, (exhibit.before, exhibit.after), ("before", "after"), strict=True):
+        panel.set_xticks([])
+        panel.set_yticks([])
+        for spine in panel.spines.values():
+            spine.set_visible(True)
+            spine.set_color(FAINT)
+        pixels = picture_of(side, folder)
+        if pixels is not None:
+            panel.imshow(pixels)
+        is_right = side.read_as == side.gold
+        told = fill(side.read_as or side.answer or "no answer", 22, max_lines=2, placeholder=" …")
+        colour = OUTCOME_COLOURS["followed"] if is_right else OUTCOME_COLOURS["unmoved"]
+        truth = "" if is_right else f"\n(right: {side.gold})"
+        panel.set_xlabel(f"{word}: {told}{truth}", fontsize=9, color=colour)
+
+
+def pair_drawings(found: Diagnosed) -> dict[str, Drawing]:
+    """Draw the bars and the examples of every verdict, by the name of the file."""
+    from theodolite.runs import slug
+
+    drawings = {"followed": looking_figure(found.diagnosis)}
+    for instrument in found.diagnosis.instruments:
+        for view in instrument.models:
+            for looking in view.looking:
+                if looking.exhibits:
+                    name = f"examples-{instrument.name}-{looking.source}-{slug(view.model)}"
+                    drawings[name] = exhibit_figure(found, view.model, instrument.name, source=looking.source)
+    return drawings
+
+
+# Figures of the twins: how well each metric of each instrument separates them.
+
+
+_COLOURS = {"paper": SERIES[2], "sound": SERIES[1], "ours": SERIES[0]}
+_NAMES = {"paper": "as published", "sound": "published idea, made sound", "ours": "ours"}
+_TWIN_MARKS = {"paper": "o", "sound": "s", "ours": "D"}
+
+
+def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
+    """Draw the AUC of metrics: one panel per instrument, one row per kind, one marker per method or explainer.
+
+    A panel has all published kinds and the best others, about `_MOST_ROWS` in all; the table has all of them. The interval is
+    drawn for the best method of each kind.
+
+    Args:
+        table: A table from `theodolite.twins.separate.separate`.
+        title: Title of the figure.
+
+    Raises:
+        UsageError: If no metric has an AUC.
+    """
+    panels = {name: _kinds(table.of(name)) for name in table.instruments}
+    n_kinds = sum(map(len, panels.values()))
+    panels = {name: _foremost(kinds) for name, kinds in panels.items() if kinds}
+    hidden = n_kinds - sum(map(len, panels.values()))
+    if not panels:
+        raise UsageError("no metric has enough items of both twins for a figure")
+    columns = _balanced(panels)
+    lowest = _lowest(panels)
+    tallest = max(sum(len(panels[name]) + _HEAD for name in column) for column in columns)
+    with styled():
+        figure = new_figure(6.6 * len(columns), 0.3 * tallest + 1.1)
+        figure.get_layout_engine().set(wspace=0.05)  # type: ignore[union-attr, call-arg]  # the constrained layout engine
+        grid = figure.add_gridspec(1, len(columns))
+        for place, column in enumerate(columns):
+            heights = [len(panels[name]) + _HEAD for name in column]
+            spare = tallest - sum(heights)
+            inner = grid[0, place].subgridspec(
+                len(column) + (spare > 0), 1, height_ratios=[*heights, *([spare] if spare > 0 else [])]
+            )
+            for row, name in enumerate(column):
+                is_last = row == len(column) - 1
+                axes = figure.add_subplot(inner[row])
+                _panel(axes, name, panels[name], with_label=is_last)
+                axes.set_xlim(lowest, 1.03)
+        _twin_legend(figure, table, hidden)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=12.5)
+    return Drawing(figure)
+
+
+_MOST_ROWS = 9
+"""Number of rows in a panel: more cannot be read in a talk. All published metrics are shown."""
+_LEAST_OURS = 2
+_HEAD = 2.6
+"""Height of the title and axis of a panel, in rows."""
+
+
+def _kinds(rows: Sequence[Separation]) -> list[tuple[str, list[Separation]]]:
+    """Group metrics that differ only in their method, with the highest AUC first."""
+    found: dict[str, list[Separation]] = {}
+    for row in rows:
+        if row.auc is not None:
+            found.setdefault(row.metric.key.partition(":")[0], []).append(row)
+    kinds = [(_kind_name(group), group) for group in found.values()]
+    return sorted(kinds, key=lambda kind: -max(row.auc.value for row in kind[1] if row.auc))
+
+
+def _foremost(kinds: list[tuple[str, list[Separation]]]) -> list[tuple[str, list[Separation]]]:
+    """Choose the rows of a panel: all published metrics and the best others, in the order given."""
+    published = [kind for kind in kinds if kind[1][0].metric.origin == "paper"]
+    others = [kind for kind in kinds if kind not in published]
+    chosen = [*published, *others[: max(_MOST_ROWS - len(published), _LEAST_OURS)]]
+    return [kind for kind in kinds if kind in chosen]
+
+
+def _kind_name(group: Sequence[Separation]) -> str:
+    metric = group[0].metric
+    method = metric.key.partition(":")[2]
+    name = metric.name.removesuffix(f" ({method})")
+    if len(group) == 1:
+        return metric.name
+    return f"{name} ({len(group)} methods)"
+
+
+def _lowest(panels: dict[str, list[tuple[str, list[Separation]]]]) -> float:
+    """Return the start of the common axis, left of all markers and intervals."""
+    best = [
+        max(group, key=lambda row: row.auc.value if row.auc else 0)
+        for kinds in panels.values()
+        for _, group in kinds
+    ]
+    values = [row.auc.value for kinds in panels.values() for _, group in kinds for row in group if row.auc]
+    return max(0.0, min(0.4, *values, *(row.auc.low for row in best if row.auc)) - 0.02)
+
+
+def _balanced(panels: dict[str, list[tuple[str, list[Separation]]]]) -> list[list[str]]:
+    """Arrange the panels in one column, or in two of about the same height."""
+    names = list(panels)
+    if len(names) < 2:
+        return [names]
+    heights = [len(panels[name]) + _HEAD for name in names]
+    cuts = range(1, len(names))
+    cut = min(cuts, key=lambda c: max(sum(heights[:c]), sum(heights[c:])))
+    return [names[:cut], names[cut:]]
+
+
+def _panel(axes: Axes, name: str, kinds: list[tuple[str, list[Separation]]], *, with_label: bool) -> None:
+    axes.axvspan(PASSES, 1.03, color=FAINT, alpha=0.45, linewidth=0, zorder=0)
+    axes.axvline(0.5, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    for y, (_, group) in enumerate(kinds):
+        best = max(group, key=lambda row: row.auc.value if row.auc else 0)
+        for row in sorted(group, key=lambda row: row is best):
+            _mark(axes, y, row, is_best=row is best)
+    axes.set_yticks(range(len(kinds)), [kind for kind, _ in kinds])
+    for label, (_, group) in zip(axes.get_yticklabels(), kinds, strict=True):
+        is_passing = any(row.passes for row in group)
+        label.set_color(INK if is_passing else QUIET)
+        label.set_fontweight("bold" if is_passing else "normal")
+    axes.set_ylim(len(kinds) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", zorder=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_title(name, weight="bold", pad=6)
+    if with_label:
+        axes.set_xlabel("AUC, grounded against shortcut")
+
+
+def _mark(axes: Axes, y: int, row: Separation, *, is_best: bool) -> None:
+    if row.auc is None:
+        return
+    colour = _COLOURS[row.metric.origin]
+    if is_best:
+        axes.plot([row.auc.low, row.auc.high], [y, y], color=colour, linewidth=2.2, zorder=2)
+    axes.plot(
+        row.auc.value,
+        y,
+        _TWIN_MARKS[row.metric.origin],
+        color=colour,
+        markersize=6.5 if is_best else 4.5,
+        alpha=1.0 if is_best else 0.45,
+        markeredgewidth=0,
+        zorder=3,
+        clip_on=False,
+    )
+
+
+def _twin_legend(figure: object, table: SeparationTable, hidden: int) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    shown = [o for o in _COLOURS if any(row.metric.origin == o and row.auc for row in table.rows)]
+    handles: list[object] = [
+        Line2D(
+            [], [], marker=_TWIN_MARKS[o], color=_COLOURS[o], linewidth=2.2, markersize=6.5, label=_NAMES[o]
+        )
+        for o in shown
+    ]
+    handles.append(Patch(facecolor=FAINT, alpha=0.6, label=f"separates the twins (AUC ≥ {PASSES:g})"))
+    if hidden:
+        handles.append(Line2D([], [], linestyle="", label=f"{hidden} more rows in the table"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))  # type: ignore[attr-defined]  # matplotlib's figure
+
+
+# A summary of a diagnosis on one slide of 16:9: the verdict, the bars, one example and the key numbers, in large letters.
+
 
 _WIDTH, _HEIGHT = 13.333, 7.5
 _MOST_MODELS = 3
@@ -37,10 +381,9 @@ _TWO_LINES = 19.0
 """A verdict that would be smaller than this is broken into two lines."""
 _GAP = 0.09
 """Between the columns of a table, in widths of a bar."""
-_TONES: dict[Standing, str] = {"looks": "#00694d", "looks at times": "#755c00", "does not look": "#b00d27"}
 
 
-_Row: TypeAlias = "tuple[str, list[tuple[Summary, LookingForm]]]"
+_Row: TypeAlias = "tuple[str, list[tuple[Summary, LookingResult]]]"
 """A kind of pictures, and the models with pairs of them."""
 
 
@@ -90,7 +433,7 @@ def _evidence(figure: Figure, shown: Sequence[Summary], found: Diagnosed) -> Non
         _bars(figure.add_axes(place), shown, rows, names)
     if chosen is not None:
         each, exhibit = chosen
-        _pair(figure, exhibit, names[each.name] if len(shown) > 1 else "", found)
+        _pair_panel(figure, exhibit, names[each.name] if len(shown) > 1 else "", found)
 
 
 def _models(figure: Figure, shown: Sequence[Summary]) -> None:
@@ -108,7 +451,7 @@ def _models(figure: Figure, shown: Sequence[Summary]) -> None:
             axes.text(0, row, told, fontsize=15, color=INK, va="center")
             verdict = each.standing if looking is None else looking.standing
             axes.text(
-                1, row, verdict, fontsize=15, weight="bold", color=_TONES.get(verdict, QUIET), va="center", ha="right"
+                1, row, verdict, fontsize=15, weight="bold", color=tone_of(verdict).colour, va="center", ha="right"
             )  # fmt: skip
             if looking is not None:
                 shares_bar(axes, row + 0.42, looking, fontsize=_SMALLEST, height=0.38)
@@ -131,14 +474,14 @@ def _verdicts(figure: Figure, shown: Sequence[Summary]) -> None:
         )
         size = min(30.0, width * _WIDTH * 72 / (_LETTER * len(each.headline)))
         told = each.headline if size > _TWO_LINES else fill(each.headline, 20)
-        tone = _TONES.get(each.standing, _TONES["looks at times"] if each.is_proven else QUIET)
+        tone = tone_of("looks at times" if each.standing not in TONES and each.is_proven else each.standing)
         figure.text(
             x,
             0.78,
             told,
             fontsize=max(size, _TWO_LINES),
             weight="bold",
-            color=tone,
+            color=tone.colour,
             va="center",
             linespacing=1.0,
         )
@@ -162,9 +505,7 @@ def _table(axes: Axes, shown: Sequence[Summary], rows: Sequence[_Row], names: Ma
         axes.text(column * wide, 0, told, fontsize=_SMALLEST + 1, color=QUIET, va="center")
     for row, (kind, bars) in enumerate(rows):
         y = 0.75 + 1.6 * row
-        axes.text(
-            0, y, kind[:1].upper() + kind[1:], fontsize=_SMALLEST + 1, weight="bold", color=INK, va="center"
-        )
+        axes.text(0, y, upper_first(kind), fontsize=_SMALLEST + 1, weight="bold", color=INK, va="center")
         for each, looking in bars:
             x = wide * next(place for place, one in enumerate(shown) if one is each)
             shares_bar(axes, y + 0.68, looking, fontsize=_SMALLEST, height=0.66, left=x, width_of_number=0.27)
@@ -178,7 +519,7 @@ def _bars(axes: Axes, shown: Sequence[Summary], rows: Sequence[_Row], names: Map
     y, size = 0.0, _SMALLEST + 1
     axes.set_xlim(-0.34 if len(shown) > 1 else 0, 1)
     for label, bars in rows:
-        axes.text(0, y, label[:1].upper() + label[1:], fontsize=size, weight="bold", color=INK, va="center")
+        axes.text(0, y, upper_first(label), fontsize=size, weight="bold", color=INK, va="center")
         y += 0.75
         for each, looking in bars:
             shares_bar(axes, y, looking, fontsize=size, height=0.72)
@@ -203,7 +544,7 @@ def _bars(axes: Axes, shown: Sequence[Summary], rows: Sequence[_Row], names: Map
     axes.set_axis_off()
 
 
-def _example(shown: Sequence[Summary]) -> tuple[Summary, ExhibitForm] | None:
+def _example(shown: Sequence[Summary]) -> tuple[Summary, PairExample] | None:
     """Choose one example: of the first model that does not always look, since it shows more; else of the first."""
     having = [
         (each, looking) for each in shown for _, looking in each.lookings if _relevant(looking.exhibits)
@@ -214,7 +555,7 @@ def _example(shown: Sequence[Summary]) -> tuple[Summary, ExhibitForm] | None:
     return each, _relevant(looking.exhibits)[0]
 
 
-def _relevant(exhibits: Sequence[ExhibitForm]) -> list[ExhibitForm]:
+def _relevant(exhibits: Sequence[PairExample]) -> list[PairExample]:
     """Return the examples of relevant edits with pictures, those first that turn from right to wrong."""
     found = [
         each
@@ -224,15 +565,15 @@ def _relevant(exhibits: Sequence[ExhibitForm]) -> list[ExhibitForm]:
     return sorted(found, key=lambda each: _rights(each) != (True, False))
 
 
-def _rights(exhibit: ExhibitForm) -> tuple[bool, ...]:
+def _rights(exhibit: PairExample) -> tuple[bool, ...]:
     return tuple(side.read_as == side.gold for side in (exhibit.before, exhibit.after))
 
 
-def _pair(figure: Figure, exhibit: ExhibitForm, name: str, found: Diagnosed) -> None:
+def _pair_panel(figure: Figure, exhibit: PairExample, name: str, found: Diagnosed) -> None:
     left, width = 0.60, 0.36
     figure.text(
         left + 0.008, 0.69, OUTCOMES[exhibit.outcome], fontsize=15, weight="bold", color="white", va="center",
-        bbox={"boxstyle": "round,pad=0.3", "facecolor": COLOURS[exhibit.outcome], "edgecolor": "none"},
+        bbox={"boxstyle": "round,pad=0.3", "facecolor": OUTCOME_COLOURS[exhibit.outcome], "edgecolor": "none"},
     )  # fmt: skip
     if name:
         shown = shorten(name, 24, placeholder=" …")
@@ -254,7 +595,7 @@ def _pair(figure: Figure, exhibit: ExhibitForm, name: str, found: Diagnosed) -> 
         told = shorten(side.read_as or side.answer or "no answer", 18, placeholder=" …")
         panel.set_xlabel(
             f"“{told}” {'✓' if is_right else '✗'}", fontsize=18, weight="bold", labelpad=8,
-            color=COLOURS["followed"] if is_right else COLOURS["unmoved"],
+            color=OUTCOME_COLOURS["followed"] if is_right else OUTCOME_COLOURS["unmoved"],
         )  # fmt: skip
 
 
@@ -264,7 +605,7 @@ def _foot(figure: Figure, found: Diagnosed, shown: Sequence[Summary], n_more: in
     from matplotlib.patches import Patch
 
     handles: list[Patch | Line2D] = [
-        Patch(color=COLOURS[name], label=words) for name, words in OUTCOMES.items()
+        Patch(color=OUTCOME_COLOURS[name], label=words) for name, words in OUTCOMES.items()
     ]
     handles.append(Line2D([], [], color=INK, lw=1.6, ls=(0, (3, 2)), label="most without looking"))
     figure.legend(

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from theodolite.diagnose.names import short_names
-from theodolite.diagnose.pairs_table import lookings
-from theodolite.diagnose.record import Diagnosis, ExhibitForm, Figure, LookingForm, ModelForm, Standing
+from theodolite.core.words import interval, listed, percent, upper_first
+from theodolite.diagnose.compare import lookings
+from theodolite.diagnose.record import (
+    Diagnosis,
+    LookingResult,
+    ModelResult,
+    PairExample,
+    short_names,
+)
+from theodolite.pairs import Standing
 
-__all__ = ["OUTCOMES", "Summary", "asked", "interval", "percent", "summaries", "telling"]
+__all__ = ["Summary", "asked", "summaries", "telling"]
 
-OUTCOMES: Mapping[str, str] = {
-    "followed": "followed",
-    "moved": "moved elsewhere",
-    "unmoved": "did not move",
-    "lost": "lost",
-}
-"""The outcomes of relevant pairs, in the words of pages and figures. Neutral pairs are kept or changed."""
 
 _MOST_NAMED = 4
 """Maximum number of shares that are named."""
@@ -35,7 +35,7 @@ _SENTENCE = re.compile(r"(?:[^.?!:\n]|:(?!\s*[A-Z]))*\?")
 class Summary:
     """The answers for one model, in sentences."""
 
-    model: ModelForm
+    model: ModelResult
     name: str
     """Its short name."""
     standing: Standing
@@ -43,7 +43,7 @@ class Summary:
     at_what: str
     """Empty if nothing can be said."""
     how_surely: str
-    lookings: tuple[tuple[str, LookingForm], ...]
+    lookings: tuple[tuple[str, LookingResult], ...]
     """The verdicts that decide, by label: those on the user's own data, or else all."""
     followed: tuple[tuple[str, float], ...]
     """What is followed, from the most to the least: instruments, or the relations or edits of a single one."""
@@ -61,7 +61,7 @@ class Summary:
         """The verdict in a few words."""
         if self.standing == "not settled" and self.is_proven:
             return "Looks, how often is not settled"
-        return self.standing[:1].upper() + self.standing[1:]
+        return upper_first(self.standing)
 
     @property
     def questions(self) -> tuple[tuple[str, str], ...]:
@@ -97,24 +97,6 @@ def summaries(diagnosis: Diagnosis) -> list[Summary]:
     return found
 
 
-def percent(share: float) -> str:
-    """Format a share as a whole number of percent.
-
-    >>> percent(0.288)
-    '29 %'
-    """
-    return f"{100 * share:.0f} %"
-
-
-def interval(figure: Figure) -> str:
-    """Format a share with its interval, in percent.
-
-    >>> interval(Figure(value=0.29, low=0.22, high=0.37, n=9, n_items=9, level=0.95, method=""))
-    '29 % [22, 37]'
-    """
-    return f"{percent(figure.value)} [{100 * figure.low:.0f}, {100 * figure.high:.0f}]"
-
-
 def asked(prompt: str) -> str:
     """Return the question in a long prompt; without a question mark, its last sentence. Short prompts are not changed.
 
@@ -137,13 +119,13 @@ def asked(prompt: str) -> str:
     return shorten(last, _LONGEST, placeholder=" …")
 
 
-def telling(exhibits: Sequence[ExhibitForm]) -> list[ExhibitForm]:
+def telling(exhibits: Sequence[PairExample]) -> list[PairExample]:
     """Order examples such that the first ones show different outcomes. Otherwise their order is kept."""
     first = {each.outcome: each for each in reversed(exhibits)}
     return sorted(exhibits, key=lambda each: each is not first[each.outcome])
 
 
-def _followed(deciding: Sequence[tuple[str, LookingForm]]) -> tuple[tuple[str, float], ...]:
+def _followed(deciding: Sequence[tuple[str, LookingResult]]) -> tuple[tuple[str, float], ...]:
     """Return the followed shares by name, the largest first. Empty if most pairs are lost."""
     judged = [(label, each) for label, each in deciding if each.standing != "cannot be read"]
     shares = [(label, each.followed) for label, each in judged]
@@ -168,11 +150,11 @@ def _at_what(followed: Sequence[tuple[str, float]]) -> str:
         return f"Followed: {named[0]}{never}."
     half = _MOST_NAMED // 2
     if len(named) > _MOST_NAMED:
-        return f"Followed most: {_listed(named[:half])}; least: {_listed(named[-half:])}."
-    return f"Followed most: {named[0]}; then {_listed(named[1:])}{never}."
+        return f"Followed most: {listed(named[:half])}; least: {listed(named[-half:])}."
+    return f"Followed most: {named[0]}; then {listed(named[1:])}{never}."
 
 
-def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, LookingForm]]) -> str:
+def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, LookingResult]]) -> str:
     """Tell the number of pairs, what the 99 % intervals exclude, and what would settle the rest."""
     judged = [(label, each.proof, each) for label, each in deciding if each.proof is not None]
     if not judged:
@@ -190,12 +172,12 @@ def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, 
         blind = [(label, proof.high) for label, proof, each in judged if each.standing == "does not look"]
         if proven:
             parts.append(
-                f"more are followed than a model that does not look can follow, in {_listed(proven)} (99 % intervals)"
+                f"more are followed than a model that does not look can follow, in {listed(proven)} (99 % intervals)"
             )
         if blind:
             most = percent(max(high for _, high in blind))
             parts.append(
-                f"at most {most} followed in {_listed([label for label, _ in blind])} (99 % intervals)"
+                f"at most {most} followed in {listed([label for label, _ in blind])} (99 % intervals)"
             )
     text = f"{parts[0]}: {'; '.join(parts[1:])}." if len(parts) > 1 else f"{parts[0]}."
     return text + _open(diagnosis, model)
@@ -203,15 +185,11 @@ def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, 
 
 def _open(diagnosis: Diagnosis, model: str) -> str:
     """Name the sample size that would settle what is not settled."""
-    own = [q for q in diagnosis.open_questions if q.model == model and q.question.startswith("Does it look")]
+    own = [q for q in diagnosis.open_questions if q.model == model and q.is_of_looking]
     if not own:
         return ""
     sizes = [f"`--size {q.size}` ({q.instrument})" for q in own if q.size]
     if sizes:
-        return f" To settle the rest: {_listed(sizes)}."
+        return f" To settle the rest: {listed(sizes)}."
     needed = [q.n_needed / q.n_now for q in own if q.n_needed]
     return f" About {max(needed):.0f} times as many pairs would settle the rest." if needed else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

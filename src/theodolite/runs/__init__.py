@@ -6,20 +6,30 @@ results without calling a model. This package does not depend on models: an engi
 
 from __future__ import annotations
 
-from theodolite.runs.batch import bisect_failures, describe
 from theodolite.runs.cache import AnswerCache
-from theodolite.runs.durations import duration
-from theodolite.runs.engine import Engine, EngineName, MeasureOptions, measure
-from theodolite.runs.event_loop import all_of, run_async
-from theodolite.runs.local import LocalEngine
-from theodolite.runs.measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
-from theodolite.runs.measuring import EngineOptions, Plan, RunSettings, measure_run
-from theodolite.runs.planning import Cost, Price, plan_cost
+from theodolite.runs.engine import (
+    AsyncMeasurer,
+    Engine,
+    EngineName,
+    EngineOptions,
+    LocalEngine,
+    MeasureOptions,
+    Measurer,
+    MeasurerFactory,
+    Plan,
+    Reuse,
+    RunSettings,
+    all_of,
+    bisect_failures,
+    describe,
+    measure,
+    measure_run,
+    run_async,
+)
+from theodolite.runs.planning import Cost, Price, plan_cost, planned_items
 from theodolite.runs.ray import RayEngine
-from theodolite.runs.results import Parsed, Result, Tally
-from theodolite.runs.run import Run, find_runs, read_info, slug, write_atomically
-from theodolite.runs.serialize import RunInfo
-from theodolite.runs.verify import Damage, verify_run
+from theodolite.runs.records import Parsed, Result, RunInfo, Tally
+from theodolite.runs.run import Damage, Run, find_runs, read_info, slug, verify_run, write_atomically
 
 __all__ = [
     "AnswerCache",
@@ -46,11 +56,11 @@ __all__ = [
     "all_of",
     "bisect_failures",
     "describe",
-    "duration",
     "find_runs",
     "measure",
     "measure_run",
     "plan_cost",
+    "planned_items",
     "read_info",
     "run_async",
     "slug",

@@ -11,9 +11,16 @@ from typing import Self
 
 from theodolite.core.errors import DamageWarning, StorageError
 from theodolite.core.types import Record, canonical_json
-from theodolite.runs.records import checksum, is_whole, object_from_json, readable, record_from_row, storable
-from theodolite.runs.schema import FAILURES, connect, schema_of
-from theodolite.runs.serialize import choice_to_json
+from theodolite.runs.records import (
+    checksum,
+    choice_to_json,
+    is_whole,
+    object_from_json,
+    readable,
+    record_from_row,
+    storable,
+)
+from theodolite.runs.store import FAILURES, connect, schema_of
 
 _CREATE = "CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID"
 _CREATE_1 = _CREATE.replace(", sum BLOB NOT NULL", "")

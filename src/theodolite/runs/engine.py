@@ -1,20 +1,126 @@
-"""Measuring a plan: pending items are sent to an engine, and its records are committed as they arrive."""
+"""The measuring loop: from a plan to stored records, here or in workers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+import asyncio
+import itertools
+import re
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
 from importlib import metadata
+from pathlib import Path
 from platform import python_version
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Record
+from theodolite import __version__
+from theodolite.core.errors import ContractError, TheodoliteError, UsageError
+from theodolite.core.types import Choice, Item, Record, Response, canonical_json, content_hash
 from theodolite.runs.cache import AnswerCache
-from theodolite.runs.measurer import Reuse, answer_key
-from theodolite.runs.results import Tally
+from theodolite.runs.records import RunInfo, Session, Tally, storable
 from theodolite.runs.run import Run
-from theodolite.runs.serialize import Session
+
+# The protocol of what an engine drives: something that measures items. Independent of models.
+
+
+_KEY_VERSION = 1
+
+Reuse: TypeAlias = Literal["same request", "same request and hint", "never"]
+"""When one record may be reused for another item. ``same request``: for every item with the same request. ``same
+request and hint``: a scripted model's answer also depends on the hint. ``never``: the record holds more than an answer,
+such as relevance maps."""
+
+
+@runtime_checkable
+class Measurer(Protocol):
+    """Measures batches of items. It may raise an error for a batch with a bad item; the engine then finds that item."""
+
+    @property
+    def identity(self) -> str:
+        """Identifies its results: the model's identity and how it was asked."""
+        ...
+
+    @property
+    def batch_size(self) -> int:
+        """Preferred number of items per batch."""
+        ...
+
+    @property
+    def reuse(self) -> Reuse:
+        """When one item's record may be reused for another."""
+        ...
+
+    def measure(self, items: Sequence[Item]) -> Sequence[Record]:
+        """Return one record per item, in order."""
+        ...
+
+    def close(self) -> None:
+        """Release all resources."""
+        ...
+
+
+@runtime_checkable
+class AsyncMeasurer(Measurer, Protocol):
+    """Measures items concurrently, one request each."""
+
+    async def check(self) -> None:
+        """Raise an error before any request if nothing can be measured."""
+        ...
+
+    async def measure_one(self, item: Item) -> Record:
+        """Return the record of one item."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release the resources that belong to the running event loop."""
+        ...
+
+
+MeasurerFactory: TypeAlias = Callable[[], Measurer]
+"""Creates a measurer, in this process or in a worker's."""
+
+
+def answer_key(identity: str, item: Item, reuse: Reuse) -> str | None:
+    """Return the cache key of an item: a hash of the model, messages, picture bytes and parameters.
+
+    None if the answer must not be reused: because sampling is random, or because the record holds more than an answer.
+    """
+    if reuse == "never" or not item.request.is_deterministic:
+        return None
+    hint = dict(item.request.hint) if reuse == "same request and hint" else None
+    return content_hash([_KEY_VERSION, identity, item.request.digest, list(item.options), hint])
+
+
+# Run asynchronous work from synchronous code, in scripts and in notebooks.
+
+
+ResultT = TypeVar("ResultT")
+
+
+async def all_of(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
+    """Run all coroutines and return their results in order. If one raises, the others are cancelled first."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def run_async(work: Callable[[], Coroutine[Any, Any, ResultT]]) -> ResultT:
+    """Run a coroutine to completion. If this thread already runs an event loop (a notebook), use another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work())
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(asyncio.run, work()).result()
+
+
+# Measuring a plan: pending items are sent to an engine, and its records are committed as they arrive.
+
 
 EngineName: TypeAlias = Literal["local", "ray"]
 
@@ -153,3 +259,273 @@ def _versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+# Measure a batch of items so that one bad item does not affect the others.
+
+
+_COMPUTED = ("choice", "measured")
+"""How a response finishes that no text was generated for."""
+
+ItemT = TypeVar("ItemT")
+
+
+def measure_batch(measurer: Measurer, items: Sequence[Item]) -> list[Record]:
+    """Measure a batch. An item that raises an error becomes a failed record; the others are still measured."""
+    if isinstance(measurer, AsyncMeasurer):
+        return run_async(lambda: _measure_together(measurer, items))
+    return bisect_failures(lambda part: _timed(measurer, part), items, on_failure=failed_record)
+
+
+def _timed(measurer: Measurer, items: Sequence[Item]) -> list[Record]:
+    """Measure, and divide the time among the records that were computed inside the model, which have none of their own."""
+    started = time.monotonic()
+    records = _checked(items, measurer.measure(items))
+    inside = {r.item_id for r in records if r.response.finish in _COMPUTED and not r.response.seconds}
+    left = time.monotonic() - started - sum(record.response.seconds for record in records)
+    return [
+        replace(r, response=replace(r.response, seconds=max(left, 0.0) / len(inside)))
+        if r.item_id in inside
+        else r
+        for r in records
+    ]
+
+
+async def measure_one(measurer: AsyncMeasurer, item: Item) -> Record:
+    """Measure one item. Any error becomes a failed record."""
+    try:
+        return _checked([item], [await measurer.measure_one(item)])[0]
+    except Exception as error:
+        if concerns_all(error):
+            raise
+        return failed_record(item, describe(error))
+
+
+def failed_record(item: Item, reason: str) -> Record:
+    """Create the record of an item that could not be measured."""
+    return Record(item.id, Response.failed(reason))
+
+
+async def _measure_together(measurer: AsyncMeasurer, items: Sequence[Item]) -> list[Record]:
+    try:
+        await measurer.check()
+        return await all_of(measure_one(measurer, item) for item in items)
+    finally:
+        await measurer.aclose()
+
+
+def _checked(items: Sequence[Item], records: Sequence[Record]) -> list[Record]:
+    """Check a measurer's output: one record per item, with matching ids and values that can be written as JSON."""
+    if len(records) != len(items):
+        raise ContractError(f"{len(records)} records were returned for {len(items)} items")
+    for item, record in zip(items, records, strict=True):
+        if not isinstance(record, Record):
+            raise ContractError(f"a {type(record).__name__} was returned instead of a record")
+        if not isinstance(record.response, Response):
+            raise ContractError(f"a {type(record.response).__name__} was returned instead of a response")
+        if not isinstance(record.choice, Choice | None):
+            raise ContractError(f"a {type(record.choice).__name__} was returned instead of a choice")
+        if record.item_id != item.id:
+            raise ContractError(f"a record of {record.item_id} was returned for the item {item.id}")
+        try:
+            canonical_json(record.values)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the measured values cannot be written as JSON: {error}") from error
+    return list(records)
+
+
+def bisect_failures(
+    work: Callable[[Sequence[ItemT]], Sequence[ResultT]],
+    items: Sequence[ItemT],
+    *,
+    on_failure: Callable[[ItemT, str], ResultT],
+) -> list[ResultT]:
+    """Process a batch. If that raises an error, split the batch in halves until only the bad items fail.
+
+    Splitting also helps when a GPU runs out of memory. Errors that concern the whole model or the run folder are
+    raised.
+
+    >>> bisect_failures(lambda xs: [1 / x for x in xs], [1, 0, 4], on_failure=lambda x, reason: reason)
+    [1.0, 'ZeroDivisionError: division by zero', 0.25]
+    """
+    try:
+        return list(work(items))
+    except Exception as error:
+        if concerns_all(error):
+            raise
+        if len(items) == 1:
+            return [on_failure(items[0], describe(error))]
+    half = len(items) // 2
+    return [
+        *bisect_failures(work, items[:half], on_failure=on_failure),
+        *bisect_failures(work, items[half:], on_failure=on_failure),
+    ]
+
+
+def concerns_all(error: Exception) -> bool:
+    """True if an error concerns the whole model or run folder, not just one item's input or answer."""
+    return isinstance(error, TheodoliteError) and not isinstance(error, UsageError | ContractError)
+
+
+def describe(error: BaseException, *, clean: Callable[[str], str] = str) -> str:
+    """Describe an error in one line. The type is included unless it is one of Theodolite's own errors.
+
+    Args:
+        error: The error.
+        clean: Removes secrets. Applied before the text is shortened.
+    """
+    text = re.sub(
+        r"\b0x[0-9a-f]{6,}\b", "0x…", " ".join(str(error).split())
+    )  # so that equal errors give equal text
+    text = storable(clean(text)[:500])
+    if isinstance(error, TheodoliteError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+# The single-process engine: batches for local models, concurrent requests for servers.
+
+
+class LocalEngine:
+    """Drives one measurer."""
+
+    name: EngineName = "local"
+
+    def __init__(self, measurer: Measurer, *, workers: int | None = None) -> None:
+        """Create the engine.
+
+        Args:
+            measurer: The measurer to drive.
+            workers: Number of items processed at once. Default: the measurer's batch size.
+        """
+        if workers is not None and workers < 1:
+            raise UsageError(f"--workers must be at least 1, not {workers}")
+        self.measurer = measurer
+        self.identity = measurer.identity
+        self.reuse = measurer.reuse
+        self.workers = workers or measurer.batch_size
+
+    def work(self, tasks: Iterator[Task], sink: Sink) -> None:
+        """Measure all tasks."""
+        measurer = self.measurer
+        if isinstance(measurer, AsyncMeasurer):
+            run_async(lambda: self._work_async(measurer, tasks, sink))
+            return
+        while batch := list(itertools.islice(tasks, self.workers)):
+            records = measure_batch(measurer, [task.item for task in batch])
+            sink(list(zip(batch, records, strict=True)))
+
+    def close(self) -> None:
+        """Close the measurer."""
+        self.measurer.close()
+
+    async def _work_async(self, measurer: AsyncMeasurer, tasks: Iterator[Task], sink: Sink) -> None:
+        async def worker() -> None:
+            for task in tasks:
+                sink([(task, await measure_one(measurer, task.item))])
+
+        try:
+            await measurer.check()
+            await all_of(worker() for _ in range(self.workers))
+        finally:
+            await measurer.aclose()
+
+
+# The measuring loop: start or resume a run, plan its items, measure the pending ones, and repeat if the plan grew.
+#
+# Everything that calls a model uses this loop: each ``run`` command, the diagnosis and the twins' separation
+# certificates.
+
+
+Plan: TypeAlias = Callable[[Run], Iterable[Item]]
+"""Returns the items of a run, given its results so far. Some plans add items once the first answers are known."""
+
+_RAY_WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """Where and how the model runs."""
+
+    engine: str = "local"
+    workers: int | None = None
+    ray_address: str | None = None
+    cache: Path | None = None
+    """Folder of the answer cache shared between runs."""
+
+    def __post_init__(self) -> None:
+        if self.engine not in {"local", "ray"}:
+            raise UsageError(f"there is no engine {self.engine!r}; there are: local, ray")
+        if self.ray_address is not None and self.engine != "ray":
+            raise UsageError("--ray-address needs --engine ray")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What identifies a run. A run folder can be resumed only with equal settings."""
+
+    kind: str
+    """The instrument, or one of its kinds of run, such as ``grid-explain``."""
+    model: str
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def measure_run(
+    folder: Path,
+    settings: RunSettings,
+    plan: Plan,
+    source: Measurer | MeasurerFactory,
+    *,
+    options: EngineOptions | None = None,
+    limit: int | None = None,
+    progress: Callable[[Tally], None] | None = None,
+) -> Tally:
+    """Start or resume a run, and measure until its plan has no new items.
+
+    Args:
+        folder: The run folder.
+        settings: Kind, model, seed and settings. Must be the same when a run is resumed.
+        plan: Returns the items.
+        source: An open measurer, which stays open, or a factory, which the engine calls.
+        options: Engine, workers and cache.
+        limit: Measure only this many items, from the start of the plan.
+        progress: Called after every commit.
+
+    Returns:
+        The progress of the run.
+    """
+    how = options or EngineOptions()
+    with ExitStack() as stack:
+        engine = _engine(source, how, stack)
+        info = RunInfo(
+            instrument=settings.kind,
+            model=settings.model,
+            identity=engine.identity,
+            settings=dict(settings.settings),
+            seed=settings.seed,
+            theodolite=__version__,
+        )
+        run = stack.enter_context(Run.start(folder, info))
+        cache = stack.enter_context(AnswerCache(how.cache)) if how.cache is not None else None
+        measuring = MeasureOptions(limit=limit, cache=cache, progress=progress)
+        run.plan(plan(run), whole=True)
+        tally = measure(run, engine, measuring)
+        while run.plan(plan(run), whole=True):
+            tally = measure(run, engine, measuring)
+        return tally
+
+
+def _engine(source: Measurer | MeasurerFactory, how: EngineOptions, stack: ExitStack) -> Engine:
+    """Create the engine. If it opens its own measurer, it is closed with the stack."""
+    if isinstance(source, Measurer) and not isinstance(source, type):  # a class is a factory
+        if how.engine == "ray":
+            raise UsageError("an open model cannot be sent to Ray workers; pass its name instead")
+        return LocalEngine(source, workers=how.workers)
+    if how.engine == "ray":
+        from theodolite.runs.ray import RayEngine
+
+        engine: Engine = RayEngine(source, workers=how.workers or _RAY_WORKERS, address=how.ray_address)
+    else:
+        engine = LocalEngine(source(), workers=how.workers)
+    return stack.enter_context(closing(engine))

@@ -12,12 +12,17 @@ from pathlib import Path
 from theodolite import __version__
 from theodolite.core.errors import MissingExtraError, ModelError, UnsupportedError, UsageError
 from theodolite.core.types import Item, Record
-from theodolite.runs.measurer import Measurer, MeasurerFactory
-from theodolite.runs.measuring import EngineOptions, Plan, RunSettings, measure_run
+from theodolite.runs.engine import EngineOptions, Measurer, MeasurerFactory, Plan, RunSettings, measure_run
+from theodolite.runs.records import RunInfo
 from theodolite.runs.run import Run
-from theodolite.runs.serialize import RunInfo
 
-__all__ = ["Cost", "Price", "plan_cost"]
+__all__ = [
+    "Cost",
+    "Price",
+    "plan_cost",
+    "planned_items",
+]
+
 
 _TIMED_S = 15.0
 """The timing aims to take no longer than this."""
@@ -120,7 +125,7 @@ def plan_cost(
         more: Items that are added once the first answers are known, at most.
         limit: Count only this many items, from the start of the plan.
     """
-    found = list(islice(_items(plan, settings), limit))
+    found = list(islice(planned_items(plan, settings), limit))
     n = len(found) + more if limit is None else min(len(found) + more, limit)
     share = n / len(found) if found else 0.0
     counted = Cost(
@@ -153,7 +158,7 @@ def plan_cost(
     )
 
 
-def _items(plan: Plan | Iterable[Item], settings: RunSettings) -> Iterable[Item]:
+def planned_items(plan: Plan | Iterable[Item], settings: RunSettings) -> Iterable[Item]:
     """Return the items that a new run would begin with."""
     if not callable(plan):
         return plan

@@ -17,9 +17,16 @@ from typing import Any
 
 from theodolite.core.errors import MissingExtraError, ModelError, TheodoliteError, UsageError
 from theodolite.core.types import Item, Message, Picture, Record, Request
-from theodolite.runs.batch import failed_record, measure_batch
-from theodolite.runs.engine import EngineName, Sink, Task
-from theodolite.runs.measurer import Measurer, MeasurerFactory, Reuse
+from theodolite.runs.engine import (
+    EngineName,
+    Measurer,
+    MeasurerFactory,
+    Reuse,
+    Sink,
+    Task,
+    failed_record,
+    measure_batch,
+)
 
 _MAX_DEATHS = 2
 """An item whose worker died this many times is recorded as failed."""

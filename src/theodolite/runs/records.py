@@ -1,7 +1,4 @@
-"""Conversion of records and arrays to rows of the store and back, and the checksum of a row.
-
-A run folder may come from an untrusted source, so everything read from it is checked.
-"""
+"""Items, records and arrays as rows of the store and back, and the checksum of a row."""
 
 from __future__ import annotations
 
@@ -9,17 +6,222 @@ import hashlib
 import json
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.core.types import Record, Response, Status, canonical_json
-from theodolite.runs.serialize import choice_from_json, choice_to_json
+from theodolite.core.truth import Truth
+from theodolite.core.types import (
+    Choice,
+    Item,
+    Json,
+    Picture,
+    Record,
+    Request,
+    Response,
+    Status,
+    canonical_json,
+)
+
+# The file format of a run folder: ``run.json``, and requests, items and choices as JSON.
+
+
+SCHEMA_VERSION = 2
+"""Version of the run folder's format. Older versions are converted, newer ones are refused."""
+
+
+class RunInfo(BaseModel):
+    """``run.json``: the instrument, model and settings of a run."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: int = SCHEMA_VERSION
+    instrument: str
+    """The instrument that planned the run, such as ``ask`` or ``compass``."""
+    model: str
+    """The model name as given by the user."""
+    identity: str
+    """The model's identity, which distinguishes models of the same name."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """All other settings: data, prompts, seeds. They must be the same when the run is resumed."""
+    seed: int = 0
+    created: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    theodolite: str
+    """The version of Theodolite that created the run."""
+
+    def differences(self, other: RunInfo) -> dict[str, tuple[Any, Any]]:
+        """Return the fields and settings that differ, as name -> (here, there).
+
+        Models are compared by name and identity. Options in a model's name that do not affect answers, such as a
+        time-out, are part of neither.
+        """
+        found: dict[str, tuple[Any, Any]] = {
+            name: (getattr(self, name), getattr(other, name))
+            for name in ("instrument", "model", "identity", "seed")
+            if _without_options(name, self) != _without_options(name, other)
+        }
+        mine, theirs = _plain(self.settings), _plain(other.settings)
+        for name in sorted(mine.keys() | theirs.keys()):
+            if mine.get(name) != theirs.get(name):
+                found[name] = (mine.get(name), theirs.get(name))
+        return found
+
+
+class Session(BaseModel):
+    """One measuring session. A run that was interrupted and resumed has several."""
+
+    model_config = ConfigDict(frozen=True)
+
+    started: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    engine: Literal["local", "ray"]
+    workers: int
+    versions: dict[str, str]
+
+
+def _without_options(name: str, info: RunInfo) -> Any:
+    return info.model.partition("?")[0] if name == "model" else getattr(info, name)
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as read back from JSON: tuples become lists, keys become text."""
+    plain: dict[str, Any] = json.loads(json.dumps(settings))
+    return plain
+
+
+_REQUEST = TypeAdapter(Request)
+_OPTIONS = TypeAdapter(list[str])
+_META: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_TRUTH = TypeAdapter(Truth)
+TRUTH = "truth"
+"""The key of the stored meta that holds the truth. Runs of older versions do not have it."""
+_SCORES: TypeAdapter[dict[str, float | None]] = TypeAdapter(dict[str, float | None])
+
+
+def stored_request(request: Request, paths: Mapping[str, str]) -> str:
+    """Return a request as JSON text. Each picture is stored by its digest and its path, taken from `paths`."""
+    context = {"picture": lambda picture: {"picture": picture.digest, "path": paths[picture.digest]}}
+    return canonical_json(_REQUEST.dump_python(request, context=context))
+
+
+def meta_of(item: Item) -> dict[str, Json]:
+    """Return what is stored of an item besides its request and its options: its meta, with its truth."""
+    truth = _TRUTH.dump_python(item.truth, mode="json", exclude_defaults=True)
+    return {**item.meta, TRUTH: truth}
+
+
+def item_from_row(row: Sequence[str], folder: Path) -> tuple[Item, bool]:
+    """Restore an item from its stored columns: name, request, options, meta. Also return whether its truth is stored.
+
+    Relative paths of pictures are relative to the folder of the run.
+    """
+
+    def read(stored: Any) -> Picture:
+        match stored:
+            case {"picture": str(digest), "path": str(path)}:
+                return Picture(digest, path=folder / path)
+        raise ValueError("a picture is an object with its digest and its path")
+
+    name, request, options, meta = row
+    fields = _META.validate_json(meta, strict=True)
+    asked = _REQUEST.validate_json(request, strict=True, context={"picture": read})
+    item = item_of_meta(name, asked, fields, tuple(_OPTIONS.validate_json(options, strict=True)))
+    return item, TRUTH in fields
+
+
+def item_of_meta(
+    name: str, request: Request, fields: Mapping[str, Any], options: tuple[str, ...] = ()
+) -> Item:
+    """Restore an item from what `meta_of` returned; without a truth if there is none."""
+    truth = _TRUTH.validate_python(fields.get(TRUTH, {}))
+    return Item(name, request, options, {key: fields[key] for key in fields if key != TRUTH}, truth)
+
+
+def choice_to_json(choice: Choice | None) -> str | None:
+    """Convert options and log-probabilities to JSON text. The logarithm of zero is null, as JSON has no infinity."""
+    if choice is None:
+        return None
+    values = (None if value == -math.inf else value for value in choice.log_probabilities)
+    scores = dict(zip(choice.options, values, strict=True))
+    return json.dumps(scores, ensure_ascii=False, allow_nan=False)
+
+
+def choice_from_json(text: str | None) -> Choice | None:
+    """Restore a choice from `choice_to_json`."""
+    if text is None:
+        return None
+    scores = _SCORES.validate_json(text, strict=True)
+    return Choice(tuple(scores), tuple(-math.inf if value is None else value for value in scores.values()))
+
+
+# What a run's store returns: items with their records and readings, and the progress.
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a parser read in a raw answer."""
+
+    item_id: str
+    parser: str
+    """Name and version of the parser, such as ``options/1``."""
+    status: str
+    """``parsed``, or the reason why not."""
+    value: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An item with its record, if it was measured, and what parsers read in it."""
+
+    seq: int
+    """Position in the plan, from 1."""
+    item: Item
+    record: Record | None
+    parsed: tuple[Parsed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The progress of a run."""
+
+    planned: int = 0
+    answered: int = 0
+    refused: int = 0
+    failed: int = 0
+    reused: int = 0
+
+    @property
+    def finished(self) -> int:
+        """Number of items that will not be asked again: answered or refused."""
+        return self.answered + self.refused
+
+    @property
+    def pending(self) -> int:
+        """Number of items that resuming would ask: not yet asked, or failed."""
+        return self.planned - self.finished
+
+    def __add__(self, other: Tally) -> Tally:
+        """Add up the progress of two runs."""
+        return Tally(
+            self.planned + other.planned,
+            self.answered + other.answered,
+            self.refused + other.refused,
+            self.failed + other.failed,
+            self.reused + other.reused,
+        )
+
+
+# Conversion of records and arrays to rows of the store and back, and the checksum of a row.
+#
+# A run folder may come from an untrusted source, so everything read from it is checked.
+
 
 RECORD_COLUMNS = (
     "status, text, reason, reasoning, finish, prompt_tokens, completion_tokens, seconds, attempts, choice, "

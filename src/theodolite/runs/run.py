@@ -1,38 +1,108 @@
-"""A run: a self-describing folder.
-
-run.json         the instrument, model, settings and version
-measured.sqlite  the plan, every raw answer, and what was read in them
-pictures/        pictures made for the run; other pictures stay where they are
-scores.json      the tables of the last scoring
-lock             held while a process measures
-
-All but the pictures, whose names are hashes of their content, carry checksums. `Run.start` repairs what is damaged, and
-what was lost is asked again.
-"""
+"""A run: a folder that describes itself and can be resumed."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import itertools
 import json
 import os
 import re
+import stat
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pydantic import ValidationError
 
 from theodolite.core.errors import DamageWarning, StorageError, UsageError
+from theodolite.core.registry import registry
 from theodolite.core.tables import Table
-from theodolite.core.types import REPEATS, Item, Json, Picture, canonical_json, content_hash
-from theodolite.runs.lock import RunLock
-from theodolite.runs.mending import DAMAGED, convert_if_older, is_older, open_older, repair
-from theodolite.runs.results import Parsed, Result, Tally
-from theodolite.runs.schema import full_disk
-from theodolite.runs.serialize import SCHEMA_VERSION, RunInfo, request_to_json
-from theodolite.runs.store import Store, planned_in
+from theodolite.core.truth import Truth
+from theodolite.core.types import Item, Json, Picture, canonical_json, content_hash
+from theodolite.runs.records import SCHEMA_VERSION, Parsed, Result, RunInfo, Tally, meta_of, stored_request
+from theodolite.runs.repair import (
+    DAMAGED,
+    Damage,
+    convert_if_older,
+    find_damage,
+    is_older,
+    open_older,
+    repair,
+)
+from theodolite.runs.store import Store, full_disk, planned_in
+
+__all__ = [
+    "Damage",
+    "verify_run",
+]
+
+
+# A lock, so that only one process at a time measures into a run.
+
+
+class RunLock:
+    """An exclusive file lock. The system releases it when the process ends for any reason."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = -1
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def acquire(self) -> None:
+        """Acquire the lock, or raise an error that names the process that holds it."""
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            self._file = os.open(self.path, flags, 0o644)
+        except OSError as error:
+            raise StorageError(
+                f"cannot write {self.path}: {error.strerror}; check the folder's permissions"
+            ) from error
+        found = os.fstat(self._file)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            self.release()
+            raise StorageError(
+                f"{self.path} is a link or not a regular file; writing to it could change another file"
+            )
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._file, 64, 0).decode(errors="replace").strip() or "unknown"
+            self.release()
+            raise StorageError(
+                f"another process (pid {holder}) is measuring into {self.path.parent}; wait for it or choose another --out"
+            ) from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Release the lock."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+# A run: a self-describing folder.
+#
+# run.json         the instrument, model, settings and version
+# measured.sqlite  the plan, every raw answer, and what was read in them
+# pictures/        pictures made for the run; other pictures stay where they are
+# scores.json      the tables of the last scoring
+# lock             held while a process measures
+#
+# All but the pictures, whose names are hashes of their content, carry checksums. `Run.start` repairs what is damaged, and
+# what was lost is asked again.
+
 
 _INFO, _STORE, _PICTURES, _SCORES, _LOCK = "run.json", "measured.sqlite", "pictures", "scores.json", "lock"
 _STORE_FILES = (f"{_STORE}-journal", f"{_STORE}-wal", f"{_STORE}-shm", _STORE)
@@ -58,6 +128,7 @@ class Run:
         self.folder = folder
         self.info = info
         self.store = store
+        self.store.complete = partial(_complete, info)
         self._lock = lock
         self._pictures: set[str] = set()
         """Digests of the run's own pictures that are known to be whole."""
@@ -153,14 +224,12 @@ class Run:
             with_repeats: If True, also yield requests that were made again. Otherwise `repeats` has them.
         """
         found = self.store.results(arrays=arrays)
-        return found if with_repeats else (result for result in found if REPEATS not in result.item.meta)
+        return found if with_repeats else (result for result in found if not result.item.truth.repeats)
 
     def repeats(self) -> Iterator[tuple[Result, Result]]:
         """Yield the results of each request that was made again: the first time and the second time."""
         again = {
-            str(result.item.meta[REPEATS]): result
-            for result in self.store.results()
-            if REPEATS in result.item.meta
+            result.item.truth.repeats: result for result in self.store.results() if result.item.truth.repeats
         }
         if again:
             for first in self.results():
@@ -207,7 +276,7 @@ class Run:
         by_id: dict[str, tuple[Item, str]] = {}
         for item in items:
             try:
-                by_id[item.id] = item, canonical_json(item.meta)
+                by_id[item.id] = item, canonical_json(meta_of(item))
             except (TypeError, ValueError) as error:
                 raise UsageError(f"the item {item.name!r} cannot be written as JSON: {error}") from error
         if planned is not None:
@@ -224,7 +293,7 @@ class Run:
 
     def _row(self, item_id: str, item: Item, meta: str) -> tuple[str, str, str, str, str]:
         paths = {picture.digest: self._picture_path(picture) for picture in item.request.pictures}
-        request = canonical_json(request_to_json(item.request, paths))
+        request = stored_request(item.request, paths)
         return item_id, item.name, request, canonical_json(list(item.options)), meta
 
     def _picture_path(self, picture: Picture) -> str:
@@ -280,7 +349,7 @@ def read_info(folder: Path) -> RunInfo:
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise StorageError(
             f"{path} was written by a newer Theodolite (format {version}; this one reads up to {SCHEMA_VERSION}); "
-            "upgrade: pip install -U theodolite"
+            "upgrade Theodolite"
         )
     try:
         return RunInfo.model_validate(data)
@@ -322,19 +391,21 @@ def find_runs(folder: str | Path) -> list[Path]:
     return sorted(path.parent for path in folder.rglob(_INFO) if (path.parent / _STORE).exists())
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
     """Write a file so that readers, and crashes, leave either the old or the new content, never a part."""
-    data = content.encode() if isinstance(content, str) else content
+    parts = (content,) if isinstance(content, str | bytes) else content
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         temporary.unlink(missing_ok=True)
         with temporary.open("xb") as file:  # does not follow an existing link
-            file.write(data)
+            file.writelines(part.encode() if isinstance(part, str) else part for part in parts)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise StorageError(_write_error(path, error)) from error
 
 
@@ -409,6 +480,18 @@ def _restore_info(folder: Path, why: str) -> None:
         _warn(f"{why}; it was written again from its copy in {path.name}")
 
 
+def _complete(info: RunInfo, item: Item) -> Item:
+    """Complete an item that was stored before items carried their truth, as its instrument knows how."""
+    older = next((entry for entry in registry().entries("older") if entry.name == info.instrument), None)
+    if older is not None:
+        complete = cast("Callable[[Item, Mapping[str, Any]], Item]", older.load())
+        return complete(item, info.settings)
+    gold = item.meta.get("gold")
+    named = {"group": "kind", **{name: name for name in ("cluster", "split", "condition", "repeats")}}
+    fields: dict[str, Any] = {name: str(item.meta[key]) for name, key in named.items() if item.meta.get(key)}
+    return replace(item, truth=Truth(() if gold in {None, ""} else (str(gold),), **fields))
+
+
 def _write_info(run: Run) -> None:
     """Write ``run.json``, and a copy of it into the store first."""
     text = sealed(run.info.model_dump(mode="json"))
@@ -443,3 +526,47 @@ def _resume(run: Run, info: RunInfo) -> Run:
         f"{run.folder} contains a run with {name}={there!r}, but now {name}={here!r}; "
         "use the same settings to resume it, or choose another --out"
     )
+
+
+# Check a whole run folder: ``run.json``, the store, the pictures and ``scores.json``.
+
+
+def verify_run(folder: str | Path) -> list[Damage]:
+    """Return everything in a run folder that is not as it was written. Nothing is changed.
+
+    Raises:
+        UsageError: If the folder is not a run.
+    """
+    folder = Path(folder)
+    store = folder / "measured.sqlite"
+    if not folder.is_dir() or not (store.exists() or (folder / "run.json").exists()):
+        raise UsageError(f"{folder} is not a run: it has neither run.json nor {store.name}")
+    found = []
+    try:
+        read_info(folder)
+    except (StorageError, UsageError) as error:
+        found.append(Damage("run.json", "the file", str(error)))
+    if not store.exists():
+        return [*found, Damage(store.name, "the file", "it is missing")]
+    found += find_damage(store)
+    try:
+        with warnings.catch_warnings(), Run.open(folder) as run:
+            warnings.simplefilter("ignore", DamageWarning)  # told above, in full
+            found += _damaged_pictures(run)
+            run.scores()
+    except (StorageError, UsageError) as error:
+        is_known = any(str(error) == each.reason for each in found)
+        found += [] if is_known else [Damage(folder.name, "the run", str(error))]
+    return found
+
+
+def _damaged_pictures(run: Run) -> Iterator[Damage]:
+    checked: set[Picture] = set()
+    for result in run.results():
+        for picture in result.item.request.pictures:
+            if picture not in checked:
+                checked.add(picture)
+                try:
+                    picture.read()
+                except UsageError as error:
+                    yield Damage(str(picture.path), f"a picture of {result.item.name!r}", str(error))

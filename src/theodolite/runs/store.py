@@ -1,26 +1,20 @@
-"""The plan and the results of a run, in one SQLite file in write-ahead mode.
-
-Why SQLite: a committed row survives ``kill -9``, readers see a consistent state during a run, the cost per row does not
-grow with the run, and many tools can open the file. Each record is committed as it arrives. With
-``synchronous=NORMAL`` a commit does not wait for the disk: a killed process loses nothing. A power cut can lose
-the last commits, but does not damage the file.
-
-Every row has a checksum of its content. A damaged row is never read as something else: it counts as missing, and a
-`DamageWarning` says so. `theodolite.runs.mending` finds all damage and repairs the file.
-"""
+"""The SQLite file of a run: its tables, their checksums, and everything that reads and writes them."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from numpy.typing import NDArray
@@ -29,9 +23,15 @@ from theodolite.core.errors import DamageWarning, StorageError
 from theodolite.core.types import Item, Record, Response, canonical_json
 from theodolite.runs.records import (
     N_RECORD_COLUMNS,
+    SCHEMA_VERSION,
     STORED_COLUMNS,
+    Parsed,
+    Result,
+    Session,
+    Tally,
     checksum,
     is_whole,
+    item_from_row,
     pack,
     readable,
     record_from_row,
@@ -39,9 +39,273 @@ from theodolite.runs.records import (
     storable,
     unpack,
 )
-from theodolite.runs.results import Parsed, Result, Tally
-from theodolite.runs.schema import COUNTED, FAILURES, connect, explain, open_store
-from theodolite.runs.serialize import Session, item_from_row
+
+# The SQLite file of a run: its schema, how it is opened, and its error messages.
+#
+# A run folder may come from an untrusted source. Anything else in the file (a view that never ends, a trigger that
+# rewrites rows) would run as soon as the file is read. A file with a schema other than ours is therefore refused.
+
+
+FAILURES = (sqlite3.Error, MemoryError, UnicodeDecodeError)
+"""What Python raises when SQLite meets a damaged file: a wrong length may ask for too much memory, and the message of an
+error may quote damaged text."""
+_REMEDY = "restore a copy of it, or choose another --out"
+"""What to do about a file that cannot be opened."""
+APPLICATION_ID = 0x7E0D0117
+"""Identifies the file in the SQLite header."""
+_decode = partial(str, encoding="utf-8", errors="surrogateescape")
+"""Text that is not UTF-8 is damaged. It is read all the same, so that its checksum shows it and other rows are kept."""
+
+_TABLES = """
+CREATE TABLE items (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    request TEXT NOT NULL,
+    options TEXT NOT NULL,
+    meta TEXT NOT NULL,
+    sum BLOB NOT NULL
+);
+CREATE TABLE records (
+    seq INTEGER PRIMARY KEY REFERENCES items (seq),
+    status TEXT NOT NULL,
+    text TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    reasoning TEXT NOT NULL,
+    finish TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    attempts INTEGER NOT NULL,
+    choice TEXT,
+    "values" TEXT NOT NULL,
+    reused INTEGER NOT NULL,
+    key TEXT,
+    at REAL NOT NULL,
+    arrays TEXT NOT NULL,
+    sum BLOB NOT NULL
+);
+CREATE INDEX records_by_key ON records (key) WHERE key IS NOT NULL;
+CREATE TABLE parsed (
+    seq INTEGER NOT NULL REFERENCES items (seq),
+    parser TEXT NOT NULL,
+    status TEXT NOT NULL,
+    value TEXT NOT NULL,
+    sum BLOB NOT NULL,
+    PRIMARY KEY (seq, parser)
+) WITHOUT ROWID;
+CREATE TABLE arrays (
+    seq INTEGER NOT NULL REFERENCES items (seq),
+    name TEXT NOT NULL,
+    dtype TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    data BLOB NOT NULL,
+    sum BLOB NOT NULL,
+    PRIMARY KEY (seq, name)
+) WITHOUT ROWID;
+CREATE TABLE sessions (started TEXT NOT NULL, session TEXT NOT NULL, sum BLOB NOT NULL);
+CREATE TABLE info (info TEXT NOT NULL, sum BLOB NOT NULL);
+CREATE TABLE counts (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
+"""
+"""Each row has the checksum of its content (`theodolite.runs.records.checksum`), a record the names of its arrays."""
+COUNTED = ("items", "parsed", "records")
+"""The tables whose rows triggers count, so that a row that damage hides is missed."""
+_COUNTING = "".join(
+    f"INSERT INTO counts VALUES ('{table}', 0);"  # noqa: S608 - constants
+    f"CREATE TRIGGER {table}_added AFTER INSERT ON {table} "
+    f"BEGIN UPDATE counts SET n = n + 1 WHERE name = '{table}'; END;"
+    f"CREATE TRIGGER {table}_removed AFTER DELETE ON {table} "
+    f"BEGIN UPDATE counts SET n = n - 1 WHERE name = '{table}'; END;"
+    for table in COUNTED
+)
+_TABLES_OF_FORMAT_1 = frozenset({"items", "records", "parsed", "arrays", "sessions"})
+"""Format 1 had no checksums. It is converted: `theodolite.runs.repair`."""
+
+
+def open_store(path: Path, mode: str) -> sqlite3.Connection:
+    """Open the file of a run.
+
+    Args:
+        path: Path of the file.
+        mode: ``create``, ``rw`` or ``ro``.
+
+    Raises:
+        StorageError: If it is not a Theodolite file, or was written by another version.
+    """
+    db = connect(path, mode)
+    try:
+        if mode != "create":
+            _check_ours(db, path)
+        if mode != "ro":
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+        if mode == "create":
+            _create_tables(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _create_tables(db: sqlite3.Connection) -> None:
+    db.executescript(
+        f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION}; "
+        f"{_TABLES} {_COUNTING} COMMIT;"
+    )
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Connect to any SQLite file, before anything is read from it."""
+    uri = f"{path.absolute().as_uri()}?mode={'rwc' if mode == 'create' else mode}"
+    db = sqlite3.connect(uri, uri=True, timeout=30.0)
+    db.text_factory = _decode
+    try:
+        db.execute("PRAGMA trusted_schema=OFF")
+        if mode == "ro":
+            db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        db.close()
+        if mode != "ro" or ("readonly" not in str(error) and "unable to open" not in str(error)):
+            raise
+        return _open_immutable(path)
+    except FAILURES:
+        db.close()
+        raise
+    return db
+
+
+def _open_immutable(path: Path) -> sqlite3.Connection:
+    """Connect to a file in a read-only folder, which therefore has no writer.
+
+    An immutable file is read without its write-ahead log. If an interrupted run has left a log, copies of both are
+    merged in a temporary folder and opened before they are removed.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not (log.exists() and log.stat().st_size):
+        return _connect_immutable(path)
+    with TemporaryDirectory(prefix="theodolite-") as folder:
+        copy = Path(folder) / path.name
+        shutil.copyfile(path, copy)
+        shutil.copyfile(log, copy.with_name(log.name))
+        merging = sqlite3.connect(copy)
+        try:
+            merging.execute("PRAGMA trusted_schema=OFF")
+            merging.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            merging.close()
+        return _connect_immutable(copy)
+
+
+def _connect_immutable(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    db.text_factory = _decode
+    db.execute("PRAGMA trusted_schema=OFF")
+    db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+    return db
+
+
+def format_of(db: sqlite3.Connection, path: Path) -> int:
+    """Return the version of the file's format.
+
+    Raises:
+        StorageError: If it is not a Theodolite file, or was written by a newer version.
+    """
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION_ID:
+        raise StorageError(f"{path} is a SQLite file, but not from Theodolite; choose another --out")
+    if not 1 <= version <= SCHEMA_VERSION:
+        age, remedy = (
+            ("a newer", "upgrade Theodolite")
+            if version > SCHEMA_VERSION
+            else ("an unknown", "choose another --out")
+        )
+        raise StorageError(
+            f"{path} was written by {age} Theodolite (format {version}; this one reads up to {SCHEMA_VERSION}); {remedy}"
+        )
+    return int(version)
+
+
+def _check_ours(db: sqlite3.Connection, path: Path) -> None:
+    if format_of(db, path) < SCHEMA_VERSION:
+        raise OlderFormatError(f"{path} was written by an older Theodolite")
+    unexpected = schema_of(db) ^ _expected_schema()
+    if unexpected:
+        kind, name, _ = min(unexpected, key=str)
+        raise StorageError(
+            f"{path} does not have Theodolite's schema (the {kind} {name}): it is damaged or from another program; {_REMEDY}"
+        )
+
+
+def check_format_1(db: sqlite3.Connection, path: Path) -> None:
+    """Check that a file of format 1 has its tables and nothing else that SQLite could run."""
+    found = {
+        (kind, name)
+        for kind, name, sql in schema_of(db)
+        if kind != "index" and (kind != "table" or not sql.startswith("CREATE VIRTUAL"))
+    }
+    if found != {("table", name) for name in _TABLES_OF_FORMAT_1}:
+        raise StorageError(
+            f"{path} does not have the schema of Theodolite's format 1; it is damaged or from another program"
+        )
+
+
+class OlderFormatError(StorageError):
+    """The file has an older format and must be converted first."""
+
+
+@cache
+def _expected_schema() -> frozenset[tuple[str, str, str]]:
+    db = sqlite3.connect(":memory:")
+    try:
+        db.executescript(_TABLES + _COUNTING)
+        return schema_of(db)
+    finally:
+        db.close()
+
+
+def schema_of(db: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
+    """Return all tables, indexes, views and triggers as (kind, name, SQL)."""
+    return frozenset(db.execute("SELECT type, name, COALESCE(sql, '') FROM sqlite_master"))
+
+
+def full_disk(path: Path) -> str:
+    """The message for a full disk."""
+    return (
+        f"the disk that holds {path} is full; free some space and repeat the command: finished work is kept"
+    )
+
+
+def explain(path: Path, error: Exception) -> str:
+    """Explain an SQLite error to the user in one sentence."""
+    text = str(error)
+    if "full" in text:
+        return full_disk(path)
+    if "not a database" in text:
+        return f"{path} is not a SQLite file, or it is damaged; {_REMEDY}"
+    if "malformed" in text or isinstance(error, MemoryError | UnicodeDecodeError | sqlite3.DataError):
+        return (
+            f"{path} is damaged ({text or 'a length is wrong'}); `theodolite runs verify {path.parent}` shows what, "
+            f"and the command that made the run asks the lost items again; if that command says this, {_REMEDY}"
+        )
+    if "readonly" in text or "unable to open" in text:
+        return f"{path} cannot be opened for writing ({text}); check the permissions of the folder"
+    if "locked" in text:
+        return f"{path} is locked by another process; wait for it or stop it"
+    return f"{path}: {text}"
+
+
+# The plan and the results of a run, in one SQLite file in write-ahead mode.
+#
+# Why SQLite: a committed row survives ``kill -9``, readers see a consistent state during a run, the cost per row does not
+# grow with the run, and many tools can open the file. Each record is committed as it arrives. With
+# ``synchronous=NORMAL`` a commit does not wait for the disk: a killed process loses nothing. A power cut can lose
+# the last commits, but does not damage the file.
+#
+# Every row has a checksum of its content. A damaged row is never read as something else: it counts as missing, and a
+# `DamageWarning` says so. `theodolite.runs.repair` finds all damage and keeps
+# the whole rows.
+
 
 _ITEM_TABLES = ("arrays", "parsed", "records", "items")
 _FINISHED = frozenset({"answered", "refused"})
@@ -65,6 +329,8 @@ class Store:
         self.is_writable = mode != "ro"
         self.vacant: list[int] = []
         """Positions of damaged items that were removed, to be taken by the same items when they are planned again."""
+        self.complete: Callable[[Item], Item] | None = None
+        """Completes an item that was stored before items carried their truth."""
         self._told: set[str] = set()
         with self._errors():
             self._db = open_store(path, mode)
@@ -365,10 +631,10 @@ class Store:
         """Restore an item from its id, name, request, options and metadata."""
         item_id, *row = columns
         with readable(self.path, f"the item in row {seq}"):
-            item = item_from_row(row, self.folder)
+            item, has_truth = item_from_row(row, self.folder)
             if item.id != item_id:
                 raise ValueError(f"its id should be {item.id}, not {item_id}")
-        return item
+            return item if has_truth or self.complete is None else self.complete(item)
 
     def _arrays(self, seq: int, item_id: str) -> dict[str, NDArray[Any]]:
         with self._errors():

@@ -8,11 +8,17 @@ import numpy as np
 from scipy.special import ndtri
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Estimate
 from theodolite.stats.bootstrap import resampled
-from theodolite.stats.proportion import wilson_bounds
-from theodolite.stats.resample import BatchStatistic
-from theodolite.stats.samples import FloatArray, IntArray, check_choice, check_level, label_codes
+from theodolite.stats.clustered import wilson_bounds
+from theodolite.stats.samples import (
+    BatchStatistic,
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_level,
+    label_codes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

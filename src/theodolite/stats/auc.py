@@ -10,10 +10,17 @@ from scipy.special import ndtri
 from scipy.stats import mannwhitneyu, rankdata
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Estimate
 from theodolite.stats.bootstrap import resampled
-from theodolite.stats.resample import BatchStatistic
-from theodolite.stats.samples import SHARE, FloatArray, check_level, check_same_length, flags, sample
+from theodolite.stats.samples import (
+    SHARE,
+    BatchStatistic,
+    FloatArray,
+    check_level,
+    check_same_length,
+    flags,
+    sample,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -9,18 +9,22 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
-from theodolite.stats.resample import BatchStatistic, Evaluator, as_arrays, drawn_counts, left_out_counts
+from theodolite.core.tables import Estimate
 from theodolite.stats.samples import (
     ROUNDING,
+    BatchStatistic,
     Bounds,
+    Evaluator,
     FloatArray,
     IntArray,
+    as_arrays,
     check_choice,
     check_count,
     check_level,
     check_seed,
+    drawn_counts,
     is_constant,
+    left_out_counts,
     unit_codes,
 )
 

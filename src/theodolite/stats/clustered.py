@@ -1,50 +1,28 @@
-"""The mean of clustered items with its confidence interval: the one rule for every mean, share and paired difference.
-
-Items of one cluster (the questions about one picture, say) depend on each other, so a mean is only as certain as its
-clusters allow. The interval is Wilson's, with an effective sample size instead of n. For N values x in [0, 1] with
-mean p, in k clusters of N_c items, let
-
-    k*  = N² / Σ N_c²                       clusters, fewer where their sizes differ (Kish)
-    d_c = Σ_{i in c} (x_i − p) / N          what cluster c adds to the mean
-    e_c = Σ_{i in c} (x_i − p)² / N²        how much its items vary
-    V   = max(k/(k−1) Σ d_c², Σ e_c)        variance of the mean: cluster-robust, never below that of independent items
-    r   = min(1, V / (p(1−p)/k*))           the same over the largest that k* clusters of values in [0, 1] can have
-    ν   = (Σ e_c)² / Σ e_c² − 1             number of clusters that V rests on, less one
-
-    n_eff = k* (1 + ν) / (1 + ν r)
-
-If no item varies, nothing is known about the variance, and n_eff = k*: the interval is Wilson's with n equal to the number
-of clusters. If many clusters vary, n_eff approaches p(1−p)/V, which gives the cluster-robust interval. In between,
-the variance is averaged with its upper bound, which counts as one cluster. There is no bootstrap and so no seed, no
-zero width at 0 and 1, and no special case for one cluster.
-
-Values that may be negative are split into gains and losses, each a mean in [0, 1]; their intervals are combined (MOVER:
-Zou and Donner 2008) with the correlation of gains and losses over clusters. Paired differences are treated the same way. If
-no pair differs, the n_eff of the two settings is used, assuming that changes cluster no more than the scores do.
-
-Coverage of the 95 % interval in simulations of 0/1 items (5 to 200 clusters of 1 or 10 items, p from 0.5 to 0.98,
-correlation within clusters from 0 to 1) is at least 90 % (lowest for 5 clusters and p = 0.98) and mostly 94 to 99 %; that of a
-percentile bootstrap falls to 10 % there (``tests/stats/test_clustered.py``).
-"""
+"""The one interval of means, shares and differences, whatever their clusters."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import binomtest
 from scipy.stats import t as student_t
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
-from theodolite.stats.proportion import wilson_bounds
+from theodolite.core.tables import Alternative, Estimate, HypothesisTest
+from theodolite.stats.permutation import ALTERNATIVES, sign_flip_test
 from theodolite.stats.samples import (
     ROUNDING,
     SHARE,
     Bounds,
     FloatArray,
+    check_choice,
+    check_count,
     check_level,
+    check_probability,
     check_same_length,
     finite_array,
     is_constant,
@@ -55,6 +33,103 @@ from theodolite.stats.samples import (
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+
+
+# Proportions: Wilson's interval, the exact binomial test.
+
+
+def check_successes(successes: int, n: int) -> tuple[int, int]:
+    """Return two checked counts: 0 <= successes <= n and n >= 1."""
+    total = check_count(n, "n")
+    hits = check_count(successes, "successes", minimum=0)
+    if hits > total:
+        raise UsageError(f"successes must not exceed n, got {hits} of {total}")
+    return hits, total
+
+
+def wilson_bounds(successes: float, n: float, level: float) -> tuple[float, float]:
+    """Return (p̂ + z²/2n ± z √(p̂(1−p̂)/n + z²/4n²)) / (1 + z²/n), for any real counts; Wilson (1927)."""
+    z = float(ndtri((1 + level) / 2))
+    p = successes / n
+    centre = p + z**2 / (2 * n)
+    reach = z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    scale = 1 + z**2 / n
+    # At p = 0 and p = 1 one bound is exactly 0 or 1; avoid rounding errors there.
+    low = 0.0 if successes == 0 else (centre - reach) / scale
+    high = 1.0 if successes == n else (centre + reach) / scale
+    return low, high
+
+
+def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Estimate:
+    """Return a proportion with Wilson's score interval.
+
+    The bounds are the solutions p of (p̂ − p)² = z² p(1−p)/n (Wilson 1927). The interval therefore does not collapse
+    at 0 and 1.
+
+    Args:
+        successes: Number of successes.
+        n: Number of independent trials.
+        level: Confidence level.
+
+    >>> print(wilson_interval(20, 20))
+    1.000 [0.839, 1.000] (n=20)
+    """
+    check_level(level)
+    hits, total = check_successes(successes, n)
+    low, high = wilson_bounds(hits, total, level)
+    return Estimate(hits / total, low, high, total, level, "Wilson")
+
+
+def binomial_test(
+    successes: int, n: int, *, probability: float = 0.5, alternative: Alternative = "two-sided"
+) -> HypothesisTest:
+    """Exact binomial test of a proportion. The statistic is the observed proportion.
+
+    The two-sided p is the total probability of all counts that are no more likely than the observed one.
+
+    Args:
+        successes: Number of successes.
+        n: Number of independent trials.
+        probability: The proportion under the null hypothesis, such as chance.
+        alternative: "greater" means that the true proportion is above `probability`.
+
+    >>> round(binomial_test(9, 10, alternative="greater").p_value, 4)
+    0.0107
+    """
+    check_probability(probability, "probability")
+    check_choice(alternative, ALTERNATIVES, "alternative")
+    hits, total = check_successes(successes, n)
+    p_value = float(binomtest(hits, total, probability, alternative).pvalue)
+    return HypothesisTest(hits / total, min(1.0, p_value), total, "exact binomial", alternative)
+
+
+# The mean of clustered items with its confidence interval: the one rule for every mean, share and paired difference.
+#
+# Items of one cluster (the questions about one picture, say) depend on each other, so a mean is only as certain as its
+# clusters allow. The interval is Wilson's, with an effective sample size instead of n. For N values x in [0, 1] with
+# mean p, in k clusters of N_c items, let
+#
+#     k*  = N² / Σ N_c²                       clusters, fewer where their sizes differ (Kish)
+#     d_c = Σ_{i in c} (x_i − p) / N          what cluster c adds to the mean
+#     e_c = Σ_{i in c} (x_i − p)² / N²        how much its items vary
+#     V   = max(k/(k−1) Σ d_c², Σ e_c)        variance of the mean: cluster-robust, never below that of independent items
+#     r   = min(1, V / (p(1−p)/k*))           the same over the largest that k* clusters of values in [0, 1] can have
+#     ν   = (Σ e_c)² / Σ e_c² − 1             number of clusters that V rests on, less one
+#
+#     n_eff = k* (1 + ν) / (1 + ν r)
+#
+# If no item varies, nothing is known about the variance, and n_eff = k*: the interval is Wilson's with n equal to the number
+# of clusters. If many clusters vary, n_eff approaches p(1−p)/V, which gives the cluster-robust interval. In between,
+# the variance is averaged with its upper bound, which counts as one cluster. There is no bootstrap and so no seed, no
+# zero width at 0 and 1, and no special case for one cluster.
+#
+# Values that may be negative are split into gains and losses, each a mean in [0, 1]; their intervals are combined (MOVER:
+# Zou and Donner 2008) with the correlation of gains and losses over clusters. Paired differences are treated the same way. If
+# no pair differs, the n_eff of the two settings is used, assuming that changes cluster no more than the scores do.
+#
+# Coverage of the 95 % interval in simulations of 0/1 items (5 to 200 clusters of 1 or 10 items, p from 0.5 to 0.98,
+# correlation within clusters from 0 to 1) is at least 90 % (lowest for 5 clusters and p = 0.98) and mostly 94 to 99 %; that of a
+# percentile bootstrap falls to 10 % there (``tests/stats/test_clustered.py``).
 
 
 _PRIOR = 1.0
@@ -143,6 +218,59 @@ def clustered_difference(
         return None
     prior = min(means[0].n_eff, means[1].n_eff)
     return _signed(gaps, bounds[1] - bounds[0], (clusters, groups), prior, level)
+
+
+def paired_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    clusters: ArrayLike | None = None,
+    *,
+    bounds: Bounds | None = SHARE,
+    groups: ArrayLike | None = None,
+    level: float = 0.95,
+    seed: int,
+) -> tuple[Estimate | None, HypothesisTest]:
+    """Compute the mean of first − second with its interval, and the sign-flip test that it is zero.
+
+    Interval and test agree: where the test finds a difference at 1 − level, the interval ends at zero instead of going
+    beyond it, and where it finds none the interval reaches zero. The interval alone allows for changes of the whole
+    width of the bounds that were never seen, so that it would hold zero after 19 clusters that lost a little and none
+    that gained.
+
+    Args:
+        first: As for `clustered_difference`.
+        second: As for `clustered_difference`.
+        clusters: As for `clustered_difference`; the signs of a cluster flip together.
+        bounds: As for `clustered_difference`.
+        groups: As for `clustered_difference`. The statistic of the test is then the macro mean.
+        level: Confidence level.
+        seed: Seed of the sign patterns.
+
+    Returns:
+        The estimate as `clustered_difference` gives it, and the two-sided test.
+
+    >>> pictures = [i // 10 for i in range(190)]
+    >>> found, test = paired_difference([1] * 190, [i % 10 > 0 for i in range(190)], pictures, seed=0)
+    >>> print(found, test.p_value < 0.001, found.excludes(0))
+    0.100 [0.000, 0.164] (n=19, 190 items) True True
+    """
+    estimate = clustered_difference(first, second, clusters, bounds=bounds, groups=groups, level=level)
+    gaps = without_rounding(finite_array(first, "first"), finite_array(second, "second"))
+    if groups is not None:
+        group = label_codes(groups, "groups")[1]
+        counts = np.bincount(group)
+        gaps = gaps * gaps.size / (counts.size * counts[group])
+    test = sign_flip_test(gaps, clusters=clusters, seed=seed)
+    if estimate is None:
+        return None, test
+    is_sure = test.p_value < 1 - level
+    low, high = estimate.low, estimate.high
+    if is_sure and low <= 0 <= high:
+        end = 1e-9 * estimate.value  # beyond zero, so that `excludes` says what the test says
+        low, high = (end, high) if end > 0 else (low, end)
+    elif not is_sure:
+        low, high = min(low, 0.0), max(high, 0.0)
+    return replace(estimate, low=low, high=high, p_value=test.p_value), test
 
 
 def estimate_difference(first: Estimate, second: Estimate) -> Estimate:

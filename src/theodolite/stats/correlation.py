@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from scipy.stats import t as student_t
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Estimate
 from theodolite.stats.bootstrap import resampled
 from theodolite.stats.samples import (
     FloatArray,

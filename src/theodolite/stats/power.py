@@ -11,7 +11,7 @@ from scipy.stats import nct
 from scipy.stats import t as student_t
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Estimate
 from theodolite.stats.samples import check_alpha, check_choice, check_count
 
 MAX_N = 2**40

@@ -13,10 +13,17 @@ import numpy as np
 from scipy.special import xlogy
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Estimate
 from theodolite.stats.bootstrap import DEFAULT_RESAMPLES, resampled
-from theodolite.stats.resample import BatchStatistic
-from theodolite.stats.samples import SHARE, FloatArray, check_choice, check_same_length, flags, sample
+from theodolite.stats.samples import (
+    SHARE,
+    BatchStatistic,
+    FloatArray,
+    check_choice,
+    check_same_length,
+    flags,
+    sample,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

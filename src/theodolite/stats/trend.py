@@ -10,9 +10,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Alternative, HypothesisTest
-from theodolite.stats.arrangements import NullDistribution, count_if_few, tail_p
-from theodolite.stats.permutation import DEFAULT_PERMUTATIONS
+from theodolite.core.tables import Alternative, HypothesisTest
+from theodolite.stats.permutation import DEFAULT_PERMUTATIONS, NullDistribution, count_if_few, tail_p
 from theodolite.stats.samples import (
     FloatArray,
     IntArray,

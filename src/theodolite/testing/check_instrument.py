@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from theodolite.core.errors import TheodoliteError, UsageError
-from theodolite.core.scores import CAPABILITIES, Capability, ItemScore, Metric, covers
-from theodolite.core.signatures import Signature
+from theodolite.core.scores import CAPABILITIES, Capability, ItemScore, Metric, Signature, covers
 from theodolite.core.tables import Table
 from theodolite.core.types import Item, Picture, Request, Response, canonical_json
 from theodolite.core.views import ItemRow

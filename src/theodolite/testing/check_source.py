@@ -19,11 +19,10 @@ from theodolite.core.files import Problem, told_problems
 from theodolite.core.pictures import shown_size
 from theodolite.core.registry import registry
 from theodolite.geometry import inside_box_px, projected_box_px
-from theodolite.instruments.scene.data.graph import Domain
-from theodolite.instruments.scene.data.pipeline import Candidate, build_graph
-from theodolite.instruments.scene.data.sources.views import SourceView
+from theodolite.instruments.scene.data.pipeline import Candidate, SourceView, build_graph
 from theodolite.runs import describe
 from theodolite.testing.findings import Findings, Remark, examine, not_a
+from theodolite.worlds.scene_graph import Domain
 
 Source = Callable[[Path], Iterable[object]]
 
@@ -81,7 +80,7 @@ def find_source(name: str) -> object:
     known = {entry.name for entry in registry().entries("source")}
     if name in known and not name.startswith("scene-"):
         raise UsageError(
-            f"{name} gives pairs, not scenes; write them to a file, and check it with `theodolite data check`"
+            f"{name} gives pairs, not scenes; write them to a file, and check it with `theodolite compass audit`"
         )
     return registry().entry("source", f"scene-{name.removeprefix('scene-')}").load()
 

@@ -11,9 +11,9 @@ import numpy as np
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verifier
-from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.testing.findings import Findings, examine, not_a
+from theodolite.worlds.episodes import Episode, Frame, SceneObject
 
 _LABELS = {"supported", "unsupported", "unverifiable"}
 

@@ -1,19 +1,24 @@
-"""The certificate of a pocket model: its lines, the requirements for each twin, its tables and its file."""
+"""The certificate of a pocket model: its lines, the requirements for each twin, and its tables.
+
+Each task is measured on new items of two splits: *aligned*, where the shortcut gives the right answer, and *crossed*,
+where it contradicts the picture. The certificate has accuracy, agreement with the shortcut, whether answers follow relevant
+edits, and whether they stay the same under neutral edits. A requirement that is missed is shown as missed.
+
+Those of the shipped models are stored with their weights; ``python -m train certify`` makes them.
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path, PurePath
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from theodolite import __version__, stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.files import check, read_json
 from theodolite.core.tables import Column, Table
-from theodolite.runs import write_atomically
-from theodolite.twins.certificate_stats import BOUND, Line
 
 __all__ = [
     "BARS",
@@ -21,16 +26,16 @@ __all__ = [
     "TWINS",
     "Bar",
     "Certificate",
+    "Line",
     "Task",
     "Twin",
     "Verdict",
-    "certificate_from_json",
     "certificate_tables",
+    "missed_bars",
     "read_certificate",
     "released_certificate",
     "twin_of",
     "verdicts",
-    "write_certificate",
 ]
 
 Task: TypeAlias = Literal["relation", "grid", "scene", "trace"]
@@ -38,6 +43,8 @@ TASKS: tuple[Task, ...] = get_args(Task)
 Twin: TypeAlias = Literal["grounded", "shortcut"]
 TWINS: tuple[Twin, ...] = get_args(Twin)
 FILE = "certificate.json"
+BOUND = 0.05
+"""Two numbers count as equal if their difference lies within ±5 points (two one-sided tests)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,23 @@ episode, unlike most things in random traces."""
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """One number of a certificate."""
+
+    task: str
+    """``relation``, ``grid``, ``scene`` or ``trace``."""
+    what: str
+    """Such as ``accuracy``, ``says the shortcut``, ``follows: mirror``, ``keeps: ground``."""
+    split: str
+    """``aligned``, ``crossed`` or ``free``."""
+    estimate: stats.Estimate
+    part: str = ""
+    """A prompt, bucket, group or world. Empty for all together."""
+    unread: int = 0
+    """Number of answers that failed, were refused or could not be read. They count as wrong."""
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """The certificate of one model."""
 
@@ -117,10 +141,6 @@ class Certificate:
     def tasks(self) -> tuple[str, ...]:
         """The measured tasks, in order."""
         return tuple(dict.fromkeys(line.task for line in self.lines))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return plain values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +173,16 @@ def verdicts(certificate: Certificate, twin: Twin) -> tuple[Verdict, ...]:
     return tuple(found)
 
 
+def missed_bars(certificate: Certificate) -> list[str]:
+    """Return the requirements that a certificate misses, in words. None if the model is not a twin."""
+    twin = twin_of(certificate.model)
+    return [
+        f"{certificate.model} {v.bar.task}: {v.bar.name or v.bar.what} ({v.bar.split}, required {v.bar.wanted})"
+        for v in (verdicts(certificate, twin) if twin is not None else ())
+        if v.is_met is False
+    ]
+
+
 def certificate_tables(certificate: Certificate) -> list[Table]:
     """Build the tables of a certificate: the requirements, if the model is a twin, and all lines."""
     found = []
@@ -168,7 +198,7 @@ def certificate_tables(certificate: Certificate) -> list[Table]:
                     Column("bar", "requirement"),
                     Column("split", "split"),
                     Column("wanted", "required"),
-                    Column("measured", "measured", "share", "twins.certificate"),
+                    column("twins.certificate", "measured", "measured"),
                     Column("met", ""),
                 ],
                 [
@@ -195,7 +225,7 @@ def certificate_tables(certificate: Certificate) -> list[Table]:
                 Column("part", "part"),
                 Column("split", "split"),
                 Column("what", "what"),
-                Column("value", "value", "share", "twins.certificate"),
+                column("twins.certificate", "value", "value"),
                 Column("n", "clusters", "count"),
                 Column("items", "items", "count"),
                 Column("unread", "unread", "count"),
@@ -221,26 +251,6 @@ def twin_of(model: str) -> Twin | None:
     return next((twin for twin in TWINS if twin == name), None)
 
 
-def certificate_from_json(value: Any) -> Certificate:
-    """Restore a certificate from `Certificate.as_json`.
-
-    Raises:
-        UsageError: If the value is not a certificate.
-    """
-    try:
-        return check(Certificate, value)
-    except UsageError as error:
-        raise UsageError(f"this is not a certificate of a pocket model: {error}") from error
-
-
-def write_certificate(certificate: Certificate, folder: str | Path) -> Path:
-    """Write ``certificate.json`` into a folder, such as that of the weights."""
-    path = Path(folder) / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(certificate.as_json(), ensure_ascii=False) + "\n")
-    return path
-
-
 def read_certificate(path: str | Path) -> Certificate:
     """Read a certificate.
 
@@ -252,7 +262,10 @@ def read_certificate(path: str | Path) -> Certificate:
         value = read_json(Path(path), "certificate")
     except UsageError as error:
         raise StorageError(str(error)) from error
-    return certificate_from_json(value)
+    try:
+        return check(Certificate, value)
+    except UsageError as error:
+        raise UsageError(f"this is not a certificate of a pocket model: {error}") from error
 
 
 def released_certificate(model: str) -> Certificate:

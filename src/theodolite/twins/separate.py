@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.files import check, parse_json, read_gzip, read_json
 from theodolite.core.scores import Capability, ItemScore, Metric, by_metric, covers
@@ -143,11 +144,11 @@ def separation_tables(table: SeparationTable) -> list[Table]:
     columns = [
         Column("metric", "metric"),
         Column("origin", "origin"),
-        Column("auc", "AUC", "number", "twins.separation"),
-        Column("grounded", sides.grounded, "number", "twins.mean"),
-        Column("shortcut", sides.shortcut, "number", "twins.mean"),
-        *([Column("mixed", sides.mixed, "number", "twins.mean")] if sides.mixed else []),
-        *([Column("position", "position", "number", "twins.position")] if sides.mixed else []),
+        column("twins.separation", "auc"),
+        column("twins.mean", "grounded", sides.grounded),
+        column("twins.mean", "shortcut", sides.shortcut),
+        *([column("twins.mean", "mixed", sides.mixed)] if sides.mixed else []),
+        *([column("twins.position")] if sides.mixed else []),
         Column("n_grounded", "clusters, grounded", "count"),
         Column("n_shortcut", "clusters, shortcut", "count"),
         Column("why", "why no AUC"),

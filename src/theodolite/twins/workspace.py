@@ -14,8 +14,7 @@ from pathlib import Path
 
 from theodolite.attribution import capability_of
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Capability, ItemScore
-from theodolite.core.splits import ALIGNED, Split
+from theodolite.core.scores import ALIGNED, Capability, ItemScore, Split
 from theodolite.instruments.instrument import Instrument, Study
 from theodolite.models import open_model
 from theodolite.runs import EngineOptions, RunSettings, Tally, measure_run, slug

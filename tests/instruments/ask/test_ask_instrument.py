@@ -2,7 +2,7 @@
 
 import pytest
 
-from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.scores import OWN_SPLIT
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.instruments.ask.instrument import ASK

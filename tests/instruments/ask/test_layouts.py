@@ -11,8 +11,7 @@ from PIL import Image
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
-from theodolite.instruments.ask.data.question import natural_groups
-from theodolite.instruments.ask.data.questions import find_question_file, load_questions
+from theodolite.instruments.ask.data.questions import find_question_file, load_questions, natural_groups
 from theodolite.instruments.ask.instrument import ASK
 
 N = 20
@@ -248,7 +247,7 @@ def test_two_pictures_of_one_name_are_told_apart_by_their_folder_or_not_at_all(t
 
 
 def test_what_fits_nothing_is_refused_with_its_fields(tmp_path):
-    from theodolite.diagnose.user_data import find_user_data
+    from theodolite.diagnose.request import find_user_data
 
     (tmp_path / "mine.json").write_text(json.dumps([{"foto": "1.png", "frage": "?", "antwort": "links"}]))
     with pytest.raises(

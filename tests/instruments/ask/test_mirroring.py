@@ -2,8 +2,8 @@
 
 import pytest
 
-from theodolite.instruments.ask.data.question import Question
-from theodolite.instruments.ask.mirroring import mirrored
+from theodolite.instruments.ask.data.questions import Question
+from theodolite.instruments.ask.questions import mirrored
 
 FOUR = ("To the left", "To the right", "On top", "Under")
 

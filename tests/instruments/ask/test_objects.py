@@ -15,7 +15,7 @@ from theodolite.instruments.ask.instrument import ASK
 from theodolite.instruments.ask.questions import plan_questions
 from theodolite.models import ask_measurer
 from theodolite.runs import Run
-from theodolite.runs.measuring import RunSettings, measure_run
+from theodolite.runs.engine import RunSettings, measure_run
 
 SIZE = 96
 COLOURS = {"ball": (220, 30, 30), "umbrella": (30, 200, 60), "scissors": (20, 40, 200)}

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite.answers import read_answer
-from theodolite.instruments.ask.data.question import Question
+from theodolite.instruments.ask.data.questions import Question
 
 FOUR = ["left", "right", "above", "below"]
 

@@ -5,9 +5,9 @@ import numpy as np
 from theodolite.attribution import RelevanceMap
 from theodolite.core.types import Picture
 from theodolite.geometry import Box, TokenGrid
+from theodolite.geometry.directions import CARDINAL
 from theodolite.instruments.compass.data.pairs import Region
 from theodolite.instruments.compass.measure import Sample
-from theodolite.pairs.directions import CARDINAL
 
 SIZE = (160, 120)
 ROWS, COLUMNS = 12, 16

@@ -7,8 +7,8 @@ import numpy as np
 from theodolite.attribution import Attribution, RelevanceMap
 from theodolite.core.types import Choice
 from theodolite.geometry import TokenGrid, direction_deg
-from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
-from theodolite.instruments.compass.experiments.faithfulness.measure import (
+from theodolite.instruments.compass.data.drawn import SquaresPlan, coloured_squares
+from theodolite.instruments.compass.experiments.faithfulness.plan import (
     RUN_KIND,
     HidingMeasurer,
     faithfulness_settings,

@@ -6,6 +6,7 @@ import pytest
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid
+from theodolite.geometry.directions import CARDINAL
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.formulas.baselines import (
     BOX_ONLY,
@@ -22,13 +23,14 @@ from theodolite.instruments.compass.formulas.baselines import (
     uniform_compass,
     uniform_map,
 )
-from theodolite.instruments.compass.formulas.dae import dae
-from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
-from theodolite.instruments.compass.formulas.exclusions import DegenerateError
-from theodolite.instruments.compass.formulas.projection import project_batch
-from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
-from theodolite.instruments.compass.formulas.token_map import TokenMap
-from theodolite.pairs.directions import CARDINAL
+from theodolite.instruments.compass.formulas.dae import DegenerateError, dae, edge_hit
+from theodolite.instruments.compass.formulas.projection import (
+    PAPER,
+    SOUND,
+    ProjectionOptions,
+    TokenMap,
+    project_batch,
+)
 
 A, B = Box(10, 10, 20, 20), Box(60, 30, 90, 50)
 

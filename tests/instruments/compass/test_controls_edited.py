@@ -13,23 +13,24 @@ from theodolite import stats
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.data.coco import coco_pairs
-from theodolite.instruments.compass.data.pair_files import write_pairs
-from theodolite.instruments.compass.data.squares import coloured_squares
-from theodolite.instruments.compass.experiments.controls.edits import find_edits
-from theodolite.instruments.compass.experiments.controls.families import score_family
-from theodolite.instruments.compass.experiments.controls.plan import MEASURED, plan_controls
+from theodolite.instruments.compass.data.drawn import coloured_squares
+from theodolite.instruments.compass.data.pairs import write_pairs
+from theodolite.instruments.compass.experiments.controls.interventions import (
+    score_family,
+    score_squares,
+    score_swap,
+)
+from theodolite.instruments.compass.experiments.controls.plan import MEASURED, find_edits, plan_controls
 from theodolite.instruments.compass.experiments.controls.results import COLUMNS, TESTS, NothingToScoreError
 from theodolite.instruments.compass.experiments.controls.score import (
     CONTROLS,
     controls_tables,
     score_controls,
 )
-from theodolite.instruments.compass.experiments.controls.squares import score_squares
-from theodolite.instruments.compass.experiments.controls.swaps import score_swap
 from theodolite.instruments.compass.formulas.projection import project
 from theodolite.instruments.compass.measure import attribution_factory, read_samples
 from theodolite.instruments.compass.questions import PROMPTS
-from theodolite.pairs.pictures.placing import PlacingOptions
+from theodolite.pairs.pictures.objects import PlacingOptions
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
 STEPS = {"left": (-60, 0), "right": (60, 0), "above": (0, -60), "below": (0, 60)}
@@ -228,14 +229,14 @@ def test_a_plan_holds_every_edit_once_and_names_the_original_picture(real):
     assert len(items) == n_items == len({item.id for item in items}) == len({item.name for item in items})
     originals = {pair.picture.digest for pair in some}
     for item in items:
-        if item.meta["condition"] == "squares":
+        if item.truth.condition == "squares":
             continue
-        assert item.meta["cluster"] in originals
-        if item.meta["condition"] == "plain":
+        assert item.cluster in originals
+        if item.truth.condition == "plain":
             assert item.meta["targets"] == ["option:0", "option:1", "option:2", "option:3"]
         else:
             assert "targets" not in item.meta
-            assert item.meta["condition"] == f"{item.meta['control']}/{item.meta['probe']}"
+            assert item.truth.condition == f"{item.meta['control']}/{item.meta['probe']}"
     again = plan_controls(real[:1], [PROMPTS["A"]], n_squares=3).items()
     assert {item.id for item in again} <= {item.id for item in items}
     alone = plan_controls(some, [PROMPTS["A"]], controls=["swap-roles"])
@@ -335,7 +336,7 @@ def test_commands(tmp_path, tiny_qwen2_vl, real, capsys):
     assert main([*score, "--methods", "chafer"]) == 2
     assert "no maps of chafer" in capsys.readouterr().err.replace("\n", " ")
     assert main([*run[:-1], "magic"]) == 2
-    sheets = ["compass", "edits", "--data", str(pairs), "--out", str(tmp_path / "sheets")]
-    assert main([*sheets, "--size", "1", "--controls", "relocation,swap-places", "--json"]) == 0
+    sheets = ["compass", "figures", "--data", str(pairs), "--out", str(tmp_path / "sheets")]
+    assert main([*sheets, "--size", "1", "--edits", "relocation,swap-places", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert len(report["sheets"]) == len(list((tmp_path / "sheets").iterdir())) == 2

@@ -11,25 +11,23 @@ from table_rows import rows_of
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
-from theodolite.instruments.compass.experiments.controls.batch import (
-    PROJECTIONS,
-    Batch,
-    errors_of,
-    shared_keys,
-)
-from theodolite.instruments.compass.experiments.controls.centres import (
+from theodolite.instruments.compass.experiments.controls.interventions import (
     background_px,
     centre_control,
     draw_centres,
+    prompt_direction,
+    reference_swap,
 )
-from theodolite.instruments.compass.experiments.controls.prompt_direction import prompt_direction
 from theodolite.instruments.compass.experiments.controls.results import (
     COLUMNS,
+    PROJECTIONS,
     TESTS,
+    Batch,
     ControlScore,
     NothingToScoreError,
+    errors_of,
+    shared_keys,
 )
-from theodolite.instruments.compass.experiments.controls.swaps import reference_swap
 
 PAPER, SOUND = PROJECTIONS
 

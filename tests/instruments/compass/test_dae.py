@@ -6,11 +6,15 @@ from hypothesis import strategies as st
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.formulas.compass import Compass
-from theodolite.instruments.compass.formulas.concentration import label_of
-from theodolite.instruments.compass.formulas.dae import dae
-from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit, octant_hit
-from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
+from theodolite.instruments.compass.formulas.dae import (
+    Compass,
+    DegenerateError,
+    Exclusion,
+    dae,
+    edge_hit,
+    label_of,
+    octant_hit,
+)
 
 CENTRES = np.arange(8) * 45 + 22.5
 

@@ -7,7 +7,7 @@ import pytest
 from drawn_squares import squares
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.data.edited import blank, hidden, mirrored, part_box
+from theodolite.instruments.compass.data.drawn import blank, hidden, mirrored, part_box
 
 
 @pytest.mark.parametrize(("direction", "after"), [("left", "right"), ("above", "below")])

@@ -14,11 +14,11 @@ from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.experiments.controls.edits import EDITS, find_edits, studio_of
+from theodolite.instruments.compass.experiments.controls.plan import EDITS, find_edits, studio_of
 from theodolite.instruments.compass.figures.edit_sheets import edit_sheet
-from theodolite.pairs.pictures.cutting import outline_alpha
 from theodolite.pairs.pictures.filling import without
-from theodolite.pairs.pictures.placing import PlacingOptions, Unfit, overlap
+from theodolite.pairs.pictures.objects import PlacingOptions, Unfit, overlap
+from theodolite.pairs.pictures.whole import outline_alpha
 
 OPTIONS = PlacingOptions()
 

@@ -7,26 +7,30 @@ import numpy as np
 import pytest
 
 from theodolite.answers import read_answer
-from theodolite.answers.items import format_of
+from theodolite.answers.grading import format_of
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
-from theodolite.instruments.compass.conditions import edit_of, plan_conditions, shown_item
-from theodolite.instruments.compass.data.coco import coco_pairs
-from theodolite.instruments.compass.data.edited import mirrored
+from theodolite.geometry.directions import CARDINAL, EIGHT
+from theodolite.instruments.compass.data.coco import MatchPolicy, coco_pairs, load_pairs
+from theodolite.instruments.compass.data.drawn import SquaresPlan, coloured_squares, mirrored
 from theodolite.instruments.compass.data.gqa import gqa_pairs
-from theodolite.instruments.compass.data.instances import MatchPolicy
-from theodolite.instruments.compass.data.pair_files import write_pairs
-from theodolite.instruments.compass.data.pairs import Region
-from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
-from theodolite.instruments.compass.data.user_data import load_pairs
+from theodolite.instruments.compass.data.pairs import Region, write_pairs
 from theodolite.instruments.compass.data.vsr import vsr_audit, vsr_pairs
 from theodolite.instruments.compass.data.whatsup import whatsup_pairs
-from theodolite.instruments.compass.experiments.controls.edits import EDITS, find_edits
-from theodolite.instruments.compass.experiments.controls.plan import plan_controls
-from theodolite.instruments.compass.questions import PROMPTS, check_offered, default_prompt, pair_item
+from theodolite.instruments.compass.experiments.controls.plan import EDITS, find_edits, plan_controls
+from theodolite.instruments.compass.questions import (
+    PROMPTS,
+    check_offered,
+    default_prompt,
+    directions_of,
+    edit_of,
+    gold_index,
+    pair_item,
+    plan_conditions,
+    shown_item,
+)
 from theodolite.instruments.instrument import UserData
-from theodolite.pairs.directions import CARDINAL, EIGHT
-from theodolite.pairs.pictures.placing import PlacingOptions
+from theodolite.pairs.pictures.objects import PlacingOptions
 
 SIZE = 200
 BOXES = {"dog": (20, 20), "cat": (120, 120), "car": (20, 130)}
@@ -125,8 +129,8 @@ def test_eight_options_are_offered_and_read():
     prompt = default_prompt([pair])
     assert prompt.name == "A8"
     item = pair_item(pair, prompt)
-    assert item.meta["directions"] == list(EIGHT.names)
-    assert item.options[item.meta["gold"]] == prompt.token_for("above left") == "6"
+    assert directions_of(item) == EIGHT.names
+    assert item.options[gold_index(item)] == prompt.token_for("above left") == "6"
     assert "6) above and to the left" in item.request.text
     expected = format_of(item)
     for said in ("6", "6) above and to the left", "above left", "Upper left.", "It is to the left, above."):
@@ -162,16 +166,14 @@ def test_mirroring_moves_boxes_and_answer_alike(direction):
     assert edit_of("mirrored", direction).name == (
         "upside down" if direction in {"above", "below"} else "mirror"
     )
-    (item,) = [
-        item for item in plan_conditions([pair], PROMPTS["A8"]) if item.meta["condition"] == "mirrored"
-    ]
-    assert item.meta["directions"][item.meta["gold"]] == turned.direction
+    (item,) = [item for item in plan_conditions([pair], PROMPTS["A8"]) if item.truth.condition == "mirrored"]
+    assert item.truth.golds[0] == turned.direction
     assert shown_item(item).request.pictures == (turned.picture,)
     assert mirrored(turned).direction == direction
 
 
 def test_objects_moved_in_a_photograph_have_a_truth_of_eight():
-    from theodolite.instruments.compass.conditions import photograph_edits
+    from theodolite.instruments.compass.questions import photograph_edits
 
     found = {
         (pair.id, edit.condition): (pair, edit.pair)

@@ -8,9 +8,9 @@ from theodolite.attribution import RelevanceMap
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.formulas.baselines import uniform_map
+from theodolite.instruments.compass.formulas.dae import DegenerateError, Exclusion
 from theodolite.instruments.compass.formulas.evidence_share import evidence
-from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
-from theodolite.instruments.compass.formulas.token_map import TokenMap
+from theodolite.instruments.compass.formulas.projection import TokenMap
 
 GRID = TokenGrid.regular((90, 60), (6, 9))
 A, B = Box(5, 5, 33, 27), Box(50, 31, 84, 58)

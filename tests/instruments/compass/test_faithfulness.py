@@ -10,18 +10,21 @@ from compass_plain import sector_of as plain_sector_of
 from table_rows import Row, row_of, rows_of
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Estimate
 from theodolite.core.types import Choice
-from theodolite.instruments.compass.experiments.composites import ranked_against
-from theodolite.instruments.compass.experiments.faithfulness.effects import beyond_area
-from theodolite.instruments.compass.experiments.faithfulness.measure import plan_faithfulness, shown_request
-from theodolite.instruments.compass.experiments.faithfulness.ratios import leak_of, mdf_of
-from theodolite.instruments.compass.experiments.faithfulness.score import paper_maps, score_faithfulness
-from theodolite.instruments.compass.experiments.faithfulness.trials import (
+from theodolite.instruments.compass.experiments.faithfulness.effects import beyond_area, leak_of, mdf_of
+from theodolite.instruments.compass.experiments.faithfulness.plan import (
     ORDER_BASELINES,
     FaithfulnessOptions,
+    plan_faithfulness,
+    shown_request,
 )
-from theodolite.instruments.compass.formulas.exclusions import Exclusion
+from theodolite.instruments.compass.experiments.faithfulness.score import (
+    paper_maps,
+    ranked_against,
+    score_faithfulness,
+)
+from theodolite.instruments.compass.formulas.dae import Exclusion
 from theodolite.instruments.compass.measure import read_samples
 from theodolite.instruments.compass.published import PUBLISHED_RHO
 from theodolite.runs import AnswerCache, Run, RunInfo

@@ -5,15 +5,16 @@ import pytest
 from compass_plain import sector_of as plain_sector_of
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import check
 from theodolite.core.types import Picture
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.experiments.faithfulness.hiding import (
+from theodolite.instruments.compass.experiments.faithfulness.plan import (
     Hiding,
     sector_labels,
     sector_of,
     visible_shares,
 )
-from theodolite.instruments.compass.formulas.projection_options import ProjectionOptions
+from theodolite.instruments.compass.formulas.projection import ProjectionOptions
 
 
 @pytest.fixture
@@ -59,8 +60,8 @@ def test_drawn_pictures_keep_every_visible_pixel_and_nothing_hidden_is_the_pictu
 
 def test_a_hiding_survives_json(pixels):
     hiding = Hiding((20.3, 11.1), (0, 5), "blur", 12, "centre", (1.0, 2.0, 3.0, 4.0))
-    assert Hiding.from_json(hiding.as_json()) == hiding
-    assert Hiding.from_json(Hiding((1.0, 2.0), (7,)).as_json()) == Hiding((1.0, 2.0), (7,))
+    assert check(Hiding, hiding.hint()) == hiding
+    assert check(Hiding, Hiding((1.0, 2.0), (7,)).hint()) == Hiding((1.0, 2.0), (7,))
 
 
 def test_shares_count_what_the_model_sees():

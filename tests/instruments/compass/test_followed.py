@@ -8,15 +8,15 @@ from compass_samples import box_at, make_sample, planted
 
 from theodolite.answers import Answer
 from theodolite.cli.main import main
-from theodolite.instruments.compass.data.pair_files import write_pairs
-from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
-from theodolite.instruments.compass.experiments.followed import FollowedRun, followed_table, pairs_table
-from theodolite.instruments.compass.formulas.projecting import project_samples
-from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
+from theodolite.geometry.directions import EIGHT
+from theodolite.instruments.compass.data.drawn import SquaresPlan, coloured_squares
+from theodolite.instruments.compass.data.pairs import write_pairs
+from theodolite.instruments.compass.experiments.framework import FollowedRun, followed_table, pairs_table
+from theodolite.instruments.compass.formulas.projected import project_samples
+from theodolite.instruments.compass.formulas.projection import PROJECTIONS
 from theodolite.instruments.compass.instrument import COMPASS
 from theodolite.instruments.compass.tables import score_run
 from theodolite.pairs import AnsweredPair
-from theodolite.pairs.directions import EIGHT
 from theodolite.pairs.edits import LIGHT, MIRROR, MOVE_TARGET
 from theodolite.runs import Run
 
@@ -92,7 +92,7 @@ def test_a_run_with_edits_has_maps_of_the_pictures_before_them(measured):
         assert run.info.settings["prompt"] == "A8"
         pairs = list(COMPASS.pairs(run))
         found = score_run(run)
-        maps = {result.item.meta["condition"] for result in run.results() if "logits" in result.record.values}
+        maps = {result.item.truth.condition for result in run.results() if "logits" in result.record.values}
     assert maps == {"plain"}
     assert {pair.edit.name for pair in pairs} >= {"mirror", "upside down", "move the target", "light"}
     assert all((pair.gold != pair.edited_gold) == pair.edit.is_relevant for pair in pairs)

@@ -5,14 +5,14 @@ import pytest
 
 from theodolite.attribution import attribute
 from theodolite.core.errors import UnsupportedError, UsageError
-from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.instruments.compass.data.drawn import coloured_squares
 from theodolite.instruments.compass.measure import (
     AttributionMeasurer,
     attribution_factory,
     map_key,
     read_samples,
 )
-from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
+from theodolite.instruments.compass.questions import PROMPTS, gold_index, plan_pairs
 from theodolite.models import open_model
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
 
@@ -48,7 +48,7 @@ def test_a_run_holds_what_attribution_gives(tmp_path, name, pairs):
         [item.options for item in items],
         methods=methods,
         targets=["gt", "pred"],
-        gold=[item.meta["gold"] for item in items],
+        gold=[gold_index(item) for item in items],
     )
     for sample, each, pair in zip(samples, found, pairs, strict=True):
         added = sample.maps.keys() - {map_key(m.method, m.target) for m in each.maps}

@@ -10,13 +10,17 @@ from table_rows import row_of, rows_of
 
 from theodolite import stats
 from theodolite.cli.main import main
-from theodolite.instruments.compass.experiments.controls.edits import RELOCATION
-from theodolite.instruments.compass.experiments.controls.families import score_family
-from theodolite.instruments.compass.formulas.projection_options import ProjectionChanges
+from theodolite.instruments.compass.experiments.controls.interventions import score_family
+from theodolite.instruments.compass.experiments.controls.plan import RELOCATION
 from theodolite.instruments.compass.measure import read_samples
-from theodolite.instruments.compass.model_tables import ModelRun, model_tables, read_model_run
 from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
-from theodolite.instruments.compass.tables import ScoreSettings, score_run
+from theodolite.instruments.compass.tables import (
+    ModelRun,
+    ScoreSettings,
+    model_tables,
+    read_model_run,
+    score_run,
+)
 from theodolite.runs import Run
 
 MAPS = {"chefer@gt": at_target, "contrastive-grad-act@pred": across}
@@ -27,7 +31,7 @@ PAPER = ScoreSettings(projections=("paper",))
 def folder(tmp_path_factory):
     """A run that sees the target, one that turns its back to it on most of the same pairs, and one on other pairs."""
     root = tmp_path_factory.mktemp("models")
-    pairs = made_pairs(12)
+    pairs = made_pairs(14)
     planted_run(root / "seer", pairs, MAPS)
     planted_run(root / "turned", pairs[2:], {"chefer@gt": across, "contrastive-grad-act@pred": across})
     planted_run(root / "elsewhere", made_pairs(6, seed=9), MAPS)
@@ -69,20 +73,23 @@ def test_differences_are_paired_over_shared_pairs_and_corrected_together(folder)
         ("a", "b", "contrastive-grad-act"),
     ]
     row, same = rows_of(table)
-    assert (row.shared, same.shared) == (10, 10)
+    assert (row.n, same.n) == (12, 12)
     first, second = (each.plain.angles["paper"]["chefer@gt"] for each in runs[:2])
     wanted = stats.clustered_difference(
         first.error_deg[2:], second.error_deg, second.clusters, bounds=(0, 180)
     )
-    assert row.dae == wanted
+    assert (row.dae.value, row.dae.low) == (wanted.value, wanted.low)
     assert row.dae.high < 0
     assert row.excess.value == pytest.approx(row.dae.value), "both runs have the same grid"
     assert same.dae.value == 0
-    np.testing.assert_allclose([row.p_holm, same.p_holm], stats.holm([row.p, same.p]))
+    kinds = ("dae", "excess", "ea")
+    raw = [getattr(each, kind).p_value for each in (row, same) for kind in kinds]
+    corrected = [each[f"p_{kind}"] for each in (row, same) for kind in kinds]
+    np.testing.assert_allclose(corrected, stats.holm(raw))
     assert (
-        row.p
+        row.dae.p_value
         == stats.sign_flip_test(
-            -first.excess_deg[2:], -second.excess_deg, clusters=second.clusters, seed=0
+            first.error_deg[2:], second.error_deg, clusters=second.clusters, seed=0
         ).p_value
     )
     told = [note for note in table.notes if "share no pair" in note]
@@ -96,7 +103,7 @@ def test_another_data_set_stands_beside_the_first(folder):
     other = replace(other, plain=replace(other.plain, samples=tuple(samples)))
     tables = model_tables([seer, other], ScoreSettings(projections=("sound",)))
     row = row_of(tables[0], model="a", method="chefer")
-    assert (row.n_0, row.n_1) == (12, 6)
+    assert (row.n_0, row.n_1) == (14, 6)
     assert "squares: DAE" in [column.title for column in tables[0].columns]
     assert "vsr: DAE" in [column.title for column in tables[0].columns]
     assert tables[1].rows == ()
@@ -117,7 +124,7 @@ def test_relocated_targets_make_table_15(folder):
     tables = {table.name: table for table in model_tables(runs, PAPER)}
     seer, turned = rows_of(tables["compass.models_relocation_paper"])
     assert seer.map == "contrastive-grad-act@pred"
-    assert (seer.n, turned.n) == (12, 10)
+    assert (seer.n, turned.n) == (14, 12)
     assert seer.dae == runs[0].relocation.row("contrastive-grad-act@pred", "probes").estimates["dae"]
     assert seer.box_dae.value < 23
     assert seer.false_reference_dae is not None
@@ -138,7 +145,7 @@ def test_changed_projections_are_named_and_relocated_targets_keep_their_own(tmp_
     pairs = made_pairs(6)
     moved = plan_pairs(pairs, [PROMPTS["A"]], condition=f"{RELOCATION}/1", meta={"control": RELOCATION})
     planted_run(tmp_path / "run", pairs, MAPS, more=moved)
-    changed = replace(PAPER, changes=ProjectionChanges(sectors=4, sigma="none"))
+    changed = replace(PAPER, sectors=4, sigma="none")
     alone = read(tmp_path, "run", "a")
     run = read(tmp_path, "run", "a", changed)
     assert (alone.name, run.name) == ("red-seer", ""), "the paper's numbers are not comparable"

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from compass_samples import box_at, make_sample, planted
 
-from theodolite.instruments.compass.experiments.octants import octant_guess
-from theodolite.instruments.compass.formulas.projection_options import PAPER, ProjectionChanges
+from theodolite.geometry.directions import CARDINAL, EIGHT
+from theodolite.instruments.compass.experiments.framework import octant_guess
+from theodolite.instruments.compass.formulas.projection import PAPER
 from theodolite.instruments.compass.tables import ScoreSettings, score_samples
-from theodolite.pairs.directions import CARDINAL, EIGHT
 
 
 def octant_samples():
@@ -25,7 +25,7 @@ def octant_samples():
 
 def test_octant_accuracy_on_diagonal_truths_beside_what_a_guess_has():
     def rows(**changes):
-        settings = ScoreSettings(projections=("paper",), changes=ProjectionChanges(**changes))
+        settings = ScoreSettings(projections=("paper",), **changes)
         found = score_samples(list(octant_samples()), settings).table("octants_paper")
         return found, {row["method"]: row for row in found.as_json()["rows"]}
 

@@ -17,9 +17,8 @@ from theodolite.instruments.compass.figures.overlay import (
     polar_plot,
 )
 from theodolite.instruments.compass.formulas.baselines import uniform_map
-from theodolite.instruments.compass.formulas.compass import Compass
-from theodolite.instruments.compass.formulas.projection import project
-from theodolite.instruments.compass.formulas.token_map import TokenMap
+from theodolite.instruments.compass.formulas.dae import Compass
+from theodolite.instruments.compass.formulas.projection import TokenMap, project
 
 WIDTH, HEIGHT = 200, 120
 A = Region("cup", Box(80, 50, 100, 70))
@@ -233,7 +232,7 @@ def test_views_that_make_no_sense_are_refused():
 
 
 def _free():
-    from theodolite.instruments.compass.formulas.projection_options import ProjectionOptions
+    from theodolite.instruments.compass.formulas.projection import ProjectionOptions
 
     return ProjectionOptions(weight="none")
 

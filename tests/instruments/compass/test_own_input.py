@@ -11,11 +11,14 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.pairs import Pair, Region, pair_cautions
-from theodolite.instruments.compass.experiments.confidence import Confidence, on_common_samples
-from theodolite.instruments.compass.formulas.compass import Compass
-from theodolite.instruments.compass.formulas.projection import project, project_batch
-from theodolite.instruments.compass.formulas.projection_options import ProjectionOptions
-from theodolite.instruments.compass.formulas.token_map import TokenMap
+from theodolite.instruments.compass.experiments.utility import Confidence, on_common_samples
+from theodolite.instruments.compass.formulas.dae import Compass
+from theodolite.instruments.compass.formulas.projection import (
+    ProjectionOptions,
+    TokenMap,
+    project,
+    project_batch,
+)
 from theodolite.instruments.compass.questions import PROMPTS, Prompt, find_prompts, read_prompts
 from theodolite.instruments.compass.tables import ScoreSettings, score_samples
 

@@ -12,12 +12,12 @@ from picture_scenes import HEIGHT, RED, WHITE, WIDTH, disc_picture
 from PIL import Image
 
 from theodolite.core.errors import UsageError
-from theodolite.core.splits import OWN_SPLIT
-from theodolite.core.types import REPEATS, Response
-from theodolite.instruments.compass.conditions import photograph_edits, shown_item
+from theodolite.core.scores import OWN_SPLIT
+from theodolite.core.types import Response
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.drawn import relation_pairs
 from theodolite.instruments.compass.instrument import COMPASS
+from theodolite.instruments.compass.questions import photograph_edits, shown_item
 from theodolite.instruments.instrument import Study, UserData
 from theodolite.pairs import pair_shares
 from theodolite.pairs.edits import EDITS
@@ -75,7 +75,7 @@ def study_of(folder, size=20):
 
 def items_of(study, gives="text"):
     (own,) = [plan for plan in COMPASS.plan(study, gives) if plan.name == "compass-own"]
-    return [item for item in own.items(RUN) if REPEATS not in item.meta]
+    return [item for item in own.items(RUN) if not item.truth.repeats]
 
 
 def look(request):
@@ -97,11 +97,11 @@ def looked(item):
 
 
 def by_condition(items, pair):
-    return {str(item.meta["condition"]): item for item in items if item.meta["pair"] == pair}
+    return {item.truth.condition: item for item in items if item.meta["pair"] == pair}
 
 
 def gold(item):
-    return item.meta["directions"][item.meta["gold"]]
+    return item.truth.golds[0]
 
 
 @pytest.mark.parametrize("outlines", [True, False])
@@ -122,9 +122,7 @@ def test_photographs_are_edited_and_the_right_answer_is_what_they_show(tmp_path,
         assert {each.shape for each in pixels.values()} == {(HEIGHT, WIDTH, 3)}
         assert len({each.tobytes() for each in pixels.values()}) == len(pixels)
         assert len({item.request.pictures[0].digest for item in found.values()}) == 1, "one picture is stored"
-        assert {item.meta["cluster"] for item in found.values()} == {
-            found["plain"].request.pictures[0].digest
-        }
+        assert {item.cluster for item in found.values()} == {found["plain"].request.pictures[0].digest}
 
 
 def test_boxes_of_moved_objects_are_where_they_are_seen(tmp_path):
@@ -218,7 +216,7 @@ def test_pairs_of_a_text_model_are_followed_or_not(tmp_path):
 
 def test_a_recorded_answer_about_the_picture_is_not_one_about_its_edits(tmp_path):
     for item in items_of(study_of(coco_folder(tmp_path / "data"))):
-        assert (item.request.recall == "words") == (item.meta["condition"] == "plain")
+        assert (item.request.recall == "words") == (item.truth.condition == "plain")
 
 
 # Files that are not as they should be
@@ -339,7 +337,7 @@ def test_pictures_too_small_to_edit_are_only_mirrored(tmp_path):
         row["bbox"] = [value / 15 for value in row["bbox"]]
     (folder / "instances.json").write_text(json.dumps(content), "utf-8")
     items = items_of(study_of(folder))
-    assert {item.meta["condition"] for item in items} == {"plain", "mirrored", "blank", "light", "noise", "re-encode"}  # fmt: skip
+    assert {item.truth.condition for item in items} == {"plain", "mirrored", "blank", "light", "noise", "re-encode"}  # fmt: skip
     assert sum(COMPASS.unused(study_of(folder)).values()) == 6
 
 
@@ -418,7 +416,7 @@ def test_a_line_that_is_wrong_is_named(tmp_path):
 def test_drawn_pairs_have_neutral_edits_and_one_thing_that_moves_alone(tmp_path):
     (plan,) = COMPASS.plan(Study(tmp_path, size=8), "text")
     drawn = {pair.id: pair for split in ("aligned", "crossed") for pair in relation_pairs(8, split=split)}
-    items = [item for item in plan.items(RUN) if REPEATS not in item.meta]
+    items = [item for item in plan.items(RUN) if not item.truth.repeats]
     assert len(items) <= 6 * len(drawn)
     moves = Counter()
     for pair in drawn.values():
@@ -471,7 +469,7 @@ def test_real_photographs_are_edited_and_counted(shared_data):
 def test_the_docs_tell_how_many_real_objects_can_be_moved(shared_data):
     folder = shared_data / "coco_tiny_val"
     items = items_of(Study(folder, size=100, data=COMPASS.find_data(folder, None)))
-    made = Counter(item.meta["condition"] for item in items)
+    made = Counter(item.truth.condition for item in items)
     words = (Path(__file__).parents[3] / "docs" / "instruments" / "compass.md").read_text("utf-8")
     assert f"{made['target moved']} of {made['plain']} pairs have a target that can be moved" in words
     assert made["mirrored"] == made["plain"]

@@ -8,13 +8,11 @@ from hypothesis import strategies as st
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.pair_files import read_pairs, write_pairs
-from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.selection import Sieve
-from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.geometry.directions import CARDINAL, EIGHT, Vocabulary
+from theodolite.instruments.compass.data.drawn import coloured_squares
+from theodolite.instruments.compass.data.pairs import Pair, Region, Sieve, read_pairs, write_pairs
 from theodolite.instruments.compass.experiments.ablations import split_clusters
 from theodolite.instruments.compass.questions import PROMPTS, Prompt, find_prompts
-from theodolite.pairs.directions import CARDINAL, EIGHT, Vocabulary
 
 ROW = {
     "id": "1",

@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.formulas.projection import project_batch
-from theodolite.instruments.compass.formulas.projection_options import ProjectionOptions
-from theodolite.instruments.compass.formulas.token_map import TokenMap
+from theodolite.instruments.compass.formulas.projection import ProjectionOptions, TokenMap, project_batch
 
 
 def lobe(angles_deg, at_deg, sharpness):

@@ -10,10 +10,15 @@ from hypothesis import strategies as st
 from theodolite.attribution import RelevanceMap
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
-from theodolite.instruments.compass.formulas.projection import project, project_batch
-from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
-from theodolite.instruments.compass.formulas.token_map import TokenMap
+from theodolite.instruments.compass.formulas.dae import DegenerateError, Exclusion
+from theodolite.instruments.compass.formulas.projection import (
+    PAPER,
+    SOUND,
+    ProjectionOptions,
+    TokenMap,
+    project,
+    project_batch,
+)
 
 GRID = TokenGrid.regular((230, 170), (17, 23))
 A, B = Box(40, 50, 81, 92), Box(150, 20, 200, 77)

@@ -15,27 +15,32 @@ from scipy.stats import binom
 from table_rows import rows_of
 
 from theodolite.attribution.methods import integrated_gradients
-from theodolite.core.estimates import Estimate
 from theodolite.core.registry import registry
+from theodolite.core.tables import Estimate
 from theodolite.core.types import Picture
-from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
+from theodolite.instruments.compass.data.drawn import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.experiments import utility
-from theodolite.instruments.compass.experiments.confidence import HONEST
-from theodolite.instruments.compass.experiments.controls.centres import centre_control
-from theodolite.instruments.compass.experiments.controls.families import score_family
-from theodolite.instruments.compass.experiments.controls.squares import score_squares
-from theodolite.instruments.compass.experiments.controls.swaps import score_swap
-from theodolite.instruments.compass.experiments.faithfulness.deletion import MapScore, sound_table
+from theodolite.instruments.compass.experiments.controls.interventions import (
+    centre_control,
+    score_family,
+    score_squares,
+    score_swap,
+)
 from theodolite.instruments.compass.experiments.faithfulness.effects import (
     VARIANTS,
     HiddenAnswers,
+    MapScore,
     map_on_pairs,
     pair_effects,
+    sound_table,
 )
-from theodolite.instruments.compass.experiments.faithfulness.measure import mask_key
-from theodolite.instruments.compass.experiments.faithfulness.trials import FaithfulnessOptions, make_trials
-from theodolite.instruments.compass.experiments.framework import framework_table
-from theodolite.instruments.compass.experiments.octants import octants_table
+from theodolite.instruments.compass.experiments.faithfulness.plan import (
+    FaithfulnessOptions,
+    make_trials,
+    mask_key,
+)
+from theodolite.instruments.compass.experiments.framework import framework_table, octants_table
+from theodolite.instruments.compass.experiments.utility import HONEST
 from theodolite.instruments.compass.formulas.baselines import is_baseline
 from theodolite.instruments.compass.measure import AttributionMeasurer, _sample, split_key
 from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
@@ -216,6 +221,7 @@ def test_a_map_that_knows_is_said_to_know():
     } <= told, told
 
 
+@pytest.mark.slow
 def test_random_weights_of_every_family_claim_nothing(tiny, monkeypatch):
     check(tiny, monkeypatch, range(len(FAMILIES)))
 

@@ -8,18 +8,26 @@ import pytest
 from drawn_squares import squares
 from table_rows import row_of, rows_of
 
-from theodolite.answers.items import FORMAT
+from theodolite.answers.grading import format_to_json
+from theodolite.core.definitions import metrics_of
 from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
 from theodolite.core.scores import by_metric
+from theodolite.core.truth import Truth
 from theodolite.core.types import Choice, Record, Response
-from theodolite.instruments.compass.conditions import plan_conditions, shown_item
-from theodolite.instruments.compass.data.edited import blank, hidden, mirrored, part_box
+from theodolite.instruments.compass.data.drawn import blank, hidden, mirrored, part_box
 from theodolite.instruments.compass.experiments.framework import negated
 from theodolite.instruments.compass.instrument import COMPASS
 from theodolite.instruments.compass.measure import METHODS, ConditionsMeasurer, conditions_factory
-from theodolite.instruments.compass.questions import PROMPTS
-from theodolite.instruments.compass.score import METRICS, item_scores
+from theodolite.instruments.compass.older import with_truth
+from theodolite.instruments.compass.questions import (
+    PROMPTS,
+    directions_of,
+    gold_index,
+    plan_conditions,
+    shown_item,
+)
+from theodolite.instruments.compass.score import item_scores
 from theodolite.instruments.compass.tables import score_run
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 from theodolite.stats import score_mean
@@ -76,7 +84,7 @@ def test_scores_of_answers_have_the_values_of_their_formulas(tmp_path):
     sure, split, even = math.log(0.4), math.log(0.1), math.log(0.25)
 
     def answers(item):
-        condition = item.meta["condition"]
+        condition = item.truth.condition
         if condition == "mirrored":
             return [split, sure, split, split]
         if condition == "blank":
@@ -105,7 +113,7 @@ def test_scores_of_answers_have_the_values_of_their_formulas(tmp_path):
 
 def test_what_is_shown_is_what_the_condition_says():
     pair = squares()
-    shown = {item.meta["condition"]: shown_item(item) for item in plan_conditions([pair])}
+    shown = {item.truth.condition: shown_item(item) for item in plan_conditions([pair])}
     assert len(shown) == 5 + 16
 
     def pixels(condition):
@@ -119,7 +127,7 @@ def test_what_is_shown_is_what_the_condition_says():
     for part in (0, 7, 15):
         expected = hidden(pair, part_box(pair.size_px, part)).picture.pixels()
         assert np.array_equal(pixels(f"part hidden {part}"), expected)
-    gold = {name: item.options[item.meta["gold"]] for name, item in shown.items()}
+    gold = {name: item.options[gold_index(item)] for name, item in shown.items()}
     assert gold.pop("mirrored") == "2"
     assert set(gold.values()) == {"1"}
     assert len({item.request.text for item in shown.values()}) == 1
@@ -150,7 +158,7 @@ def test_black_boxes_are_read_by_their_words(tmp_path):
     said = {"plain": "1) to the left", "mirrored": "To the right.", "blank": "I cannot tell: 1 or 2"}
     with run_of(
         tmp_path / "run",
-        Scripted(lambda item: said[item.meta["condition"]]),
+        Scripted(lambda item: said[item.truth.condition]),
         plan_conditions([squares()], gives="text"),
     ) as run:
         found = values_of(run)
@@ -205,16 +213,22 @@ def test_items_that_were_not_asked_yet_are_pending(tmp_path):
         }
 
 
-def test_runs_of_older_versions_do_not_store_the_format_of_the_answer(tmp_path):
-    items = [
-        replace(item, meta={key: value for key, value in item.meta.items() if key != FORMAT})
-        for item in plan_conditions([squares()], gives="text")
-    ]
-    said = {"plain": "The red square is left of the blue square.", "mirrored": "2", "blank": "left"}
-    with run_of(tmp_path / "run", Scripted(lambda item: said[item.meta["condition"]]), items) as run:
-        found = values_of(run)
-    assert found["compass.right"] == found["compass.mirror_follows"] == [1.0]
-    assert found["compass.blank_changes"] == [0.0]
+@pytest.mark.parametrize("has_format", [True, False])
+def test_items_of_older_versions_hold_their_truth_in_their_meta(has_format):
+    for item in plan_conditions([squares("left"), squares("above")], split="aligned"):
+        truth = item.truth
+        older = {
+            "condition": truth.condition,
+            "directions": list(directions_of(item)),
+            "gold": gold_index(item),
+            "cluster": truth.cluster,
+            "group": truth.group,
+            "split": truth.split,
+            **({"format": format_to_json(truth.format)} if has_format else {}),
+        }
+        assert with_truth(replace(item, meta={**item.meta, **older}, truth=Truth()), {}) == item
+        completed = with_truth(replace(item, meta={**item.meta, **older}, truth=Truth()), {})
+        assert (completed.truth, completed.meta) == (truth, item.meta)
 
 
 def test_mirrored_pictures_are_pairs_with_a_known_answer(tmp_path):
@@ -222,7 +236,7 @@ def test_mirrored_pictures_are_pairs_with_a_known_answer(tmp_path):
 
     def answers(item):
         if item.meta["pair"] == "pair-left":
-            return "right" if item.meta["condition"] == "mirrored" else "left"
+            return "right" if item.truth.condition == "mirrored" else "left"
         return "above"
 
     with run_of(tmp_path / "run", Scripted(answers), plan_conditions(pairs, gives="text")) as run:
@@ -247,7 +261,7 @@ def test_a_shortcut_follows_no_mirror_image(tmp_path):
 
 
 def test_maps_and_answers_of_a_checkpoint_are_read_from_the_stored_run(tmp_path, tiny_llava):
-    from theodolite.instruments.compass.data.squares import coloured_squares
+    from theodolite.instruments.compass.data.drawn import coloured_squares
 
     pairs = coloured_squares(4).pairs
     measurer = conditions_factory(f"hf:{tiny_llava}")()
@@ -258,7 +272,7 @@ def test_maps_and_answers_of_a_checkpoint_are_read_from_the_stored_run(tmp_path,
     measurer.close()
     assert_tables_show_the_scores(scores, tables)
     assert items == {f"{pair.id}/B" for pair in pairs}
-    known = {metric.key for metric in METRICS}
+    known = {metric.key for metric in metrics_of("compass")}
     assert set(found) <= known
     missing = known - set(found)
     assert all("_share:gradcam" in key for key in missing), "every other metric is there for every pair"
@@ -274,7 +288,7 @@ def test_maps_and_answers_of_a_checkpoint_are_read_from_the_stored_run(tmp_path,
 def assert_tables_show_the_scores(scores, tables):
     """Every metric has one number: that of the tables is the mean of the item scores."""
     checked = set()
-    for metric in METRICS:
+    for metric in metrics_of("compass"):
         kind, _, method = metric.key.removeprefix("compass.").partition(":")
         wanted = score_mean(metric, scores)
         if not method:
@@ -302,7 +316,9 @@ def assert_tables_show_the_scores(scores, tables):
             (wanted.value, wanted.low, wanted.high, wanted.n)
         ), metric.key
         checked.add(kind)
-    assert checked == {metric.key.removeprefix("compass.").partition(":")[0] for metric in METRICS}
+    assert checked == {
+        metric.key.removeprefix("compass.").partition(":")[0] for metric in metrics_of("compass")
+    }
 
 
 def test_metrics_name_registered_methods_and_each_key_once():
@@ -310,9 +326,11 @@ def test_metrics_name_registered_methods_and_each_key_once():
     assert set(METHODS) <= names
     left_out = ("integrated", "layers", "single", "attnlrp")  # further passes, or variants
     assert all(any(part in name for part in left_out) for name in names - set(METHODS))
-    keys = [metric.key for metric in METRICS]
+    keys = [metric.key for metric in metrics_of("compass")]
     assert len(set(keys)) == len(keys)
-    assert not next(r for r in METRICS if r.key == "compass.dae_paper:chefer").higher_is_grounded
+    assert not next(
+        r for r in metrics_of("compass") if r.key == "compass.dae_paper:chefer"
+    ).higher_is_grounded
 
 
 def test_another_instruments_run_is_refused(tmp_path):

@@ -29,8 +29,8 @@ def tables_of(capsys, *words):
 def pairs(tmp_path_factory, shared_data):
     folder = tmp_path_factory.mktemp("show") / "pairs"
     real = shared_data / "coco_tiny_val"
-    words = ["--annotations", real / "instances.json", "--images", real / "images", "--out", folder]
-    assert main(["data", "coco-pairs", *map(str, words)]) == 0
+    words = ["--data", real / "instances.json", "--images", real / "images", "--out", folder]
+    assert main(["compass", "import", "--format", "coco", *map(str, words)]) == 0
     return folder
 
 

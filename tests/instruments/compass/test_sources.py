@@ -10,16 +10,16 @@ import pytest
 from PIL import Image
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import dump
 from theodolite.core.registry import registry
 from theodolite.core.types import Picture
-from theodolite.instruments.compass.data.coco import coco_pairs
+from theodolite.geometry.directions import CARDINAL, EIGHT
+from theodolite.instruments.compass.data.coco import MatchPolicy, coco_pairs
+from theodolite.instruments.compass.data.drawn import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.data.gqa import gqa_pairs
-from theodolite.instruments.compass.data.instances import MatchPolicy
-from theodolite.instruments.compass.data.selection import PairFilters, SelectionReport
-from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
+from theodolite.instruments.compass.data.pairs import PairFilters, SelectionReport
 from theodolite.instruments.compass.data.vsr import vsr_audit, vsr_pairs
 from theodolite.instruments.compass.data.whatsup import whatsup_pairs
-from theodolite.pairs.directions import CARDINAL, EIGHT
 
 WIDTH, HEIGHT = 200, 100
 
@@ -35,7 +35,7 @@ def images(tmp_path):
     return tmp_path / "images"
 
 
-def dump(tmp_path, value, name="file.json"):
+def written(tmp_path, value, name="file.json"):
     path = tmp_path / name
     path.write_text(value if isinstance(value, str) else json.dumps(value))
     return path
@@ -67,7 +67,7 @@ DOG, CAT, CAR = (1, "dog", 10, 30, 40, 40), (1, "cat", 120, 35, 40, 30), (1, "ca
 
 
 def test_every_ordered_pair_of_named_objects(tmp_path, images):
-    pairs, report = taken(coco_pairs(dump(tmp_path, coco(DOG, CAT, CAR)), images))
+    pairs, report = taken(coco_pairs(written(tmp_path, coco(DOG, CAT, CAR)), images))
     assert [(p.reference.name, p.target.name, p.direction) for p in pairs] == [
         ("dog", "cat", "right"),
         ("dog", "car", "above"),
@@ -90,7 +90,7 @@ def taken(selection):
     assert report.kept == len(selection.pairs)
     assert report.candidates == report.kept + sum(report.excluded.values())
     assert sum(report.directions.values()) == report.kept
-    json.dumps(report.as_json(), allow_nan=False)
+    json.dumps(dump(report), allow_nan=False)
     return selection.pairs, report
 
 
@@ -108,7 +108,7 @@ def test_every_filter_counts_what_falls_to_it(tmp_path, images):
         (4, "dog", 10, 30, 40, 40),
         (4, "cat", 20, 35, 40, 40),
     ]
-    _, report = taken(coco_pairs(dump(tmp_path, coco(DOG, CAT, *others)), images))
+    _, report = taken(coco_pairs(written(tmp_path, coco(DOG, CAT, *others)), images))
     assert report.candidates == 2 + 20 + 12 + 2
     assert report.excluded == {
         "a crowd": 20 - 12,
@@ -142,7 +142,7 @@ def test_every_picture_that_cannot_be_used_costs_its_own_pairs(tmp_path, images)
         (images / name).write_bytes(content)
     (images / names[8]).mkdir()
     rows = [(i, *each[1:]) for i in range(1, 10) for each in (DOG, CAT)]
-    pairs, report = taken(coco_pairs(dump(tmp_path, coco(*rows, pictures=range(1, 10))), images))
+    pairs, report = taken(coco_pairs(written(tmp_path, coco(*rows, pictures=range(1, 10))), images))
     assert {pair.picture.path.name for pair in pairs} == {names[0], names[7]}
     assert report.excluded == {
         "picture not found": 2,
@@ -157,21 +157,23 @@ def test_every_picture_that_cannot_be_used_costs_its_own_pairs(tmp_path, images)
 
 
 def test_a_crowd_makes_a_name_ambiguous(tmp_path, images):
-    path = dump(tmp_path, coco(DOG, CAT, (1, "dog", 100, 5, 40, 20, "crowd"), (2, *DOG[1:]), (2, *CAT[1:])))
+    path = written(
+        tmp_path, coco(DOG, CAT, (1, "dog", 100, 5, 40, 20, "crowd"), (2, *DOG[1:]), (2, *CAT[1:]))
+    )
     pairs, report = taken(coco_pairs(path, images))
     assert report.excluded == {"a crowd": 4, "a name that occurs twice": 2}
     assert {pair.picture.path.name for pair in pairs} == {"000000000002.jpg"}
 
 
 def test_filters_are_parameters(tmp_path, images):
-    path = dump(tmp_path, coco(DOG, CAT, CAR, (2, *DOG[1:]), (2, "cat", 50, 75, 20, 20)))
+    path = written(tmp_path, coco(DOG, CAT, CAR, (2, *DOG[1:]), (2, "cat", 50, 75, 20, 20)))
     assert taken(coco_pairs(path, images))[1].kept == 8
     assert taken(coco_pairs(path, images, filters=PairFilters(area_of="mask")))[1].excluded == {}
     tight = PairFilters(min_area=0.04, max_area=0.07)
     assert taken(
-        coco_pairs(dump(tmp_path, coco((1, "dog", 10, 30, 40, 30), CAT, CAR)), images, filters=tight)
+        coco_pairs(written(tmp_path, coco((1, "dog", 10, 30, 40, 30), CAT, CAR)), images, filters=tight)
     )[1].excluded == {"an object too small": 4}
-    path = dump(tmp_path, coco(DOG, CAT, CAR, (2, *DOG[1:]), (2, "cat", 50, 75, 20, 20)))
+    path = written(tmp_path, coco(DOG, CAT, CAR, (2, *DOG[1:]), (2, "cat", 50, 75, 20, 20)))
     far = taken(coco_pairs(path, images, filters=PairFilters(min_distance=0.4)))[1]
     assert far.excluded == {"too near each other": 4}
     clear = taken(coco_pairs(path, images, filters=PairFilters(min_margin_deg=30)))[1]
@@ -196,7 +198,7 @@ def test_pictures_that_are_not_there_or_not_the_same_are_counted(tmp_path, image
     Path3 = images / "000000000003.jpg"  # noqa: N806 - a constant of this test
     Path3.write_bytes(Picture.from_array(np.zeros((90, 200, 3), np.uint8)).read())
     both = [(i, *each[1:]) for i in (1, 2, 3) for each in (DOG, CAT)]
-    pairs, report = taken(coco_pairs(dump(tmp_path, coco(*both)), images))
+    pairs, report = taken(coco_pairs(written(tmp_path, coco(*both)), images))
     assert report.excluded == {"picture not found": 2, "picture of another size than annotated": 2}
     assert "000000000002.jpg" in report.notes[0]
     assert len(pairs) == 2
@@ -204,16 +206,16 @@ def test_pictures_that_are_not_there_or_not_the_same_are_counted(tmp_path, image
     with pytest.raises(
         UsageError, match=r"none of 6 candidates is left.*6 × picture not found.*looked for in"
     ):
-        coco_pairs(dump(tmp_path, coco(*both)), tmp_path / "empty")
+        coco_pairs(written(tmp_path, coco(*both)), tmp_path / "empty")
     with pytest.raises(UsageError, match="no folder of pictures"):
-        coco_pairs(dump(tmp_path, coco(*both)), tmp_path / "nowhere")
+        coco_pairs(written(tmp_path, coco(*both)), tmp_path / "nowhere")
 
 
 def test_a_file_name_may_not_leave_the_folder(tmp_path, images):
     file = coco(DOG, CAT)
     file["images"][0]["file_name"] = "../file.json"
     with pytest.raises(UsageError, match="2 × picture outside the folder of pictures"):
-        coco_pairs(dump(tmp_path, file), images)
+        coco_pairs(written(tmp_path, file), images)
 
 
 def broken(change):
@@ -233,7 +235,7 @@ def broken(change):
 )
 def test_a_broken_coco_file_is_one_sentence(tmp_path, images, file, message):
     with pytest.raises(UsageError, match=message) as caught:
-        coco_pairs(dump(tmp_path, file), images)
+        coco_pairs(written(tmp_path, file), images)
     assert "file.json" in str(caught.value)
 
 
@@ -261,7 +263,7 @@ def test_a_broken_coco_file_is_one_sentence(tmp_path, images, file, message):
 def test_a_broken_coco_record_costs_itself(tmp_path, images, change, place, reason):
     file = coco(DOG, CAT, (2, *DOG[1:]), (2, *CAT[1:]))
     change(file)
-    pairs, report = taken(coco_pairs(dump(tmp_path, file), images))
+    pairs, report = taken(coco_pairs(written(tmp_path, file), images))
     assert {pair.id[:12] for pair in pairs} >= {"000000000001"}
     assert sum(report.broken.values()) >= 1
     (told,) = [note for note in report.notes if "broken" in note]
@@ -271,7 +273,7 @@ def test_a_broken_coco_record_costs_itself(tmp_path, images, change, place, reas
 def test_beside_a_broken_annotation_no_name_is_unique(tmp_path, images):
     file = coco(DOG, CAT, (1, "dog", 10, 10, 20, 20), (2, *DOG[1:]), (2, *CAT[1:]))
     del file["annotations"][2]["bbox"]
-    pairs, report = taken(coco_pairs(dump(tmp_path, file), images))
+    pairs, report = taken(coco_pairs(written(tmp_path, file), images))
     assert {pair.id[:12] for pair in pairs} == {"000000000002"}
     assert report.excluded["a name that occurs twice"] > 0
 
@@ -280,9 +282,9 @@ def test_no_file_and_no_stated_area_are_told(tmp_path, images):
     with pytest.raises(UsageError, match=r"cannot read the annotations .*nowhere\.json"):
         coco_pairs(tmp_path / "nowhere.json", images)
     file = broken(lambda f: f["annotations"][0].pop("area"))
-    assert coco_pairs(dump(tmp_path, file), images).report.kept == 2
+    assert coco_pairs(written(tmp_path, file), images).report.kept == 2
     with pytest.raises(UsageError, match="no stated area"):
-        coco_pairs(dump(tmp_path, file), images, filters=PairFilters(area_of="mask"))
+        coco_pairs(written(tmp_path, file), images, filters=PairFilters(area_of="mask"))
 
 
 @pytest.fixture(scope="module")
@@ -380,7 +382,7 @@ def test_scene_graphs_give_the_relations_that_agree_with_their_boxes(tmp_path, i
         ),
         "9": scene(a=("cup", 20, 5, 40, 30, [("above", "b")]), b=("mat", 20, 60, 40, 30, [])),
     }
-    pairs, report = taken(gqa_pairs(dump(tmp_path, graphs), images))
+    pairs, report = taken(gqa_pairs(written(tmp_path, graphs), images))
     assert [(p.target.name, p.direction, p.reference.name) for p in pairs] == [
         ("cup", "left", "lamp"),
         ("lamp", "right", "cup"),
@@ -411,10 +413,10 @@ def test_scene_graphs_give_the_relations_that_agree_with_their_boxes(tmp_path, i
 )
 def test_a_wrong_scene_graph_is_told_by_record(tmp_path, images, graphs, message):
     with pytest.raises(UsageError, match=message) as caught:
-        gqa_pairs(dump(tmp_path, graphs), images)
+        gqa_pairs(written(tmp_path, graphs), images)
     assert "file.json" in str(caught.value)
     with pytest.raises(UsageError, match="no masks"):
-        gqa_pairs(dump(tmp_path, graphs), images, filters=PairFilters(area_of="mask"))
+        gqa_pairs(written(tmp_path, graphs), images, filters=PairFilters(area_of="mask"))
 
 
 def test_an_empty_box_of_a_scene_graph_is_counted(tmp_path, images):
@@ -423,7 +425,7 @@ def test_an_empty_box_of_a_scene_graph_is_counted(tmp_path, images):
         b=("lamp", 140, 30, 30, 40, [("to the right of", "c")]),
         c=("cat", 20, 30, 30, 40, []),
     )
-    pairs, report = taken(gqa_pairs(dump(tmp_path, {"1": graph}), images))
+    pairs, report = taken(gqa_pairs(written(tmp_path, {"1": graph}), images))
     assert report.excluded == {"an empty box": 1}
     assert pairs[0].others == ()
 
@@ -463,11 +465,11 @@ VSR_BOXES = coco(
 
 
 def lines(tmp_path, rows, name="test.jsonl"):
-    return dump(tmp_path, "\n".join(json.dumps(row) for row in rows) + "\n", name)
+    return written(tmp_path, "\n".join(json.dumps(row) for row in rows) + "\n", name)
 
 
 def test_captions_are_matched_to_boxes(tmp_path, images):
-    selection = vsr_pairs(lines(tmp_path, VSR), dump(tmp_path, VSR_BOXES), images)
+    selection = vsr_pairs(lines(tmp_path, VSR), written(tmp_path, VSR_BOXES), images)
     pairs, report = taken(selection)
     assert [(p.target.name, p.direction, p.reference.name) for p in pairs] == [
         ("cat", "right", "dog"),
@@ -489,7 +491,7 @@ def test_captions_are_matched_to_boxes(tmp_path, images):
 
 
 def test_the_policies_of_matching_are_explicit(tmp_path, images):
-    captions, boxes = lines(tmp_path, VSR), dump(tmp_path, VSR_BOXES)
+    captions, boxes = lines(tmp_path, VSR), written(tmp_path, VSR_BOXES)
     largest = vsr_pairs(captions, boxes, images, policy=MatchPolicy(boxes="largest"))
     assert "several boxes for one name" not in largest.report.excluded
     assert largest.pairs[-1].reference.box.centre_px == (30, 70), "the larger dog"
@@ -516,13 +518,13 @@ def test_the_policies_of_matching_are_explicit(tmp_path, images):
 def test_a_thing_is_not_left_of_itself(tmp_path, images):
     rows = [caption(2, "The dog is left of the dog.", "left of"), VSR[0]]
     found = vsr_pairs(
-        lines(tmp_path, rows), dump(tmp_path, VSR_BOXES), images, policy=MatchPolicy(boxes="largest")
+        lines(tmp_path, rows), written(tmp_path, VSR_BOXES), images, policy=MatchPolicy(boxes="largest")
     )
     assert found.report.excluded == {"several boxes for one name": 1}
 
 
 def test_the_audit_says_what_is_lost_where(tmp_path, images):
-    captions, boxes = lines(tmp_path, VSR), dump(tmp_path, VSR_BOXES)
+    captions, boxes = lines(tmp_path, VSR), written(tmp_path, VSR_BOXES)
     audit = vsr_audit(captions, boxes)
     (row,) = audit.splits
     assert (row.split, row.captions, row.positives, row.directional) == ("test", 11, 10, 9)
@@ -545,7 +547,7 @@ def test_the_audit_says_what_is_lost_where(tmp_path, images):
 def test_empty_boxes_are_matched_but_not_valid(tmp_path):
     rows = [VSR[0], caption(2, "The cat is right of the dog.", "right of")]
     boxes = coco(DOG, CAT, (2, *DOG[1:]), (2, "cat", 120, 35, 0, 30))
-    (row,) = vsr_audit(lines(tmp_path, rows), dump(tmp_path, boxes)).splits
+    (row,) = vsr_audit(lines(tmp_path, rows), written(tmp_path, boxes)).splits
     assert (row.matched, row.valid, row.validity) == (2, 1, 0.5)
 
 
@@ -567,7 +569,7 @@ def test_a_broken_caption_costs_itself(tmp_path, images):
     audit = vsr_audit(path)
     assert audit.splits[0].captions == len(VSR)
     assert audit.tables()[0].notes == (told,)
-    report = vsr_pairs(path, dump(tmp_path, VSR_BOXES), images).report
+    report = vsr_pairs(path, written(tmp_path, VSR_BOXES), images).report
     assert report.excluded["a broken record"] == 1
     assert told in report.notes
 
@@ -614,7 +616,7 @@ def test_captions_of_whatsup_are_joined_with_boxes(tmp_path, images):
         [2, "A photo of a dog on the left", "…"],
     ]
     pairs, report = taken(
-        whatsup_pairs(dump(tmp_path, WHATSUP, "a.json"), images, annotations=dump(tmp_path, VSR_BOXES))
+        whatsup_pairs(written(tmp_path, WHATSUP, "a.json"), images, annotations=written(tmp_path, VSR_BOXES))
     )
     assert [(p.target.name, p.direction, p.reference.name) for p in pairs] == [
         ("cat", "right", "dog"),
@@ -623,7 +625,7 @@ def test_captions_of_whatsup_are_joined_with_boxes(tmp_path, images):
     assert report.excluded == {"a relation without a direction": 1}
     assert (pairs[0].id, pairs[0].group) == ("a-00000", "a")
     pairs, report = taken(
-        whatsup_pairs(dump(tmp_path, arrays, "b.json"), images, annotations=[tmp_path / "file.json"])
+        whatsup_pairs(written(tmp_path, arrays, "b.json"), images, annotations=[tmp_path / "file.json"])
     )
     assert [(p.target.name, p.direction, p.reference.name) for p in pairs] == [
         ("dog", "left", "cat"),
@@ -634,7 +636,7 @@ def test_captions_of_whatsup_are_joined_with_boxes(tmp_path, images):
 
 def test_whatsup_without_boxes_says_what_is_missing(tmp_path, images):
     with pytest.raises(UsageError, match=r"3 items .* have no boxes.*--annotations"):
-        whatsup_pairs(dump(tmp_path, WHATSUP), images)
+        whatsup_pairs(written(tmp_path, WHATSUP), images)
 
 
 @pytest.mark.parametrize(
@@ -646,15 +648,17 @@ def test_whatsup_without_boxes_says_what_is_missing(tmp_path, images):
 )
 def test_a_wrong_whatsup_file_is_one_sentence(tmp_path, images, items, message):
     with pytest.raises(UsageError, match=message) as caught:
-        whatsup_pairs(dump(tmp_path, items), images, annotations=dump(tmp_path, VSR_BOXES, "boxes.json"))
+        whatsup_pairs(
+            written(tmp_path, items), images, annotations=written(tmp_path, VSR_BOXES, "boxes.json")
+        )
     assert "file.json" in str(caught.value)
 
 
 @pytest.mark.parametrize("item", [[3], 5, {"image_path": 10**30, "caption_options": ["x"]}, None])
 def test_a_broken_whatsup_item_costs_itself(tmp_path, images, item):
-    boxes = dump(tmp_path, VSR_BOXES, "boxes.json")
-    plain, _ = taken(whatsup_pairs(dump(tmp_path, WHATSUP), images, annotations=boxes))
-    found, report = taken(whatsup_pairs(dump(tmp_path, [*WHATSUP, item]), images, annotations=boxes))
+    boxes = written(tmp_path, VSR_BOXES, "boxes.json")
+    plain, _ = taken(whatsup_pairs(written(tmp_path, WHATSUP), images, annotations=boxes))
+    found, report = taken(whatsup_pairs(written(tmp_path, [*WHATSUP, item]), images, annotations=boxes))
     assert found == plain
     assert report.excluded["a broken record"] == 1
     assert any(f"file.json[{len(WHATSUP)}]: " in note for note in report.notes)

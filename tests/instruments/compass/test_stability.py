@@ -9,10 +9,10 @@ import pytest
 
 from theodolite.attribution import RelevanceMap, find_methods
 from theodolite.cli.main import main
-from theodolite.instruments.compass.data.pair_files import write_pairs
-from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.geometry.directions import EIGHT
+from theodolite.instruments.compass.data.drawn import coloured_squares
+from theodolite.instruments.compass.data.pairs import write_pairs
 from theodolite.instruments.compass.experiments.stability import COMPARISONS, correlation, verdict
-from theodolite.pairs.directions import EIGHT
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "instruments" / "compass.md"
 
@@ -25,7 +25,7 @@ def pairs(tmp_path_factory):
 
 
 def table(capsys, *words):
-    assert main(["compass", "stability", *map(str, words), "--json"]) == 0
+    assert main(["compass", "audit", *map(str, words), "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["tables"]
     return {(row["method"], row["layer"]): row for row in found["rows"]}
 
@@ -34,7 +34,7 @@ METHODS = "chefer,attnlrp,grad-act,gradient-norm,contrastive-grad-act-sound"
 
 
 def test_rounding_noise_is_told_from_what_is_stable_on_a_twin(pairs, capsys):
-    words = ["--data", pairs, "--model", "pocket:grounded", "--limit", 4, "--methods", METHODS]
+    words = [pairs, "--model", "pocket:grounded", "--limit", 4, "--methods", METHODS]
     rows = table(capsys, *words)
     assert set(rows) == {
         ("chefer", "all"),
@@ -54,7 +54,7 @@ def test_rounding_noise_is_told_from_what_is_stable_on_a_twin(pairs, capsys):
 @pytest.mark.parametrize("family", ["qwen3_vl", "phi4_multimodal"])
 def test_any_checkpoint_of_a_family_is_compared(family, tiny, pairs, capsys):
     model = f"hf:{tiny(family)}?batch_size=2"
-    words = ["--data", pairs, "--model", model, "--limit", 2, "--methods", "chefer,grad-act,gradcam"]
+    words = [pairs, "--model", model, "--limit", 2, "--methods", "chefer,grad-act,gradcam"]
     rows = table(capsys, *words)
     assert rows["gradcam", "vision features"]["rho_float32"] > 0.999
     assert rows["chefer", "all"]["rho_eager"] > 0.999
@@ -64,14 +64,14 @@ def test_any_checkpoint_of_a_family_is_compared(family, tiny, pairs, capsys):
 
 def test_eight_directions_are_asked_with_the_prompt_that_offers_them(tiny, tmp_path, capsys):
     write_pairs(coloured_squares(4, seed=0, vocabulary=EIGHT).pairs, tmp_path)
-    words = ["--data", tmp_path, "--model", f"hf:{tiny('llava')}", "--limit", 2, "--methods", "chefer"]
+    words = [tmp_path, "--model", f"hf:{tiny('llava')}", "--limit", 2, "--methods", "chefer"]
     assert ("chefer", "all") in table(capsys, *words)
-    assert main(["compass", "stability", *map(str, words), "--prompt", "A"]) == 2
+    assert main(["compass", "audit", *map(str, words), "--prompt", "A"]) == 2
     assert "--prompt A8" in " ".join(capsys.readouterr().err.split())
 
 
 def test_what_cannot_be_compared_is_said(pairs, tiny, capsys):
-    words = ["compass", "stability", "--data", str(pairs)]
+    words = ["compass", "audit", str(pairs)]
     assert main([*words, "--model", f"hf:{tiny('llava')}", "--limit", "1"]) != 0
     assert "needs at least two pairs, not 1" in capsys.readouterr().err
     assert main([*words, "--model", "scripted:looker"]) != 0
@@ -133,7 +133,7 @@ def test_the_documented_table_is_what_the_command_gives(pairs, capsys):
     lines = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \|.*\| ([^|]+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
     documented = {(method, layer.strip()): word.strip() for method, layer, word in lines}
     cheap = ",".join(m.name for m in find_methods(["all"]) if not m.name.startswith("integrated"))
-    rows = table(capsys, "--data", pairs, "--model", "pocket:grounded", "--methods", cheap)
+    rows = table(capsys, pairs, "--model", "pocket:grounded", "--methods", cheap)
     assert len(rows) > 20
     assert set(rows) <= set(documented)
     for (

@@ -22,7 +22,7 @@ from theodolite.instruments.compass.experiments.ablations import (
     split_samples,
 )
 from theodolite.instruments.compass.formulas.baselines import BASELINES
-from theodolite.instruments.compass.formulas.projecting import project_samples
+from theodolite.instruments.compass.formulas.projected import project_samples
 from theodolite.instruments.compass.published import published_directions
 from theodolite.instruments.compass.tables import TABLES, ScoreSettings, score_samples
 
@@ -444,10 +444,10 @@ def test_relevance_below_zero_needs_a_word(samples):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"projections": ("mine",)}, "paper, sound, not mine"),
-        ({"projections": ()}, "not none"),
-        ({"tables": ("chairs",)}, "tables are some of"),
-        ({"development": -1}, "not be negative"),
+        ({"projections": ("mine",)}, "paper, sound, or all; not mine"),
+        ({"projections": ()}, "at least one of paper, sound"),
+        ({"tables": ("chairs",)}, "--tables takes some of"),
+        ({"development": -1}, "--development is at least 0, not -1"),
         ({"coverages": (0.0,)}, "coverage takes"),
     ],
 )

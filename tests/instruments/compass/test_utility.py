@@ -12,20 +12,22 @@ from table_rows import of_map, row_of, rows_of
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
-from theodolite.instruments.compass.experiments.composites import composite_scores
-from theodolite.instruments.compass.experiments.confidence import (
+from theodolite.geometry.directions import Vocabulary
+from theodolite.instruments.compass.experiments.faithfulness.score import composite_scores
+from theodolite.instruments.compass.experiments.utility import (
     HONEST,
     all_confidences,
     compass_confidences,
+    diagnosis_table,
     honest_options,
     logit_confidences,
+    rerank_table,
+    risk_curves,
 )
-from theodolite.instruments.compass.experiments.utility import diagnosis_table, rerank_table, risk_curves
-from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
-from theodolite.instruments.compass.formulas.projecting import project_samples
-from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND
+from theodolite.instruments.compass.formulas.dae import edge_hit
+from theodolite.instruments.compass.formulas.projected import project_samples
+from theodolite.instruments.compass.formulas.projection import PAPER, SOUND
 from theodolite.instruments.compass.tables import ScoreSettings, score_samples
-from theodolite.pairs.directions import Vocabulary
 
 
 def utility_of(samples, model="", **settings):

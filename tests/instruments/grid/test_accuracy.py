@@ -8,17 +8,27 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from theodolite.answers.items import FORMAT
 from theodolite.cli.main import app
+from theodolite.core.definitions import metric_of
 from theodolite.core.errors import UsageError
+from theodolite.core.truth import Truth
 from theodolite.core.types import Response
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.files import read_dataset, write_dataset
+from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, read_dataset, write_dataset
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.question_types import COUNT, EXISTENCE
 from theodolite.instruments.grid.data.recipe import PAPER, RELEASED, SOUND
-from theodolite.instruments.grid.experiments.accuracy import METRICS, accuracy_scores
-from theodolite.instruments.grid.experiments.model_tables import model_tables
+from theodolite.instruments.grid.experiments.accuracy import accuracy_scores, model_tables
 from theodolite.instruments.grid.instrument import GRID
-from theodolite.instruments.grid.questions import PLAIN_RUN, plan_accuracy, read_text
+from theodolite.instruments.grid.older import with_truth
+from theodolite.instruments.grid.questions import (
+    PLAIN_RUN,
+    ExplainPlan,
+    plan_accuracy,
+    plan_anchors,
+    plan_edits,
+    plan_explanations,
+    read_text,
+)
 from theodolite.models import ask_measurer
 from theodolite.models.scripted import ScriptedModel
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
@@ -61,7 +71,7 @@ def rows_of(result):
     ],
 )
 def test_answers_are_read_as_a_person_would(text, is_count, value):
-    assert read_text(text, is_count=is_count) == value
+    assert read_text(text, COUNT if is_count else EXISTENCE) == value
 
 
 def test_each_scene_is_asked_once_with_its_own_options(folder):
@@ -70,15 +80,15 @@ def test_each_scene_is_asked_once_with_its_own_options(folder):
     for item in items:
         is_count = "How many" in item.request.text
         assert (item.options == ("yes", "no")) != is_count
-        assert item.meta["gold"] in item.options
-        assert item.meta[FORMAT]["kind"] == ("count" if is_count else "yes-no")
+        assert item.truth.golds[0] in item.options
+        assert item.truth.format.kind == ("count" if is_count else "yes-no")
 
 
 @pytest.mark.parametrize("answer", ["write", "choose"])
 @pytest.mark.parametrize(("model", "is_right"), [("grid:symbolic-pure", True), ("grid:symbolic-bow", False)])
 def test_the_symbolic_models_score_as_their_logic(folder, tmp_path, model, is_right, answer):
     asked = ["--model", model, "--data", folder, "--out", tmp_path / "run", "--answer", answer]
-    result = command("grid", "accuracy", *asked)
+    result = command("grid", "run", *asked)
     assert result.exit_code == 0, result.output
     rows = rows_of(result)
     assert rows["A-F0-D1"]["accuracy_dense"]["value"] == 1.0
@@ -90,7 +100,7 @@ def test_the_symbolic_models_score_as_their_logic(folder, tmp_path, model, is_ri
 
 def test_a_model_that_refuses_is_never_right(folder, tmp_path):
     asked = ["--model", "scripted:refuser", "--data", folder, "--out", tmp_path / "run"]
-    result = command("grid", "accuracy", *asked)
+    result = command("grid", "run", *asked)
     assert all(row["accuracy_dense"]["value"] == 0 for row in rows_of(result).values())
     (table,) = json.loads(result.stdout)["tables"]
     assert table["notes"] == ["12 of 12 answers: refused."]
@@ -110,7 +120,7 @@ def run_of(folder, items, responses):
 
 def test_every_answer_that_was_not_read_has_its_reason(folder, tmp_path):
     items = list(plan_accuracy(read_dataset(folder)))[4:8]
-    gold = items[0].meta["gold"]
+    (gold,) = items[0].truth.golds
     cut = Response("answered", text="I count 2 red and", finish="length")
     said = [f"It is {gold}.", "I'm sorry, I cannot see any picture.", "What a lovely day.", cut]
     with run_of(tmp_path / "run", items, said) as run:
@@ -123,32 +133,48 @@ def test_every_answer_that_was_not_read_has_its_reason(folder, tmp_path):
     ]
 
 
-def test_a_run_of_an_older_version_is_scored_by_the_options_of_its_items(folder, tmp_path):
-    items = list(plan_accuracy(read_dataset(folder)))
-    older = [
-        replace(item, meta={key: value for key, value in item.meta.items() if key != FORMAT})
-        for item in items
+def stored_before(item):
+    """An item as runs stored it before items carried their truth; the form of the answer was stored for a while, or not at all."""
+    truth = item.truth
+    fields = {"scene": truth.subject, "split": truth.split, "relation": truth.relation}
+    fields |= {} if item.meta.get("kind") else {"condition": truth.condition}
+    meta = {**item.meta, **{name: value for name, value in fields.items() if value}, "bucket": truth.group}
+    return replace(item, truth=Truth(), meta={**meta, "gold": item.request.hint.get("gold", *truth.golds)})
+
+
+def test_items_of_older_versions_get_their_truth(folder):
+    data = read_dataset(folder)
+    scenes = generate(("M-F0-D2", "CO-F1-D2"), 2, seed=0)
+    names = [f"aligned/{i}" for i in range(len(scenes))]
+    items = [
+        *plan_accuracy(data),
+        *plan_edits(scenes, names, split="aligned"),
+        *plan_anchors(scenes, names),
+        *(
+            replace(item, truth=replace(item.truth, split=""))  # what no item of a run says, its scores do
+            for item in plan_explanations(ExplainPlan(str(folder), ("removal",)))
+        ),
     ]
-    said = [f"The answer is {item.meta['gold']}." for item in items]
-    with run_of(tmp_path / "run", older, said) as run:
-        assert {score.value for score in accuracy_scores(run) if score.metric == "grid.accuracy"} == {1.0}
+    for item in items:
+        completed = with_truth(stored_before(item), {})
+        assert (completed.truth, completed.meta) == (item.truth, item.meta)
 
 
 def test_tables_and_scores_give_the_same_number(folder, tmp_path):
     items = list(plan_accuracy(read_dataset(folder)))
-    said = [item.meta["gold"] if i % 3 else "7" for i, item in enumerate(items)]
+    said = [item.truth.golds[0] if i % 3 else "7" for i, item in enumerate(items)]
     with run_of(tmp_path / "run", items, said) as run:
         scores = GRID.score(run)
         (table,) = GRID.tables(run)
-    for metric in METRICS:
+    for place, metric in enumerate((metric_of("grid.accuracy"), metric_of("grid.bow_agreement"))):
         for row in table.rows:
             some = [score for score in scores if score.group == f"{row[0]} dense"]
-            assert row[1 + METRICS.index(metric)] == score_mean(metric, some)
+            assert row[1 + place] == score_mean(metric, some)
 
 
 def test_a_plan_says_what_would_be_asked_and_asks_nothing(folder, tmp_path):
     asked = ["--model", "grid:symbolic-pure", "--data", folder, "--out", tmp_path / "run"]
-    result = command("grid", "accuracy", *asked, "--plan", "--limit", 5)
+    result = command("grid", "run", *asked, "--plan", "--limit", 5)
     assert json.loads(result.stdout)["plan"]["requests"] == 5
     assert not (tmp_path / "run").exists()
 
@@ -162,13 +188,13 @@ def test_a_data_set_without_pictures_cannot_be_shown(tmp_path):
 
 def test_what_is_not_a_data_set_is_refused(tmp_path):
     asked = ["--model", "grid:pure", "--data", tmp_path, "--out", tmp_path / "run"]
-    assert command("grid", "accuracy", *asked).exit_code != 0
+    assert command("grid", "run", *asked).exit_code != 0
 
 
 def test_several_models_are_compared_on_the_same_scenes(folder, tmp_path):
     models = ("grid:symbolic-pure", "grid:symbolic-bow", "scripted:oracle")
     asked = [word for model in models for word in ("--model", model)]
-    result = command("grid", "accuracy", *asked, "--data", folder, "--out", tmp_path / "runs")
+    result = command("grid", "run", *asked, "--data", folder, "--out", tmp_path / "runs")
     told = json.loads(result.stdout)
     assert len(told["runs"]) == 3
     tables = {table["name"]: table["rows"] for table in told["tables"]}
@@ -181,34 +207,43 @@ def test_several_models_are_compared_on_the_same_scenes(folder, tmp_path):
     pairs = {(row["first"], row["second"]): row for row in tables["grid.accuracy_differences"]}
     assert len(pairs) == 3
     assert pairs[models[0], models[2]]["difference"]["value"] == 0
-    assert pairs[models[0], models[2]]["p"] == 1
+    assert pairs[models[0], models[2]]["p_difference"] == 1
     worse = pairs[models[0], models[1]]
     assert worse["difference"]["value"] == pytest.approx(1 - mean["model_2"]["value"])
     again = command("grid", "score", *told["runs"])
     stored = {table["name"]: table["rows"] for table in json.loads(again.stdout)["tables"]}
     assert stored["grid.accuracy_differences"] == tables["grid.accuracy_differences"]
+    compared = json.loads(command("compare", *told["runs"][:2]).stdout)["comparisons"]
+    (same,) = [each for each in compared if each["metric"] == "grid.accuracy"]
+    said = {**same["difference"], "p_value": same["test"]["p_value"]}
+    assert said == worse["difference"], "one pair of runs has one difference, interval and p"
 
 
 def test_a_model_named_twice_is_refused(folder, tmp_path):
     asked = ["--model", "grid:symbolic-pure"] * 2
-    result = command("grid", "accuracy", *asked, "--data", folder, "--out", tmp_path / "runs")
+    result = command("grid", "run", *asked, "--data", folder, "--out", tmp_path / "runs")
     assert result.exit_code != 0
 
 
-def test_pairs_of_models_without_common_scenes_are_not_tested(folder, tmp_path):
+def test_pairs_of_models_without_common_scenes_are_not_tested(tmp_path):
     """Of three runs, two share their scenes: one test, which nothing adjusts."""
-    items = list(plan_accuracy(read_dataset(folder)))
-    golds = [item.meta["gold"] for item in items]
-    asked = (("a", items[:6], golds[:6]), ("b", items[:6], ["I wonder."] * 6), ("c", items[6:], golds[6:]))
+    plan = DatasetPlan("pure", 6, 0, buckets=("A-F0-D1", "M-F0-D1", "M-F1-D1"), densities=("dense",))
+    items = list(plan_accuracy(read_dataset(write_dataset(make_dataset(plan), tmp_path / "data"))))
+    golds = [item.truth.golds[0] for item in items]
+    asked = (
+        ("a", items[:12], golds[:12]),
+        ("b", items[:12], ["I wonder."] * 12),
+        ("c", items[12:], golds[12:]),
+    )
     with ExitStack() as stack:
         runs = [stack.enter_context(run_of(tmp_path / name, some, said)) for name, some, said in asked]
         table = model_tables(runs)[1]
         alone = model_tables(runs[:2])[1]
         apart = model_tables(runs[1:])[1]
-    assert [row[2] for row in table.rows] == [6, 0, 0]
-    assert [row[-1] for row in table.rows] == [alone.rows[0][-1], None, None]
-    assert alone.rows[0][-1] == pytest.approx(0.5**6)
-    assert apart.rows[0][2:] == (0, None, None)
+    assert [row[-1] for row in table.rows] == [12, 0, 0]
+    assert [row[3] for row in table.rows] == [alone.rows[0][3], None, None]
+    assert alone.rows[0][3] == 2 * 0.5**12
+    assert apart.rows[0][2:] == (None, None, 0)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +253,7 @@ def test_pairs_of_models_without_common_scenes_are_not_tested(folder, tmp_path):
 def test_the_papers_numbers_stand_only_beside_scenes_like_its_own(mode, preset, is_shown, tmp_path):
     plan = DatasetPlan(mode, 2, 0, preset, buckets=("A-F0-D1", "M-F0-D1"), densities=("dense", 15))
     items = list(plan_accuracy(read_dataset(write_dataset(make_dataset(plan), tmp_path / "data"))))
-    says = [item.meta["gold"] if item.meta["density"] == "dense" else "I wonder." for item in items]
+    says = [item.truth.golds[0] if item.meta["density"] == "dense" else "I wonder." for item in items]
     with run_of(tmp_path / "a", items, says) as first, run_of(tmp_path / "b", items, says) as second:
         table = model_tables([first, second])[0]
     assert any(column.name == "paper_pure" for column in table.columns) == is_shown

@@ -5,9 +5,9 @@ import pytest
 
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import by_metric
-from theodolite.instruments.grid.data.evaluate import dropped_anchor
+from theodolite.instruments.grid.data.batch import dropped_anchor
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.experiments.anchors import METRICS, anchor_scores
+from theodolite.instruments.grid.experiments.accuracy import anchor_scores
 from theodolite.instruments.grid.questions import ANCHOR_BUCKETS, ANCHORS_RUN, plan_anchors
 from theodolite.models import ask_measurer
 from theodolite.models.scripted import ScriptedModel
@@ -52,7 +52,16 @@ def test_a_model_that_uses_all_of_them_is_right_and_ignores_none(tmp_path, scene
         "grid.deep_bag_of_words",
     ):
         assert np.mean(found[key]) == 0
-    assert {metric.key for metric in METRICS} == set(found)
+    assert {
+        f"grid.{name}"
+        for name in (
+            "deep_right",
+            "dropped_anchor_1",
+            "dropped_anchor_2",
+            "dropped_anchor_3",
+            "deep_bag_of_words",
+        )
+    } == set(found)
 
 
 def test_only_scenes_where_ignoring_is_wrong_count(tmp_path, scenes):

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.audit import audit, compare_datasets
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
+from theodolite.instruments.grid.data.audit import audit, compare_datasets, try_shortcuts
 from theodolite.instruments.grid.data.edits import remove_roles
-from theodolite.instruments.grid.data.files import read_dataset, write_dataset
+from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.shortcuts import try_shortcuts
 
 BUCKETS = ("A-F0-D1", "M-F0-D2", "SO-F1-D1", "CMP-F0-D2")
 

@@ -6,12 +6,10 @@ from math import comb
 import numpy as np
 import pytest
 
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.files import write_dataset
+from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.batching import run_together
-from theodolite.instruments.grid.explainers.budget import share_budget
-from theodolite.instruments.grid.explainers.contract import make_case
+from theodolite.instruments.grid.explainers.contract import make_case, share_budget
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.game import Game
 from theodolite.instruments.grid.explainers.indices import (
@@ -19,14 +17,12 @@ from theodolite.instruments.grid.explainers.indices import (
     exact_interactions,
     exact_shares,
     kernel_shap,
-)
-from theodolite.instruments.grid.explainers.interactions import (
     paired_coalitions,
     regressed_interactions,
     symmetric,
 )
+from theodolite.instruments.grid.explainers.multishap import _sides
 from theodolite.instruments.grid.explainers.pid import convex_pid, convex_pids
-from theodolite.instruments.grid.explainers.pixelshap import _sides
 from theodolite.instruments.grid.explainers.readers import Shown, open_reader
 from theodolite.instruments.grid.explainers.second_order import SlopeRequest
 from theodolite.instruments.grid.formulas.maps import score_map
@@ -270,20 +266,19 @@ def test_a_design_holds_different_coalitions_with_their_complements(n, budget):
         assert weights.sum() == pytest.approx(mass)
 
 
-def test_kernel_shap_errs_less_than_that_of_shapiq():
-    from shapiq.approximator import KernelSHAP
+OF_SHAPIQ = 0.602
+"""Mean squared error of KernelSHAP in shapiq 1.4.1 in the same game, with the same calls and seeds."""
 
+
+def test_kernel_shap_errs_less_than_that_of_shapiq():
     game = game_of(12, 0, terms=5)
     exact = exact_shares(game.with_budget(None).enumerate(), "shapley")
-    errors = {"ours": 0.0, "theirs": 0.0}
+    errors = []
     for seed in range(10):
         asked = game.with_budget(72)
-        errors["ours"] += float(((kernel_shap(asked, 72, seed=seed) - exact) ** 2).mean())
+        errors.append(((kernel_shap(asked, 72, seed=seed) - exact) ** 2).mean())
         assert asked.calls <= 72
-        found = KernelSHAP(n=12, random_state=seed).approximate(budget=72, game=game.values)
-        theirs = np.array([found[(player,)] for player in range(12)])
-        errors["theirs"] += float(((theirs - exact) ** 2).mean())
-    assert errors["ours"] < 0.8 * errors["theirs"]
+    assert np.mean(errors) < 0.3 * OF_SHAPIQ
 
 
 # --- interactions by regression ---
@@ -319,6 +314,23 @@ def test_regression_finds_interactions_of_few_players_and_keeps_to_its_budget(te
     found = regressed_interactions(asked, budget, seed=0)
     assert asked.calls <= budget
     assert 1 - ((found - exact) ** 2).sum() / (exact**2).sum() > least
+
+
+def test_a_large_budget_is_spent_on_several_regressions_that_err_less_together(monkeypatch):
+    monkeypatch.setattr("theodolite.instruments.grid.explainers.indices.MOST_CALLS", 300)
+    game = game_of(10, 5, terms=7)
+    exact = np.triu(exact_interactions(game.with_budget(None).enumerate()), 1)
+
+    def error(budget):
+        asked = game.with_budget(budget)
+        found = regressed_interactions(asked, budget, seed=0)
+        assert 0.7 * budget < asked.calls <= budget  # two fits may draw the same coalition
+        return ((found - exact) ** 2).mean()
+
+    assert regressed_interactions(game, 599, seed=0) == pytest.approx(
+        regressed_interactions(game, 300, seed=0)
+    )
+    assert error(3000) < 0.4 * error(300)
 
 
 def test_regression_needs_few_calls_where_few_pairs_matter():

@@ -6,13 +6,15 @@ import pytest
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.world import BUCKET_KEYS
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
 from theodolite.instruments.grid.figures.data import (
+    COLOURS,
+    LINE_LETTERS,
+    _lines,
     answer_distributions,
     generation_steps,
     scene_sheet,
 )
-from theodolite.instruments.grid.figures.scenes import COLOURS, LINE_LETTERS, _lines
 
 
 def frames(axes):

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from theodolite.core.definitions import metrics_of
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import by_metric
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
 from theodolite.instruments.grid.data.edits import edited_scenes
-from theodolite.instruments.grid.data.files import write_dataset
+from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.world import BUCKETS
+from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.experiments.map_quality import EXPLAINERS, needs_gradients
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.instrument import GRID
@@ -21,7 +21,7 @@ from theodolite.instruments.grid.questions import (
     plan_edits,
     plan_explanations,
 )
-from theodolite.instruments.grid.score import METRICS, item_scores
+from theodolite.instruments.grid.score import item_scores
 from theodolite.models import ask_factory, ask_measurer
 from theodolite.models.scripted import ScriptedModel
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
@@ -58,7 +58,7 @@ def measured(folder, instrument, model, items, factory, settings=None):
 
 def plain_counts(scenes, i):
     """By hand: how many look like the first target anywhere, and in the direction of the anchor."""
-    from theodolite.instruments.grid.data.masks import regions_of, scene_objects
+    from theodolite.instruments.grid.data.batch import regions_of, scene_objects
 
     valid = regions_of(scenes).valid[i, 0]
     wanted = [o for o in scene_objects(scenes, i) if o.role in {"target_1", "adversarial"}]
@@ -150,7 +150,7 @@ def test_maps_are_read_from_a_run_of_explanations(tmp_path):
         model = f"grid:symbolic-{logic}"
         items = list(plan_explanations(explain))
         factory = explain_factory(model, explain)
-        with measured(tmp_path / logic, EXPLAIN_RUN, model, items, factory, explain.as_json()) as run:
+        with measured(tmp_path / logic, EXPLAIN_RUN, model, items, factory, explain.settings()) as run:
             found[logic] = values_of(run)
             assert {each.split for each in item_scores(run)} == {"crossed"}
     assert (found["bow"]["grid.direction_words:removal"] == 0).all()
@@ -163,12 +163,12 @@ def test_maps_are_read_from_a_run_of_explanations(tmp_path):
 
 
 def test_keys_stand_once_and_say_which_way_looking_lies():
-    keys = {metric.key: metric for metric in METRICS}
-    assert len(keys) == len(METRICS)
+    keys = {metric.key: metric for metric in metrics_of("grid")}
+    assert len(keys) == len(metrics_of("grid"))
     assert not keys["grid.decoy_shift"].higher_is_grounded
     assert not keys["grid.adversarial_mass:dime"].higher_is_grounded
     assert keys["grid.swap_shift"].higher_is_grounded
-    assert keys["grid.direction_words:dime"].origin == "paper"
+    assert keys["grid.adversarial_mass:dime"].origin == "paper"
 
 
 def test_which_explainers_differentiate_is_what_they_say_themselves():
@@ -197,7 +197,7 @@ def test_an_answer_that_cannot_be_read_has_its_reason(tmp_path):
         for item in plan_edits(scenes, [f"s{i}" for i in range(len(scenes))])
         if item.name.startswith("s0/")
     ]
-    texts = {item.name: item.meta["gold"] for item in items}
+    texts = {item.name: item.request.hint["gold"] for item in items}
     texts["s0/emptied"] = "I'm sorry, but I cannot see any objects in this picture."
     with scripted(tmp_path / "one", EDITS_RUN, items, texts) as run:
         found = {each.metric: each for each in item_scores(run)}
@@ -218,7 +218,7 @@ def test_tables_and_scores_give_the_same_number_for_every_metric(tmp_path):
     with measured(tmp_path, EDITS_RUN, "grid:symbolic-bow", items, factory) as run:
         scores, (table,) = GRID.score(run), GRID.tables(run)
     shown = {row[0]: row[2] for row in table.rows}
-    known = [metric for metric in METRICS if any(each.metric == metric.key for each in scores)]
+    known = [metric for metric in metrics_of("grid") if any(each.metric == metric.key for each in scores)]
     assert len(known) == len(shown) == 10
     for metric in known:
         assert shown[metric.name] == score_mean(metric, scores)

@@ -8,8 +8,7 @@ import pytest
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.files import read_dataset, write_dataset
+from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.recipe import PAPER
 from theodolite.instruments.grid.data.render import read_cells, render

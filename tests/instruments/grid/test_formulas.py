@@ -7,12 +7,18 @@ import pytest
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice
-from theodolite.instruments.grid.formulas.iou import otsu
-from theodolite.instruments.grid.formulas.levels import Levels
-from theodolite.instruments.grid.formulas.maps import score_map
-from theodolite.instruments.grid.formulas.mass import part_masses, word_shares
-from theodolite.instruments.grid.formulas.rma import area, normalised_rma, rma
-from theodolite.instruments.grid.formulas.shift import relation_shift, shift
+from theodolite.instruments.grid.formulas.maps import (
+    Levels,
+    area,
+    normalised_rma,
+    otsu,
+    part_masses,
+    relation_shift,
+    rma,
+    score_map,
+    shift,
+    word_shares,
+)
 from theodolite.stats import roc_auc
 
 RNG = np.random.default_rng(3)

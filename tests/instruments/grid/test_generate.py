@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES, hash_scenes, split_of
 from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS
 from theodolite.instruments.grid.data.recipe import PAPER, PRESETS, SOUND, guarantee_of
-from theodolite.instruments.grid.data.words import PHRASES, VOCABULARY, character_spans, read_questions
-from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS, World
+from theodolite.instruments.grid.data.wording import PHRASES, VOCABULARY, character_spans, read_questions
+from theodolite.instruments.grid.data.world import World
 
 KEYS = st.sampled_from(BUCKET_KEYS)
 DENSITIES = st.sampled_from(["sparse", "dense"])
@@ -168,7 +169,7 @@ def test_one_largest_answer_gives_the_same_answers_at_every_depth():
 
 def test_a_comparisons_bag_of_words_knows_nothing():
     """Always wrong would be as telling as always right; it must be right half of the time whatever the truth."""
-    from theodolite.instruments.grid.data.evaluate import bag_of_words
+    from theodolite.instruments.grid.data.batch import bag_of_words
     from theodolite.stats import mutual_information
 
     for key in ("CMP-F0-D2", "CMP-F0-D3"):

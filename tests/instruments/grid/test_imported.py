@@ -10,11 +10,11 @@ from PIL import Image, ImageDraw
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.audit import audit
-from theodolite.instruments.grid.data.files import read_dataset, write_dataset
+from theodolite.instruments.grid.data.files import import_published, read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.imported import import_published
-from theodolite.instruments.grid.data.words import question_words, read_questions, text_of, words_of
-from theodolite.instruments.grid.data.world import BUCKET_KEYS, COLOUR_OF, COLOURS, SHAPE_OF, SHAPES
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
+from theodolite.instruments.grid.data.wording import question_words, read_questions, text_of, words_of
+from theodolite.instruments.grid.data.world import COLOUR_OF, COLOURS, SHAPE_OF, SHAPES
 from theodolite.instruments.grid.questions import plan_accuracy, scenes_of
 
 
@@ -171,15 +171,34 @@ def test_every_command_takes_imported_data(tmp_path, capsys):
     publish(tmp_path / "published", some)
     data, run, explained = (str(tmp_path / name) for name in ("data", "run", "explained"))
     assert main(["grid", "import", str(tmp_path / "published"), "--out", data, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"folder": data, "scenes": 3, "problems": []}
+    assert json.loads(capsys.readouterr().out) == {
+        "folder": data,
+        "scenes": 3,
+        "problems": [],
+        "tables": [],
+    }
     assert main(["grid", "audit", data, "--permutations", "9", "--json"]) == 0
     capsys.readouterr()
     asked = ["--data", data, "--model", "grid:symbolic-pure", "--json"]
-    assert main(["grid", "accuracy", *asked, "--out", run]) == 0
+    assert main(["grid", "run", *asked, "--out", run]) == 0
     (table,) = json.loads(capsys.readouterr().out)["tables"]
     assert [row["accuracy_dense"]["value"] for row in table["rows"]] == [1, 1, 1]
     assert (
-        main(["grid", "explain", *asked, "--explainers", "removal", "--budget", "100", "--out", explained])
+        main(
+            [
+                "grid",
+                "run",
+                "--explainers",
+                "all",
+                *asked,
+                "--explainers",
+                "removal",
+                "--budget",
+                "100",
+                "--out",
+                explained,
+            ]
+        )
         == 0
     )
     assert main(["grid", "score", run, explained]) == 0

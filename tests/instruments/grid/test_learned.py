@@ -6,11 +6,15 @@ import grid_plain
 import numpy as np
 import pytest
 
-from theodolite.instruments.grid.data.audit import audit, audit_tables
-from theodolite.instruments.grid.data.batch import GUARANTEES
-from theodolite.instruments.grid.data.dataset import Dataset, DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.evaluate import bag_of_words, dropped_anchor, look
-from theodolite.instruments.grid.data.files import read_dataset, write_dataset
+from theodolite.instruments.grid.data.audit import audit, audit_tables, promise_of, promise_table
+from theodolite.instruments.grid.data.batch import GUARANTEES, bag_of_words, dropped_anchor, look
+from theodolite.instruments.grid.data.files import (
+    Dataset,
+    DatasetPlan,
+    make_dataset,
+    read_dataset,
+    write_dataset,
+)
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.learned import (
     _p_above,
@@ -19,9 +23,8 @@ from theodolite.instruments.grid.data.learned import (
     learned_shortcuts,
     least_gain,
 )
-from theodolite.instruments.grid.data.promise import promise_of, promise_table
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS, bucket_index
 from theodolite.instruments.grid.data.recipe import PAPER, RELEASED, SOUND
-from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS, bucket_index
 
 
 def named(scenes):

@@ -3,8 +3,7 @@
 import pytest
 
 from theodolite.cli.main import main
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.files import write_dataset
+from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
 
 EXPLAINERS = "alike-removal,pixelshap-shapley,interacting-words,uniform,emap"
 
@@ -23,7 +22,22 @@ def drawn(tmp_path_factory):
             "--explainers",
             EXPLAINERS,
         ]
-        assert main(["grid", "explain", *arguments, "--budget", "400", "--out", str(home / logic)]) == 0
+        assert (
+            main(
+                [
+                    "grid",
+                    "run",
+                    "--explainers",
+                    "all",
+                    *arguments,
+                    "--budget",
+                    "400",
+                    "--out",
+                    str(home / logic),
+                ]
+            )
+            == 0
+        )
     runs = [str(home / "pure"), str(home / "bow")]
     assert main(["grid", "score", *runs, "--figures", str(home / "figures"), "--json"]) == 0
     return home / "figures"

@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite.instruments.grid.data.batch import join
-from theodolite.instruments.grid.data.edits import edited_scenes
-from theodolite.instruments.grid.data.evaluate import answer, as_answer, bag_of_words, look, majority
+from theodolite.instruments.grid.data.batch import answer, as_answer, bag_of_words, join, look, majority
+from theodolite.instruments.grid.data.edits import PICTURE_EDITS, edited_scenes
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.world import BUCKETS, MATCHES
-from theodolite.instruments.grid.experiments.edits import PICTURE_EDITS
+from theodolite.instruments.grid.data.question_types import BUCKETS
+from theodolite.instruments.grid.data.world import MATCHES
 from theodolite.instruments.grid.instrument import GRID
 from theodolite.instruments.instrument import Study
 from theodolite.models import open_model

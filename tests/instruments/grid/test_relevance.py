@@ -12,8 +12,7 @@ from theodolite.cli.main import app
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.core.types import Picture, Request
 from theodolite.geometry import TokenGrid
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.files import write_dataset
+from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.render import render
 from theodolite.instruments.grid.data.world import World
@@ -88,7 +87,16 @@ def test_from_the_command_line_to_the_tables(tiny, tmp_path):
     asked = command.invoke(
         app,
         [
-            *("grid", "explain", "--data", str(tmp_path / "data"), "--model", f"hf:{tiny('llava')}"),
+            *(
+                "grid",
+                "run",
+                "--explainers",
+                "all",
+                "--data",
+                str(tmp_path / "data"),
+                "--model",
+                f"hf:{tiny('llava')}",
+            ),
             *("--explainers", "relevance:chefer,relevance:attention-rollout,uniform,multiviz"),
             *("--budget", "50", "--out", str(run)),
         ],

@@ -2,37 +2,35 @@
 
 import json
 import shutil
-import tomllib
 from collections import Counter
 from dataclasses import replace
-from importlib import resources
 
 import numpy as np
 import pytest
 
 from theodolite.cli.main import main
+from theodolite.core.definitions import definitions, metrics_of
 from theodolite.core.scores import by_metric
 from theodolite.core.tables import Table
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.files import write_dataset
+from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
+from theodolite.instruments.grid.data.question_types import BUCKETS as ALL_BUCKETS
 from theodolite.instruments.grid.data.recipe import Recipe
-from theodolite.instruments.grid.data.world import BUCKETS as ALL_BUCKETS
 from theodolite.instruments.grid.data.world import World
 from theodolite.instruments.grid.experiments.depth import (
     LEAST_POOL,
     SynergyValue,
     equal_answers,
+    interactions,
     matrix_blocks,
+    share_intervals,
     synergy_values,
 )
 from theodolite.instruments.grid.experiments.explained import CrossMatrix, read_explained
-from theodolite.instruments.grid.experiments.interaction import interactions, share_intervals
 from theodolite.instruments.grid.experiments.map_quality import MEASURES, map_metric, map_scores
 from theodolite.instruments.grid.explainers.emap import project_pool
 from theodolite.instruments.grid.instrument import GRID
 from theodolite.instruments.grid.published import paper_tables
 from theodolite.instruments.grid.score import (
-    METRICS,
     TABLE_NAMES,
     explain_tables,
     item_scores,
@@ -54,7 +52,17 @@ def runs(tmp_path_factory):
     for name, model, mode in (("p", "pure", "pure"), ("c", "bow", "pure"), ("s", "bow", "spur")):
         arguments = ["--data", str(home / mode), "--explainers", EXPLAINERS, "--budget", "1500", "--json"]
         status = main(
-            ["grid", "explain", "--model", f"grid:symbolic-{model}", *arguments, "--out", str(home / name)]
+            [
+                "grid",
+                "run",
+                "--explainers",
+                "all",
+                "--model",
+                f"grid:symbolic-{model}",
+                *arguments,
+                "--out",
+                str(home / name),
+            ]
         )
         assert status == 0
     return home
@@ -237,7 +245,7 @@ def test_scores_and_tables_give_the_same_number_for_every_metric(runs, explained
         for row in rows_of(measures)
         if row["by"] == "all"
     }
-    known = {metric.key: metric for metric in METRICS}
+    known = {metric.key: metric for metric in metrics_of("grid")}
     assert len(scores) > 15
     for key, some in scores.items():
         assert score_mean(known[key], some) == (
@@ -270,7 +278,7 @@ def test_masses_on_anchors_and_look_alikes_are_of_scenes_that_have_them(explaine
 
 def test_a_run_resumes_where_it_stopped(runs, capsys):
     given = ["--data", str(runs / "pure"), "--explainers", "removal", "--out", str(runs / "again"), "--json"]
-    arguments = ["grid", "explain", "--model", "grid:symbolic-pure", *given]
+    arguments = ["grid", "run", "--explainers", "all", "--model", "grid:symbolic-pure", *given]
     assert main([*arguments, "--plan"]) == 0
     assert json.loads(capsys.readouterr().out)["plan"]["requests"] == 24
     assert main([*arguments, "--limit", "5"]) == 0
@@ -284,7 +292,7 @@ def test_a_run_resumes_where_it_stopped(runs, capsys):
 def test_buckets_explained_apart_give_the_same_as_all_together(runs, explained, capsys):
     given = ["--data", str(runs / "pure"), "--explainers", EXPLAINERS, "--budget", "1500", "--json"]
     chosen = ["--buckets", "M-F0-D2", "--density", "sparse", "--out", str(runs / "part")]
-    assert main(["grid", "explain", "--model", "grid:symbolic-pure", *given, *chosen]) == 0
+    assert main(["grid", "run", "--explainers", "all", "--model", "grid:symbolic-pure", *given, *chosen]) == 0
     assert json.loads(capsys.readouterr().out)["tally"]["planned"] == 7  # six scenes and their cross matrix
     with Run.open(runs / "part") as part:
         mine = read_explained(part)
@@ -316,7 +324,7 @@ def test_tables_are_printed_and_wrong_runs_refused(runs, capsys, tmp_path):
     changed = tmp_path / "data"
     shutil.copytree(runs / "pure", changed)
     arguments = ["--data", str(changed), "--explainers", "uniform", "--out", str(tmp_path / "run")]
-    assert main(["grid", "explain", "--model", "grid:symbolic-pure", *arguments]) == 0
+    assert main(["grid", "run", "--explainers", "all", "--model", "grid:symbolic-pure", *arguments]) == 0
     lines = (changed / "metadata.jsonl").read_text().splitlines()
     (changed / "metadata.jsonl").write_text("\n".join(lines[::-1]) + "\n")
     assert main(["grid", "score", str(tmp_path / "run")]) == 2
@@ -345,9 +353,9 @@ def test_the_papers_tables_are_whole_and_beside_ours(tables):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--fill", "purple"], "white, grey, black"),
+        (["--fill", "purple"], "white, grey or black"),
         (["--words", "drop"], "mask or delete"),
-        (["--output", "guess"], "answer, log-odds, expected"),
+        (["--output", "guess"], "answer, log-odds or expected"),
         (["--players", "some"], "objects or all"),
         (["--explainers", "nonsense"], "nonsense"),
         (["--buckets", "M-F0-D1,M-F0-D3"], "bucket 'M-F0-D3'; there are: A-F0-D1, M-F0-D1"),
@@ -356,7 +364,12 @@ def test_the_papers_tables_are_whole_and_beside_ours(tables):
 )
 def test_wrong_options_are_refused_before_anything_is_measured(options, words, runs, capsys, tmp_path):
     given = ["--data", str(runs / "pure"), "--model", "grid:symbolic-pure", "--out", str(tmp_path / "run")]
-    assert main(["grid", "explain", *given, *options]) == 2
+    assert (
+        main(
+            ["grid", "run", *(() if "--explainers" in options else ("--explainers", "all")), *given, *options]
+        )
+        == 2
+    )
     assert words in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
 
@@ -367,7 +380,7 @@ def test_a_model_that_does_not_fit_the_data_is_refused_at_once(side, most, words
     plan = DatasetPlan("pure", 1, 0, densities=(9,), buckets=("M-F1-D1",), recipe=recipe)
     write_dataset(make_dataset(plan), tmp_path / "data", pictures=False)
     given = ["--data", str(tmp_path / "data"), "--model", "grid:pure", "--out", str(tmp_path / "run")]
-    assert main(["grid", "explain", *given, "--explainers", "removal"]) == 2
+    assert main(["grid", "run", "--explainers", "all", *given, "--explainers", "removal"]) == 2
     assert words in " ".join(capsys.readouterr().err.split())
 
 
@@ -383,7 +396,7 @@ def test_too_few_maps_give_means_and_no_auc(runs, tmp_path, capsys):
     for name, model in (("p", "pure"), ("c", "bow")):
         given = ["--data", str(runs / "pure"), "--explainers", "alike-removal", "--size", "1"]
         arguments = ["--model", f"grid:symbolic-{model}", *given, "--out", str(tmp_path / name)]
-        assert main(["grid", "explain", *arguments]) == 0
+        assert main(["grid", "run", *arguments]) == 0
     capsys.readouterr()
     assert main(["grid", "score", str(tmp_path / "p"), str(tmp_path / "c"), "--json"]) == 0
     found = {table["name"]: table["rows"] for table in json.loads(capsys.readouterr().out)["tables"]}
@@ -395,14 +408,8 @@ def test_too_few_maps_give_means_and_no_auc(runs, tmp_path, capsys):
 
 def test_every_column_links_to_a_definition(explained):
     score = score_explanations(list(explained.values()))
-    text = (
-        resources.files("theodolite.instruments.grid")
-        .joinpath("definitions.toml")
-        .read_text(encoding="utf-8")
-    )
-    defined = tomllib.loads(text)["grid"]
     keys = {
         column.key for table in explain_tables(score, TABLE_NAMES) for column in table.columns if column.key
     }
     assert len(keys) > 12
-    assert {key.partition(".")[2] for key in keys} <= set(defined)
+    assert keys <= set(definitions())

@@ -13,10 +13,10 @@ from theodolite import Request, open_model
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.world import BUCKET_KEYS
 from theodolite.instruments.grid.explainers.contract import make_case
-from theodolite.instruments.grid.explainers.conventions import Convention
+from theodolite.instruments.grid.explainers.game import Convention
 from theodolite.instruments.grid.explainers.readers import open_reader
 from theodolite.instruments.grid.models.symbolic import CONFIDENCE, symbolic_answer
 from theodolite.testing import check_model

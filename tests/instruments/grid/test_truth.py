@@ -10,7 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES
+from theodolite.instruments.grid.data.batch import (
+    GUARANTEES,
+    PARTS,
+    ROLES,
+    cell_mask,
+    phrase_spans,
+    pixel_mask,
+    regions_of,
+    scene_objects,
+    word_roles,
+)
 from theodolite.instruments.grid.data.edits import (
     harmless_contents,
     remove_roles,
@@ -19,18 +29,10 @@ from theodolite.instruments.grid.data.edits import (
     with_cells,
 )
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.masks import (
-    PARTS,
-    cell_mask,
-    phrase_spans,
-    pixel_mask,
-    regions_of,
-    scene_objects,
-    word_roles,
-)
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
 from theodolite.instruments.grid.data.recipe import SOUND
 from theodolite.instruments.grid.data.render import read_cells, render
-from theodolite.instruments.grid.data.world import BUCKET_KEYS, World
+from theodolite.instruments.grid.data.world import World
 
 EVERY = generate(BUCKET_KEYS, 6, preset="sound", density="sparse", seed=11)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from theodolite.geometry import Box, PinholeCamera
-from theodolite.instruments.scene.data.graph import SceneGraph, SceneObject
+from theodolite.worlds.scene_graph import SceneGraph, SceneObject
 
 CAMERA = PinholeCamera.from_field_of_view(70, (800, 600))
 

@@ -10,7 +10,6 @@ from theodolite.core.types import Record, Response
 from theodolite.geometry import Box, PinholeCamera
 from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.files import SceneData
-from theodolite.instruments.scene.data.graph import SceneGraph, SceneObject
 from theodolite.instruments.scene.experiments.noise import noisy_graphs
 from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions
 from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
@@ -18,6 +17,7 @@ from theodolite.instruments.scene.reading.results import read_results, read_run
 from theodolite.instruments.scene.score import SceneScore
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, Result, Run, RunInfo, measure
+from theodolite.worlds.scene_graph import SceneGraph, SceneObject
 
 CAMERA = PinholeCamera.from_field_of_view(70, (1600, 900))
 

@@ -7,10 +7,10 @@ from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.data.files import Manifest, write_data
-from theodolite.instruments.scene.experiments.compare import compare_tables
 from theodolite.instruments.scene.experiments.needs import needs_table, scenes_needed
 from theodolite.instruments.scene.questions import Settings
 from theodolite.instruments.scene.signatures import SIGNATURES
+from theodolite.instruments.scene.tables import compare_tables
 
 SETTINGS = Settings(qa=("base", "blind"), graph=("base", "blind"))
 

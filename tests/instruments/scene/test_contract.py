@@ -9,17 +9,15 @@ import pytest
 
 from theodolite.answers import AnswerFormat, read_answer
 from theodolite.core.errors import UsageError
+from theodolite.core.files import check, dump
 from theodolite.geometry import SE3, Box, PinholeCamera
 from theodolite.instruments.scene.data.files import (
     Manifest,
-    question_from_json,
-    question_to_json,
     read_data,
     write_data,
 )
-from theodolite.instruments.scene.data.graph import SceneGraph, SceneObject
 from theodolite.instruments.scene.data.questions import Option, SceneQuestion
-from theodolite.instruments.scene.data.relations import Stand, relation
+from theodolite.worlds.scene_graph import SceneGraph, SceneObject, Stand, relation
 
 CAMERA = PinholeCamera.from_field_of_view(70, (800, 600))
 
@@ -125,7 +123,7 @@ def test_a_data_set_comes_back_as_it_was(tmp_path):
     assert data.scenes == {"s1": graph}
     assert list(data.questions) == asked
     assert (data.manifest.n_scenes, data.manifest.n_questions, data.manifest.made["seed"]) == (1, 2, 3)
-    assert question_from_json(question_to_json(asked[0])) == asked[0]
+    assert check(SceneQuestion, dump(asked[0], exclude_defaults=True)) == asked[0]
 
 
 def test_a_wrong_data_set_is_refused_with_its_place(tmp_path):
@@ -214,6 +212,6 @@ def test_rotations_and_quaternions_agree():
 def test_the_engine_needs_no_pydantic():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['pydantic', 'typer', 'rich', 'torch', 'matplotlib']))\n"
-        "from theodolite.instruments.scene.data.graph import SceneGraph; from theodolite.instruments.scene.data.questions import SceneQuestion; from theodolite.instruments.scene.data.relations import relation\n"
+        "from theodolite.worlds.scene_graph import SceneGraph; from theodolite.instruments.scene.data.questions import SceneQuestion; from theodolite.worlds.scene_graph import relation\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,7 +10,7 @@ from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.scene.formulas.solver import Solver
-from theodolite.instruments.scene.interop.crisp_build import WITHOUT_PICTURE, build_crisp
+from theodolite.instruments.scene.interop.crisp import WITHOUT_PICTURE, build_crisp
 from theodolite.instruments.scene.interop.crisp_questions import write_question
 from theodolite.instruments.scene.interop.crisp_scenes import write_marks, write_scene
 
@@ -151,11 +151,11 @@ def test_without_pictures_the_scenes_stay(tmp_path):
 
 def test_the_command_builds_them_and_refuses_what_does_not_apply(tmp_path, capsys):
     root = publish(tmp_path)
-    told = ["scene", "build", "--source", "crisp", "--data", str(root), "--out", str(tmp_path / "out")]
+    told = ["scene", "import", "--format", "crisp", "--data", str(root), "--out", str(tmp_path / "out")]
     assert main([*told, "--questions", "2"]) == 0
     assert len(read_data(tmp_path / "out").questions) == 2
     assert main([*told[:-1], str(tmp_path / "b"), "--no-balance"]) != 0
-    assert "--balance does not apply to --source crisp" in capsys.readouterr().err
+    assert "--balance does not apply to --format crisp" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_said(tmp_path):

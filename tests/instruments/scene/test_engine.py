@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter, defaultdict
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,12 +11,28 @@ from scene_made import strewn_scene, strewn_scenes
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.engine import QUOTAS, make_questions, thin_questions
-from theodolite.instruments.scene.data.questions import GROUPS, KINDS, SECTORS, SceneQuestion
+from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.formulas.layout import SECTORS
+from theodolite.instruments.scene.kinds import GROUPS, KINDS
 
-SCENES = strewn_scenes(400)
-BY_ID = {scene.id: scene for scene in SCENES}
-MADE = make_questions(SCENES, seed=3)
-QUESTIONS = MADE.questions
+
+@cache
+def scenes():
+    return strewn_scenes(400)
+
+
+@cache
+def scenes_by_id():
+    return {scene.id: scene for scene in scenes()}
+
+
+@cache
+def asked_of_scenes():
+    return make_questions(scenes(), seed=3)
+
+
+def questions():
+    return asked_of_scenes().questions
 
 
 def gold_key(question: SceneQuestion):
@@ -24,7 +41,7 @@ def gold_key(question: SceneQuestion):
 
 def plain_answer(question: SceneQuestion):  # noqa: PLR0911 - one way out per kind
     """The meaning of the answer, from the coordinates of a level camera: x right, y down, z forward."""
-    scene = BY_ID[question.scene]
+    scene = scenes_by_id()[question.scene]
     at = {thing.id: np.array(thing.centre_cam) for thing in scene.objects}
     box = {thing.id: thing for thing in scene.objects}
     kind, marks = question.kind, question.objects
@@ -104,26 +121,26 @@ def plain_direction(question, at, box):
 
 
 def test_every_gold_is_what_the_coordinates_say():
-    for question in QUESTIONS:
+    for question in questions():
         said = question.gold if question.form == "number" else gold_key(question)
         assert said == plain_answer(question), question
 
 
 def test_all_kinds_and_all_nine_groups_are_asked():
-    assert {question.kind for question in QUESTIONS} == set(KINDS)
-    assert {question.group for question in QUESTIONS} == set(GROUPS)
-    assert all(q.domain == "indoor" for q in QUESTIONS if q.kind in {"is above", "is below"})
+    assert {question.kind for question in questions()} == set(KINDS)
+    assert {question.group for question in questions()} == set(GROUPS)
+    assert all(q.domain == "indoor" for q in questions() if q.kind in {"is above", "is below"})
 
 
 def test_the_quotas_are_met_or_counted():
-    wanted = sum(sum(QUOTAS[scene.difficulty].values()) for scene in SCENES)
-    assert len(QUESTIONS) + sum(MADE.unmet.values()) == wanted
-    assert sum(MADE.unmet.values()) < 0.02 * wanted
+    wanted = sum(sum(QUOTAS[scene.difficulty].values()) for scene in scenes())
+    assert len(questions()) + sum(asked_of_scenes().unmet.values()) == wanted
+    assert sum(asked_of_scenes().unmet.values()) < 0.02 * wanted
 
 
 def test_letters_are_in_order_and_evenly_right():
     counts = defaultdict(Counter)
-    for question in QUESTIONS:
+    for question in questions():
         if question.form == "choice":
             assert (
                 len({o.key for o in question.options})
@@ -142,13 +159,13 @@ def test_letters_are_in_order_and_evenly_right():
 
 @pytest.mark.parametrize("kind", ["is left", "is right", "is in front", "is behind", "is above", "is below"])
 def test_yes_and_no_are_evenly_right(kind):
-    golds = Counter(q.gold for q in QUESTIONS if q.kind == kind)
+    golds = Counter(q.gold for q in questions() if q.kind == kind)
     assert abs(golds["A"] - golds["B"]) <= 2
 
 
 def test_all_six_orders_occur_and_none_is_favoured():
     counts = Counter()
-    for question in QUESTIONS:
+    for question in questions():
         if question.competency == "ranking":
             order = gold_key(question).split("-")
             counts[tuple(question.objects.index(int(mark)) for mark in order)] += 1
@@ -177,7 +194,7 @@ def test_the_options_do_not_tell_which_of_them_is_right():
         ],
     }
     for competency, tries in guessers.items():
-        asked = [q for q in QUESTIONS if q.competency == competency]
+        asked = [q for q in questions() if q.competency == competency]
         for guess in tries:
             right = sum(guess([o.key for o in q.options]) == q.letters.index(q.gold) for q in asked)
             assert right / len(asked) < 0.25 + 3.5 * math.sqrt(0.25 * 0.75 / len(asked)), (
@@ -188,7 +205,7 @@ def test_the_options_do_not_tell_which_of_them_is_right():
 
 
 def test_positions_offer_as_many_words_as_are_true():
-    for question in QUESTIONS:
+    for question in questions():
         if question.kind == "position":
             assert len({key.count("+") for key in (o.key for o in question.options)}) == 1
             # mirrored sets: every word that is offered is offered as often as its opposite, or in all four
@@ -199,27 +216,27 @@ def test_positions_offer_as_many_words_as_are_true():
 def test_no_answer_hangs_on_a_hair():
     """Moving everything by a centimetre changes no answer that is chosen among options."""
     rng = np.random.default_rng(0)
-    for question in QUESTIONS[::3]:
+    for question in questions()[::3]:
         if question.form == "number":
             continue
-        scene = BY_ID[question.scene]
+        scene = scenes_by_id()[question.scene]
         nudged = []
         for thing in scene.objects:
             centre = tuple(np.array(thing.centre_cam) + rng.uniform(-0.01, 0.01, 3))
             size = [side + rng.uniform(-0.01, 0.01) for side in thing.size_lwh_m]
             nudged.append(type(thing)(thing.id, "crate", centre, (1.0, 0, 0, 0), *size, thing.box_px))
         try:
-            BY_ID[question.scene] = type(scene)(
+            scenes_by_id()[question.scene] = type(scene)(
                 scene.id, scene.domain, tuple(nudged), scene.camera, scene.up_cam
             )
             assert gold_key(question) == plain_answer(question), question
         finally:
-            BY_ID[question.scene] = scene
+            scenes_by_id()[question.scene] = scene
 
 
 def gaps_that_decide(question):
     """The differences, in metres, that an answer hangs on, and how large each must be."""
-    scene = BY_ID[question.scene]
+    scene = scenes_by_id()[question.scene]
     at = {thing.id: np.array(thing.centre_cam) for thing in scene.objects}
     a, is_indoor = question.objects[0], question.domain == "indoor"
     rest = [mark for mark in at if mark != a]
@@ -246,7 +263,7 @@ def gaps_that_decide(question):
 
 def test_every_difference_is_as_large_as_promised():
     checked = Counter()
-    for question in QUESTIONS:
+    for question in questions():
         for gap, least in gaps_that_decide(question):
             assert gap >= least - 1e-9, question
             checked[question.kind] += 1
@@ -256,14 +273,14 @@ def test_every_difference_is_as_large_as_promised():
 
 def test_the_same_seed_asks_the_same():
     assert (
-        make_questions(SCENES[:40], seed=3).questions
-        == QUESTIONS[: len(make_questions(SCENES[:40], seed=3).questions)]
+        make_questions(scenes()[:40], seed=3).questions
+        == questions()[: len(make_questions(scenes()[:40], seed=3).questions)]
     )
-    assert make_questions(SCENES[:40], seed=4).questions != make_questions(SCENES[:40], seed=3).questions
+    assert make_questions(scenes()[:40], seed=4).questions != make_questions(scenes()[:40], seed=3).questions
 
 
 def test_no_question_is_asked_twice_or_answers_another():
-    for _, asked in itertools.groupby(QUESTIONS, key=lambda q: q.scene):
+    for _, asked in itertools.groupby(questions(), key=lambda q: q.scene):
         seen = [(q.kind, frozenset(q.objects), q.relation, q.distance_m) for q in asked]
         assert len(seen) == len(set(seen))
         camera = [
@@ -273,8 +290,8 @@ def test_no_question_is_asked_twice_or_answers_another():
 
 
 def test_what_is_asked_can_be_read_off_the_star():
-    for question in QUESTIONS:
-        centre = BY_ID[question.scene].centre
+    for question in questions():
+        centre = scenes_by_id()[question.scene].centre
         if question.kind in {
             "distance between",
             "where after turning",
@@ -287,9 +304,9 @@ def test_what_is_asked_can_be_read_off_the_star():
 
 
 def test_along_the_ground_only_what_is_about_level_is_asked_about():
-    asked = [q for q in QUESTIONS if q.competency in {"transformation", "deduction"}]
+    asked = [q for q in questions() if q.competency in {"transformation", "deduction"}]
     for question in asked:
-        at = [np.array(BY_ID[question.scene][mark].centre_cam) for mark in question.objects]
+        at = [np.array(scenes_by_id()[question.scene][mark].centre_cam) for mark in question.objects]
         for other in at[1:]:
             assert (
                 abs(other[1] - at[0][1]) <= 0.4 * math.hypot(other[0] - at[0][0], other[2] - at[0][2]) + 1e-9
@@ -298,20 +315,20 @@ def test_along_the_ground_only_what_is_about_level_is_asked_about():
 
 
 def test_marks_stand_for_objects_nowhere_else_in_the_words():
-    for question in QUESTIONS:
+    for question in questions():
         assert "crate" not in question.lines
         assert all(f"object {mark}" in question.text for mark in question.objects)
 
 
 def test_thinning_keeps_every_cell_in_proportion():
-    kept = thin_questions(QUESTIONS, 1500, seed=1)
+    kept = thin_questions(questions(), 1500, seed=1)
     assert len(kept) == 1500
-    assert [q.id for q in kept] == sorted((q.id for q in kept), key=[q.id for q in QUESTIONS].index)
-    before, after = (Counter((q.domain, q.group) for q in qs) for qs in (QUESTIONS, kept))
+    assert [q.id for q in kept] == sorted((q.id for q in kept), key=[q.id for q in questions()].index)
+    before, after = (Counter((q.domain, q.group) for q in qs) for qs in (questions(), kept))
     for cell, n in before.items():
-        assert abs(after[cell] - n * 1500 / len(QUESTIONS)) <= 4
+        assert abs(after[cell] - n * 1500 / len(questions())) <= 4
     with pytest.raises(UsageError, match="make more scenes"):
-        thin_questions(QUESTIONS, 10**6)
+        thin_questions(questions(), 10**6)
 
 
 def test_two_things_side_by_side_yield_what_can_be_asked():

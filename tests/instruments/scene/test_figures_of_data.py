@@ -7,8 +7,8 @@ from scene_made import strewn_scenes
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.engine import make_questions
-from theodolite.instruments.scene.data.questions import GROUPS
 from theodolite.instruments.scene.figures.data import question_distribution
+from theodolite.instruments.scene.kinds import GROUPS
 
 QUESTIONS = make_questions(strewn_scenes(60)).questions
 

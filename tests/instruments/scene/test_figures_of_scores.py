@@ -10,19 +10,19 @@ from scene_worlds import asked, box_world, scored
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene import scripts
-from theodolite.instruments.scene.data.graph import StarGraph
-from theodolite.instruments.scene.data.questions import GROUPS, group_name
 from theodolite.instruments.scene.experiments.noise import noisy_graph
-from theodolite.instruments.scene.figures.curves import solver_figure
 from theodolite.instruments.scene.figures.maps import GraphView, graphs_from_above
 from theodolite.instruments.scene.figures.scores import (
     derived_against_sgc,
     intervention_bars,
     qa_against,
     radar,
+    solver_figure,
     threshold_curve,
 )
 from theodolite.instruments.scene.formulas.solver import SOLVERS
+from theodolite.instruments.scene.kinds import GROUPS, group_name
+from theodolite.worlds.scene_graph import StarGraph
 
 
 @pytest.fixture(scope="module")

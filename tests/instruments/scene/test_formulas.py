@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
 from theodolite.instruments.scene.data.questions import Option, SceneQuestion
 from theodolite.instruments.scene.formulas.mra import mean_relative_accuracy, score_value
 from theodolite.instruments.scene.formulas.sgc import score_graph
 from theodolite.instruments.scene.reading.graph_parser import read_graph
+from theodolite.worlds.scene_graph import Edge, Node, StarGraph
 
 
 def plain_mra(said, gold, comparison):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
 from theodolite.instruments.scene.reading.graph_parser import parse_graph, read_graph
+from theodolite.worlds.scene_graph import Edge, Node, StarGraph
 
 TRUE = StarGraph(
     2,

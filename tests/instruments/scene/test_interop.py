@@ -12,15 +12,14 @@ from scene_worlds import ask, box_world
 from theodolite.core.files import check
 from theodolite.instruments.scene.experiments.noise import noisy_graphs
 from theodolite.instruments.scene.formulas.solver import Solver
-from theodolite.instruments.scene.interop.crisp import read_crisp, write_crisp
-from theodolite.instruments.scene.interop.crisp_logs import write_crisp_run
+from theodolite.instruments.scene.interop.crisp import read_crisp, write_crisp, write_crisp_run
 from theodolite.instruments.scene.interop.crisp_questions import (
     QuestionForm,
     QuestionScene,
     read_question,
     write_question,
 )
-from theodolite.instruments.scene.questions import Mode, Settings, plan_scenes, plan_with_graphs
+from theodolite.instruments.scene.questions import Mode, Settings, is_graph, plan_scenes, plan_with_graphs
 from theodolite.models import open_model
 from theodolite.runs import Run
 
@@ -234,11 +233,11 @@ def log_of(items, path):
 
 
 def test_equal_words_about_another_place_are_not_answered_from_a_log(world, tmp_path):
-    items = [i for i in plan_scenes(world, Settings(qa=("base",), graph=())) if i.meta["task"] == "qa"]
+    items = [i for i in plan_scenes(world, Settings(qa=("base",), graph=())) if not is_graph(i)]
     by_text = {}
     for item in items:
         by_text.setdefault(item.request.text, []).append(item)
-    first, second, *_ = next(same for same in by_text.values() if len({i.meta["scene"] for i in same}) > 1)
+    first, second, *_ = next(same for same in by_text.values() if len({i.cluster for i in same}) > 1)
     model = log_of([first], tmp_path / "x_samples_y.jsonl")
     told, unknown = model.generate([first.request, second.request])
     assert told.text == first.request.ref

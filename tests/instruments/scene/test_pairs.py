@@ -7,21 +7,21 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.files import check
+from theodolite.core.scores import OWN_SPLIT
 from theodolite.instruments.instrument import Study, UserData
-from theodolite.instruments.scene.data.files import question_from_json
-from theodolite.instruments.scene.data.marks import place_marks
 from theodolite.instruments.scene.data.pairs import BEFORE, EDITS, read_pairs
-from theodolite.instruments.scene.data.shortcut_rule import is_aligned, scene_shortcut
+from theodolite.instruments.scene.data.questions import SceneQuestion, is_aligned, scene_shortcut
 from theodolite.instruments.scene.data.small_rooms import room_pairs, scene_data
 from theodolite.instruments.scene.formulas.solver import solve
 from theodolite.instruments.scene.instrument import SCENE
-from theodolite.instruments.scene.measure import pairs_plan
+from theodolite.instruments.scene.questions import pairs_plan, question_of
 from theodolite.models import ask_measurer, open_model
 from theodolite.models.scripted import ScriptedModel
 from theodolite.pairs import judge_looking
 from theodolite.pairs.edits import AGAIN, EXCHANGE, EXCHANGE_MARKS, LIGHT, MOVE_OBJECT, OTHER_CAMERA, WALLS
 from theodolite.runs import Run, RunSettings, measure_run
+from theodolite.worlds.marks import place_marks
 
 N_ROOMS = 40
 RELEVANT = [edit.name for edit in (EXCHANGE, EXCHANGE_MARKS, MOVE_OBJECT, OTHER_CAMERA)]
@@ -140,7 +140,7 @@ def measured(tmp_path, folder, model, split=""):
 
 def by_rule(request, _):
     """From the wording and the numbers of the marks."""
-    return scene_shortcut(question_from_json(request.hint["question"]))
+    return scene_shortcut(check(SceneQuestion, request.hint["question"]))
 
 
 def first_option(_, __):
@@ -192,9 +192,8 @@ def test_a_run_of_pairs_has_no_plain_item_and_no_score_but_a_row_for_each_item(t
     assert shown == {row.id for row in rows}
     assert all(row.correct for row in rows)
     for item in items:
-        if item.meta["setting"] == BEFORE:
-            question = question_from_json(item.meta["question"])
-            assert (item.meta["split"] == "aligned") == is_aligned(question)
+        if item.truth.condition == BEFORE:
+            assert (item.truth.split == "aligned") == is_aligned(question_of(item))
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,15 @@ from scene_made import strewn_scene, strewn_scenes
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
-from theodolite.instruments.scene.data.diversity import balance_crowding, drop_alike, edge_signature
 from theodolite.instruments.scene.data.pipeline import (
     Candidate,
     KeepOptions,
     View,
+    balance_crowding,
     build_graph,
     canonical,
+    drop_alike,
+    edge_signature,
     estimated_visibility,
 )
 

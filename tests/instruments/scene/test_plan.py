@@ -10,19 +10,17 @@ import pytest
 from PIL import Image
 from scene_made import strewn_scene, strewn_scenes
 
-from theodolite.answers.items import format_of
+from theodolite.answers.grading import format_of
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.files import (
     Manifest,
     SceneData,
-    question_from_json,
     read_data,
     write_data,
 )
 from theodolite.instruments.scene.data.make import make_scenes
-from theodolite.instruments.scene.data.relations import PREDICATES
-from theodolite.instruments.scene.data.world.things import CATALOGUE
+from theodolite.instruments.scene.instrument import SCENE
 from theodolite.instruments.scene.questions import (
     MODE_NAMES,
     WITHOUT_PICTURE,
@@ -30,10 +28,16 @@ from theodolite.instruments.scene.questions import (
     Settings,
     graph_prompt,
     graph_text,
+    is_graph,
     plan_scenes,
     plan_with_graphs,
     qa_prompt,
+    question_of,
+    setting_of,
+    true_graph,
 )
+from theodolite.worlds.scene_graph import PREDICATES
+from theodolite.worlds.things import CATALOGUE
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def all_items(data):
 def test_no_prompt_tells_a_category_a_box_or_the_camera(data):
     """Also not by a number: none of a box's pixels, of the camera's or of a coordinate stands in any prompt."""
     for item in all_items(data):
-        scene = data.scenes[item.meta["scene"]]
+        scene = data.scenes[item.cluster]
         text = item.request.text
         assert "crate" not in text.lower()
         assert not re.search(
@@ -78,8 +82,8 @@ def test_no_prompt_tells_a_category_a_box_or_the_camera(data):
         }
         true |= {edge.distance_m for edge in scene.star().edges}
         assert not (told & known) - true
-        if "graph" not in item.meta["setting"] and item.meta["task"] == "qa":
-            question = question_from_json(item.meta["question"])
+        if "graph" not in setting_of(item) and not is_graph(item):
+            question = question_of(item)
             assert told <= ({question.distance_m} if question.distance_m else set())
 
 
@@ -101,7 +105,7 @@ def test_no_prompt_about_a_made_scene_names_a_thing_of_its_world():
 
 def test_without_a_picture_no_prompt_claims_one(data):
     for item in all_items(data):
-        is_shown = item.meta["setting"] not in WITHOUT_PICTURE
+        is_shown = setting_of(item) not in WITHOUT_PICTURE
         assert len(item.request.pictures) == int(is_shown)
         if is_shown:
             assert item.request.text.startswith("The picture shows")
@@ -120,23 +124,26 @@ def test_every_question_comes_once_in_every_setting(data):
     stars = {scene.id: scene.star() for scene in list(data.scenes.values())[1:]}
     later = list(plan_with_graphs(data, stars))
     missing = next(iter(data.scenes))
-    assert {item.meta["scene"] for item in later} == set(data.scenes) - {missing}
+    assert {item.cluster for item in later} == set(data.scenes) - {missing}
     assert len(later) == sum(q.scene != missing for q in data.questions)
 
 
-def test_meta_holds_all_that_scoring_needs(data):
+def test_an_item_holds_all_that_scoring_needs(data):
     for item in plan_scenes(data):
-        scene = data.scenes[item.meta["scene"]]
-        if item.meta["task"] == "graph":
-            assert item.meta["graph"] == scene.star().as_json()
-            assert item.meta["centre"] == scene.centre
+        scene = data.scenes[item.cluster]
+        if is_graph(item):
+            assert item.meta["rubric"]["graph"] == scene.star().as_json()
+            assert item.meta["rubric"]["centre"] == scene.centre
+            assert true_graph(item) == scene.star()
             assert json.loads(item.request.hint["gold"]) == scene.star().as_json()
         else:
-            question = question_from_json(item.meta["question"])
+            question = question_of(item)
             assert question in data.questions
+            assert SCENE.rubric(item)["golds"] == [question.gold]
+            assert SCENE.rubric(item)["group"] == question.group_name
             assert format_of(item) == question.format
             assert item.request.hint["gold"] == question.gold
-            assert ("graph" in item.meta) == ("graph" in item.meta["setting"])
+            assert ("graph" in item.meta) == ("graph" in setting_of(item))
 
 
 def test_the_graph_prompt_asks_for_every_object_and_every_word():

@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from theodolite.geometry import SE3, PinholeCamera
-from theodolite.instruments.scene.data.render import kernels
-from theodolite.instruments.scene.data.render.parts import (
+from theodolite.worlds.render import kernels
+from theodolite.worlds.render.parts import (
     Material,
     Part,
     ball,
@@ -18,10 +18,10 @@ from theodolite.instruments.scene.data.render.parts import (
     turn_y,
     turn_z,
 )
-from theodolite.instruments.scene.data.render.raster import Lattice, cast_parts, rasterise, visible_shares
-from theodolite.instruments.scene.data.render.shade import Light, Solid, render
-from theodolite.instruments.scene.data.render.textures import TEXTURES, noise, paint
-from theodolite.instruments.scene.data.world.things import CATALOGUE
+from theodolite.worlds.render.raster import Lattice, cast_parts, rasterise, visible_shares
+from theodolite.worlds.render.shade import Light, Solid, render
+from theodolite.worlds.render.textures import TEXTURES, noise, paint
+from theodolite.worlds.things import CATALOGUE
 
 GREY = Material((0.5, 0.5, 0.5))
 CAMERA = PinholeCamera.from_field_of_view(60, (240, 180))

@@ -1,7 +1,7 @@
 """Rows of what models really say: graphs that contradict themselves are drawn as far as they go."""
 
-from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
 from theodolite.instruments.scene.rows import said_objects
+from theodolite.worlds.scene_graph import Edge, Node, StarGraph
 
 
 def test_an_edge_to_an_object_that_is_described_nowhere_is_still_drawn():

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scene_worlds import box_scene, box_world
 
-from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
-from theodolite.instruments.scene.data.questions import GROUPS, KINDS, SECTORS, Option, SceneQuestion
+from theodolite.instruments.scene.data.questions import Option, SceneQuestion
 from theodolite.instruments.scene.experiments.noise import NOISY, noisy_graph, noisy_graphs
-from theodolite.instruments.scene.formulas.layout import lay_out, triangles
+from theodolite.instruments.scene.formulas.layout import SECTORS, lay_out, plausible_layouts, triangles
 from theodolite.instruments.scene.formulas.mra import score_value
-from theodolite.instruments.scene.formulas.plausible import plausible_layouts
 from theodolite.instruments.scene.formulas.solver import SOLVERS, Solver, solve
+from theodolite.instruments.scene.kinds import GROUPS, KINDS
+from theodolite.worlds.scene_graph import Edge, Node, StarGraph
 
 
 @pytest.fixture(scope="module")

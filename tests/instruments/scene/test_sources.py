@@ -13,10 +13,9 @@ from theodolite.geometry import SE3, Box, Cuboid, PinholeCamera, inside_box_px, 
 from theodolite.instruments.scene.data.build import BuildOptions, build_data
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.scene.data.pipeline import KeepOptions
-from theodolite.instruments.scene.data.sources.kitti import kitti_views
+from theodolite.instruments.scene.data.sources.kitti import kitti_views, sunrgbd_views
 from theodolite.instruments.scene.data.sources.nuscenes import camera_box_views, nuscenes_views
 from theodolite.instruments.scene.data.sources.scannetpp import scannetpp_views
-from theodolite.instruments.scene.data.sources.sunrgbd import sunrgbd_views
 
 # Boxes in a world with z up, before a camera at the origin that looks along +x: middle, size (l, w, h), turn about z.
 BOXES = [

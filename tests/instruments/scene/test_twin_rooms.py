@@ -8,9 +8,8 @@ from scene_worlds import asked, box_world, scored
 from theodolite.cli.main import main
 from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.data.files import Manifest, read_data, write_data
-from theodolite.instruments.scene.experiments.compare import compare_tables
 from theodolite.instruments.scene.questions import Settings
-from theodolite.instruments.scene.tables import qa_table
+from theodolite.instruments.scene.tables import compare_tables, qa_table
 from theodolite.report.tables import as_html, as_markdown
 
 BLIND = Settings(qa=("blind",), graph=("blind",))

@@ -5,10 +5,9 @@ from functools import cache
 from trace_world import group_of
 
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
-from theodolite.instruments.trace.data.episode import FAMILIES
-from theodolite.instruments.trace.data.worlds.edits import perturbed
-from theodolite.instruments.trace.data.worlds.make import make_world
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
+from theodolite.worlds.episodes import FAMILIES
+from theodolite.worlds.stories import make_world, perturbed
 
 VERIFIER = open_verifier("annotation")
 N = 4

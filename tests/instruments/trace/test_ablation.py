@@ -12,12 +12,17 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict
 from theodolite.instruments.trace.data.dataset import write_episodes
-from theodolite.instruments.trace.data.episode import Action, Episode, Frame, SceneObject
 from theodolite.instruments.trace.experiments.ablation import COMPONENTS, ablate, across_models
 from theodolite.instruments.trace.experiments.alignment import CUES, score_alignment, synthetic_trace
 from theodolite.instruments.trace.experiments.grounding import ego_motion
-from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, judge, open_verifier
-from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
+from theodolite.instruments.trace.verifiers.judging import (
+    JudgedStep,
+    JudgedTrace,
+    NoisyVerifier,
+    judge,
+    open_verifier,
+)
+from theodolite.worlds.episodes import Action, Episode, Frame, SceneObject
 
 S, U, X = Verdict("supported"), Verdict("unsupported"), Verdict("unverifiable", "occluded")
 ANNOTATION = open_verifier("annotation")
@@ -245,25 +250,25 @@ def test_alignment_of_episodes_without_facts_is_refused():
 
 def test_alignment_and_ablation_by_command(tmp_path, capsys):
     data = write_episodes(made("navigation"), tmp_path / "data")
-    assert main(["trace", "audit", "--data", str(data), "--tables", "alignment", "--json"]) == 0
+    assert main(["trace", "audit", str(data), "--tables", "alignment", "--json"]) == 0
     tables = {t["name"]: t for t in json.loads(capsys.readouterr().out)["tables"]}
     assert [row["cue"] for row in tables["trace.alignment"]["rows"]] == list(CUES)
     file = tmp_path / "t.jsonl"
     episodes = made("navigation")[:3]
     file.write_text("".join(json.dumps({"episode": e.id, "text": e.meta["oracle"]}) + "\n" for e in episodes))
-    line = ["trace", "ablate", str(file), "--data", str(data)]
-    assert main([*line, "--singles", "--json"]) == 0
+    line = ["trace", "verify", "--ablate", str(file), "--data", str(data)]
+    assert main([*line, "--no-pairs", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["tables"][0]["rows"]
     assert len(rows) == 1 + len(COMPONENTS)
     assert rows[0]["sgr"]["value"] == 1.0
-    assert main([*line, "--singles"]) == 0
+    assert main([*line, "--no-pairs"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "No trace changes without" in shown
     assert "does not vary" in shown
-    assert main(["trace", "ablate", str(file)]) == 2
+    assert main(["trace", "verify", "--ablate", str(file)]) == 2
     assert "--data" in capsys.readouterr().err
-    assert main(["trace", "ablate"]) == 2
-    words = ["trace", "verify", "--data", str(data), "--traces", str(file), "--tables", "pooled"]
+    assert main(["trace", "verify", "--ablate"]) == 2
+    words = ["trace", "verify", str(file), "--data", str(data), "--tables", "pooled"]
     assert main(words) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "ego-motion claims" in shown
@@ -278,9 +283,9 @@ def test_runs_of_several_models(tmp_path, capsys):
         assert main(["trace", "run", "--model", model, "--data", str(data), "--out", str(out), "--json"]) == 0
         runs.append(str(out))
     capsys.readouterr()
-    assert main(["trace", "ablate", *runs, "--singles", "--json"]) == 0
+    assert main(["trace", "verify", "--ablate", *runs, "--no-pairs", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["tables"][0]["rows"]
     assert rows[0]["traces"] == 12
     assert rows[0]["models_rho"]["value"] == pytest.approx(1.0)
-    assert main(["trace", "ablate", runs[0], runs[0]]) == 2
+    assert main(["trace", "verify", "--ablate", runs[0], runs[0]]) == 2
     assert "given twice" in capsys.readouterr().err

@@ -11,8 +11,8 @@ from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention
-from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Frame, Pose, Relation, SceneObject
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
+from theodolite.worlds.episodes import EGO, Action, Episode, Frame, Pose, Relation, SceneObject
 
 VERIFIER = open_verifier("annotation")
 

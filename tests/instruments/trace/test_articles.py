@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from made_worlds import edits, made
 
-from theodolite.instruments.trace.claims.articles import with_article, with_right_articles
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
-from theodolite.instruments.trace.data.episode import Episode, Frame
-from theodolite.instruments.trace.data.worlds.facts import falsified
-from theodolite.instruments.trace.data.worlds.make import WORLDS
-from theodolite.instruments.trace.data.worlds.palette import PAINTS
-from theodolite.instruments.trace.experiments.controls import RandomLabels, counterfactual, random_trace
+from theodolite.instruments.trace.experiments.robustness import RandomLabels, counterfactual, random_trace
 from theodolite.instruments.trace.verifiers.judging import open_verifier
+from theodolite.worlds.english import with_article, with_right_articles
+from theodolite.worlds.episodes import Episode, Frame
+from theodolite.worlds.facts import falsified
+from theodolite.worlds.palette import PAINTS
+from theodolite.worlds.stories import WORLDS
 
 WRONG = re.compile(r"\b[Aa] (?:[aeio]|umbrella)\w*|\b[Aa]n [^aeiou\W]\w*")
 

@@ -8,10 +8,9 @@ import pytest
 from theodolite.cli.main import main
 from theodolite.core.errors import ContractError
 from theodolite.instruments.trace.claims.types import Verdict
-from theodolite.instruments.trace.data.episode import Episode, Frame
-from theodolite.instruments.trace.verifiers.judging import open_verifier
-from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
+from theodolite.instruments.trace.verifiers.judging import NoisyVerifier, open_verifier
 from theodolite.testing import check_verifier
+from theodolite.worlds.episodes import Episode, Frame
 
 GOOD = open_verifier("annotation")
 

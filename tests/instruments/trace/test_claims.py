@@ -11,7 +11,7 @@ from theodolite.instruments.trace.claims.language import open_parser, sentence_s
 from theodolite.instruments.trace.claims.lexicon import may_mean
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.trees import Token, to_universal
-from theodolite.instruments.trace.data.episode import Episode, Frame
+from theodolite.worlds.episodes import Episode, Frame
 
 LABELS = Path(__file__).parent / "claim_labels.jsonl"
 

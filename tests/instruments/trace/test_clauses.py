@@ -7,13 +7,12 @@ from clause_matching import CLAUSES, asserted, compare, labelled_clauses, rates
 from trace_world import make_episode
 
 from theodolite.instruments.trace.claims.extract import extract_claims
-from theodolite.instruments.trace.claims.gates import NO_TRACE
-from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.claims.reading import NO_TRACE, read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
-from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier, verdicts_on
+from theodolite.worlds.episodes import Episode, Frame, SceneObject
 
 REAL_PRECISION = 0.90
 KNOWN = dict.fromkeys(("objects", "states", "attributes", "relations", "actions"), "complete")

@@ -9,19 +9,19 @@ from trace_world import claimed, navigation
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.beliefs import belief_log
 from theodolite.instruments.trace.claims.types import Verdict
-from theodolite.instruments.trace.data.episode import SceneObject
 from theodolite.instruments.trace.experiments.tau import LabelledPair, calibrate_tau
 from theodolite.instruments.trace.experiments.verify import LoadedTraces, verify_tables
 from theodolite.instruments.trace.formulas.tcs import (
     TAU,
+    open_embedder,
     trace_contradictions,
     trace_tcs,
     trace_tcs_aware,
     transitions,
 )
 from theodolite.instruments.trace.score import ScoreOptions
-from theodolite.instruments.trace.sentence_model import open_embedder
 from theodolite.instruments.trace.verifiers.judging import open_verifier
+from theodolite.worlds.episodes import SceneObject
 
 VERIFIER = open_verifier("annotation")
 

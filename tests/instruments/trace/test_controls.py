@@ -9,17 +9,17 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Step, Trace
 from theodolite.instruments.trace.experiments.agreement import noise_table, verifier_agreement
-from theodolite.instruments.trace.experiments.controls import (
+from theodolite.instruments.trace.experiments.grounding import unverifiable_share
+from theodolite.instruments.trace.experiments.robustness import (
     INVERSIONS,
     RandomLabels,
     control_scores,
     counterfactual,
+    limit_steps,
     random_trace,
+    verbosity,
 )
-from theodolite.instruments.trace.experiments.grounding import unverifiable_share
-from theodolite.instruments.trace.experiments.robustness import limit_steps, verbosity
-from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
-from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
+from theodolite.instruments.trace.verifiers.judging import NoisyVerifier, judge, open_verifier
 
 VERIFIER = open_verifier("annotation")
 EPISODES = {e.id: e for e in (make_episode(seed) for seed in range(25))}

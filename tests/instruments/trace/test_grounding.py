@@ -5,10 +5,9 @@ import pytest
 from trace_world import KNOWN, SIZE, group_of, thing
 
 from theodolite.core.tables import Column
-from theodolite.instruments.trace.claims.grading import is_right_answer
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.claims.steps import is_right_answer
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict
-from theodolite.instruments.trace.data.episode import Action, Episode, Frame, SceneObject
 from theodolite.instruments.trace.experiments.grounding import (
     accuracy_gap,
     claims_table,
@@ -31,6 +30,7 @@ from theodolite.instruments.trace.verifiers.judging import (
     open_verifier,
     verdicts_on,
 )
+from theodolite.worlds.episodes import Action, Episode, Frame, SceneObject
 
 BY = (Column("group", "group"),)
 S, U, X = Verdict("supported"), Verdict("unsupported"), Verdict("unverifiable", "abstract")

@@ -8,9 +8,10 @@ from made_worlds import edits, made
 from trace_world import group_of
 
 from theodolite import stats
+from theodolite.core.definitions import metrics_of
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
 from theodolite.core.scores import by_metric
+from theodolite.core.tables import Estimate
 from theodolite.core.types import Record, Response
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.data.dataset import write_episodes
@@ -18,7 +19,7 @@ from theodolite.instruments.trace.experiments.edits import reliance
 from theodolite.instruments.trace.formulas.vrs import edited_pair
 from theodolite.instruments.trace.instrument import TRACE
 from theodolite.instruments.trace.questions import BLIND, plan_study
-from theodolite.instruments.trace.score import METRICS, item_scores
+from theodolite.instruments.trace.score import item_scores
 from theodolite.instruments.trace.verifiers import judged_runs
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
@@ -102,7 +103,7 @@ def test_every_plain_episode_is_read_and_asked_once_without_frames(episodes, fou
     assert all(not item.request.pictures for item in blind)
     for values in found.values():
         assert set(values["trace.sgr"]) == set(values["trace.blind_changes"]) == own
-        assert set(values) <= {metric.key for metric in METRICS}
+        assert set(values) <= {metric.key for metric in metrics_of("trace")}
 
 
 def test_where_the_story_learnt_by_heart_is_true_sgr_and_accuracy_see_no_difference(found):
@@ -251,7 +252,7 @@ def test_tables_and_item_scores_are_one_number_under_one_name(episodes, data, tm
     for table in tables:
         for column, cell in zip(table.columns, table.rows[0], strict=True):
             shown.setdefault(column.key, cell)
-    for metric in METRICS:
+    for metric in metrics_of("trace"):
         expected = stats.score_mean(metric, scores)
         assert isinstance(expected, Estimate), metric.key
         assert shown[metric.key] == expected, metric.key

@@ -9,8 +9,8 @@ from theodolite.instruments import trace
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.beliefs import beliefs_of
 from theodolite.instruments.trace.claims.types import Claim, Mention
-from theodolite.instruments.trace.data.episode import Episode, Frame, Relation, SceneObject
 from theodolite.instruments.trace.verifiers.judging import open_verifier
+from theodolite.worlds.episodes import Episode, Frame, Relation, SceneObject
 
 
 @pytest.mark.parametrize(
@@ -139,10 +139,20 @@ def test_beliefs_use_the_same_table():
 
 
 HOME = Path(trace.__file__).parent
-GRAMMAR = {"actions", "clauses", "comparisons", "constructions", "edited_trees", "extract", "gates", "hedges"}
-GRAMMAR |= {"language", "lexicon", "predicates", "spatial", "trees"}
+GRAMMAR = {
+    "actions",
+    "clauses",
+    "extract",
+    "language",
+    "lexicon",
+    "predicates",
+    "reading",
+    "repairs",
+    "spatial",
+    "trees",
+}
 """The lexicon, and modules of `claims` that list words by what they do in a sentence, not by what they mean."""
-MEASURED = {("hues.py", "_HUES_DEG"), ("tracks.py", "_SHOWN")}
+MEASURED = {("detection.py", "_HUES_DEG"), ("tracks.py", "_SHOWN")}
 """What a colour is in degrees, and what tracks show."""
 
 
@@ -179,7 +189,7 @@ def test_no_word_has_a_meaning_outside_the_lexicon():
         if "data" not in file.relative_to(HOME).parts
         and not (file.parent.name == "claims" and file.stem in GRAMMAR)
     ]
-    assert len(files) > 40
+    assert len(files) > 25
     found = [
         (file.name, name, sorted(known.intersection(said)))
         for file in files

@@ -10,9 +10,9 @@ from theodolite.cli.main import main
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.data.audit import audit_world
-from theodolite.instruments.trace.data.worlds.make import make_world
 from theodolite.instruments.trace.experiments.grounding import ego_motion
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
+from theodolite.worlds.stories import make_world
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from made_worlds import edits, made
 from trace_world import make_episode
 
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
-from theodolite.instruments.trace.data.episode import Edit
 from theodolite.instruments.trace.data.stories import write_pairs
 from theodolite.instruments.trace.instrument import TRACE
 from theodolite.instruments.trace.questions import plan_pairs, plan_traces
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import Run, RunSettings, measure_run
+from theodolite.worlds.episodes import Edit
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_every_pair_names_the_fact_that_was_edited_and_what_was_shown(tmp_path, 
         assert after.edit.base == before.id
         assert pair.relation == before.meta["kind"] == after.meta["kind"]
         assert pair.edit.is_relevant == (before.answer != after.answer) == (after.edit.family != "irrelevant")
-        assert pair.item == pair.shown[0]
+        assert pair.item == before.id
     assert len({pair.relation for pair in found}) > 1
     assert {pair.outcome for pair in found if pair.edit.is_relevant} == {"followed"}
     assert {pair.outcome for pair in found if not pair.edit.is_relevant} == {"kept"}

@@ -91,7 +91,7 @@ def test_what_is_missing_is_named(monkeypatch):
     open_parser.cache_clear()
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "spacy", None)
-        with pytest.raises(MissingExtraError, match=r"pip install 'theodolite\[nlp\]'"):
+        with pytest.raises(MissingExtraError, match=r"pip install 'spacy<3.9"):
             open_parser("shipped")
     with pytest.raises(UsageError, match="no spaCy pipeline"):
         open_parser("en_core_web_nowhere")

@@ -7,13 +7,15 @@ import pytest
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
-from theodolite.core.tables import Column, Table
-from theodolite.instruments.trace.experiments.paper import paper_rows, paper_tables, paper_vrs
-from theodolite.instruments.trace.experiments.predict import ModelRow, predict_robustness
-from theodolite.instruments.trace.experiments.prediction_rows import (
+from theodolite.core.tables import Column, Estimate, Table
+from theodolite.instruments.trace.experiments.predict import (
+    ModelRow,
     ScoredRun,
     add_predictors,
+    paper_rows,
+    paper_tables,
+    paper_vrs,
+    predict_robustness,
     read_model_rows,
     rows_from_runs,
     with_relevance,

@@ -56,7 +56,7 @@ def test_claims_and_guesses_per_sentence(told):
 def test_the_command_counts_the_same(file, told, tmp_path, capsys):
     few = tmp_path / "few.jsonl"
     few.write_text("".join(line + "\n" for line in file.read_text().splitlines()[:10]))
-    assert main(["trace", "verify", "--claims", "--traces", str(few), "--json"]) == 0
+    assert main(["trace", "verify", str(few), "--claims", "--json"]) == 0
     counted = json.loads(capsys.readouterr().out)["tables"][0]["rows"][0]
     traces, _ = read_traces(few)
     n_steps = sum(len(each.steps) for each in traces)

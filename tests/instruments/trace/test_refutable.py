@@ -3,16 +3,16 @@
 import pytest
 
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict
-from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.data.sources.star import read_star
 from theodolite.instruments.trace.data.sources.teach import read_teach
 from theodolite.instruments.trace.data.stories import story
-from theodolite.instruments.trace.data.worlds.make import make_world
 from theodolite.instruments.trace.experiments.grounding import BY_STYLE, TraceGroup, main_tables
-from theodolite.instruments.trace.experiments.refutation import refutation_table
+from theodolite.instruments.trace.experiments.robustness import refutation_table
 from theodolite.instruments.trace.formulas.refutable import SWAPS, false_claims, refuted, trace_refutable
 from theodolite.instruments.trace.formulas.sgr import trace_sgr, trace_sgr_bounds
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, open_verifier
+from theodolite.worlds.episodes import Episode, Frame, SceneObject
+from theodolite.worlds.stories import make_world
 
 ANNOTATION = open_verifier("annotation")
 S, U, X = Verdict("supported"), Verdict("unsupported"), Verdict("unverifiable", "occluded")

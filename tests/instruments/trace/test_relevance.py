@@ -11,14 +11,17 @@ from trace_world import make_episode
 from theodolite.attribution import attribute
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
-from theodolite.core.tables import Column, Table
+from theodolite.core.tables import Column, Estimate, Table
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.experiments.relevance import frame_shares, plan_relevance
-from theodolite.instruments.trace.measure import BASELINES, RelevanceMeasurer
+from theodolite.instruments.trace.experiments.relevance import (
+    BASELINES,
+    RelevanceMeasurer,
+    frame_shares,
+    plan_relevance,
+)
 from theodolite.models import open_model
 from theodolite.runs import Run, RunInfo
+from theodolite.worlds.episodes import Episode
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,21 @@ def measured(data, tiny, tmp_path_factory):
     out = tmp_path_factory.mktemp("relevance") / "run"
     model = f"hf:{tiny('llava')}"
     assert (
-        main(["trace", "relevance", "--model", model, "--data", str(data), "--out", str(out), "--json"]) == 0
+        main(
+            [
+                "trace",
+                "run",
+                "--relevance",
+                "--model",
+                model,
+                "--data",
+                str(data),
+                "--out",
+                str(out),
+                "--json",
+            ]
+        )
+        == 0
     )
     return model, out
 
@@ -60,7 +77,7 @@ def test_shares_are_those_of_the_maps(data, measured):
     wanted = {name: [] for name in BASELINES}
     largest = []
     for item in items:
-        if item.meta["split"] != "in-distribution":
+        if item.truth.split != "in-distribution":
             continue
         found = attribute(
             model, [item.request], [item.options], methods=list(BASELINES.values()), targets=("pred",)
@@ -83,23 +100,25 @@ def test_shares_are_those_of_the_maps(data, measured):
 
 def test_it_is_told_and_goes_on_where_it_stopped(data, measured, capsys):
     model, out = measured
-    assert main(["trace", "relevance", "--model", model, "--data", str(data), "--out", str(out)]) == 0
+    assert (
+        main(["trace", "run", "--relevance", "--model", model, "--data", str(data), "--out", str(out)]) == 0
+    )
     shown = capsys.readouterr().out
     assert "share on the frames" in shown
     assert "attention-rollout" in shown
 
 
 def test_only_what_must_fail_fails(tiny, monkeypatch):
-    from theodolite.instruments.trace import measure
+    from theodolite.instruments.trace.experiments import relevance
 
-    asked = measure.attribute
+    asked = relevance.attribute
 
     def picky(model, requests, *rest, **more):
         if any("e1" in str(request.hint.get("episode", "")) for request in requests):
             raise UsageError("this one cannot be attributed")
         return asked(model, requests, *rest, **more)
 
-    monkeypatch.setattr(measure, "attribute", picky)
+    monkeypatch.setattr(relevance, "attribute", picky)
     items = [
         replace(item, request=replace(item.request, hint={"episode": item.meta["episode"]}))
         for item in plan_relevance([make_episode(i, n_frames=2) for i in range(3)])
@@ -113,7 +132,7 @@ def test_only_what_must_fail_fails(tiny, monkeypatch):
 
 
 def test_a_black_box_is_refused(data, tmp_path, capsys):
-    line = ["trace", "relevance", "--model", "scripted:trace-looker", "--data", str(data)]
+    line = ["trace", "run", "--relevance", "--model", "scripted:trace-looker", "--data", str(data)]
     assert main([*line, "--out", str(tmp_path / "r")]) == 2
     assert "no gradients" in capsys.readouterr().err
 
@@ -122,7 +141,7 @@ def told(frames, text):
     record = SimpleNamespace(
         response=SimpleNamespace(is_answered=True), values={"m": {"frames": frames, "text": text}}
     )
-    return SimpleNamespace(record=record, item=SimpleNamespace(meta={"cluster": "u"}))
+    return SimpleNamespace(record=record, item=SimpleNamespace(cluster="u"))
 
 
 def test_no_relevance_at_all_is_counted_not_dropped_silently():

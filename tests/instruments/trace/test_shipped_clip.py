@@ -12,12 +12,12 @@ from theodolite.cli.main import main
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.data.dataset import write_episodes
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.data.worlds.facts import falsified, sentences_of
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.instruments.trace.verifiers.similarity import CALIBRATION
 from theodolite.instruments.trace.verifiers.similarity import SHIPPED as SHIPPED_CLIP
 from theodolite.instruments.trace.verifiers.similarity_calibration import calibrate_similarity
+from theodolite.worlds.episodes import Episode
+from theodolite.worlds.facts import falsified, sentences_of
 
 WORLDS = ("video", "navigation", "instruction")
 LEAST_AUC = 0.75

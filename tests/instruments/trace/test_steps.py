@@ -7,15 +7,19 @@ import pytest
 
 from theodolite.answers import AnswerFormat
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.claims.align import MOST_CHARACTERS, align, align_steps
-from theodolite.instruments.trace.claims.grading import final_answer
 from theodolite.instruments.trace.claims.language import open_parser
-from theodolite.instruments.trace.claims.reading import read_trace, with_claims
-from theodolite.instruments.trace.claims.steps import MOST_STEPS, heading_end, read_steps
-from theodolite.instruments.trace.data.episode import Episode, Frame
+from theodolite.instruments.trace.claims.reading import (
+    MOST_CHARACTERS,
+    align,
+    align_steps,
+    read_trace,
+    with_claims,
+)
+from theodolite.instruments.trace.claims.steps import MOST_STEPS, final_answer, heading_end, read_steps
 from theodolite.instruments.trace.data.traces import read_traces
 from theodolite.instruments.trace.experiments.alignment import alignment_accuracy
 from theodolite.instruments.trace.questions import STYLES, trace_prompt
+from theodolite.worlds.episodes import Episode, Frame
 
 
 def frames(n, step=1.0, **more):

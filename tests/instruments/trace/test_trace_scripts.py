@@ -11,12 +11,12 @@ from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace import scripts
 from theodolite.instruments.trace.data.dataset import read_episodes
-from theodolite.instruments.trace.data.worlds.make import WORLDS
 from theodolite.instruments.trace.experiments.edits import reliance
 from theodolite.instruments.trace.experiments.predict import ModelRow, predict_robustness
 from theodolite.instruments.trace.formulas.vrs import edited_pair
 from theodolite.instruments.trace.questions import plan_traces
 from theodolite.models import open_model
+from theodolite.worlds.stories import WORLDS
 
 
 def told(script, episodes):
@@ -132,14 +132,14 @@ def test_make_perturb_audit_and_run(tmp_path, capsys):
     assert made_told["is_sound"]
     assert made_told["tables"][0]["name"] == "trace.audit"
     assert main(["trace", "make", "--world", "instruction", "--size", "2", "--out", str(data)]) == 2
-    assert main(["trace", "audit", "--data", str(data)]) == 0
+    assert main(["trace", "audit", str(data)]) == 0
     capsys.readouterr()
     assert (
         main(
             [
                 "trace",
-                "perturb",
-                "--data",
+                "make",
+                "--of",
                 str(data),
                 "--out",
                 str(edited),
@@ -178,13 +178,9 @@ def test_make_perturb_audit_and_run(tmp_path, capsys):
     assert score["tally"]["answered"] == 12
     assert {"trace.grounding", "trace.edits", "trace.reliance"} <= {t["name"] for t in score["tables"]}
     assert (
-        main(["trace", "perturb", "--data", str(data), "--out", str(tmp_path / "x"), "--families", "colour"])
-        == 2
+        main(["trace", "make", "--of", str(data), "--out", str(tmp_path / "x"), "--families", "colour"]) == 2
     )
-    assert (
-        main(["trace", "perturb", "--data", str(data), "--out", str(tmp_path / "x"), "--magnitudes", "2"])
-        == 2
-    )
+    assert main(["trace", "make", "--of", str(data), "--out", str(tmp_path / "x"), "--magnitudes", "2"]) == 2
 
 
 def test_an_unsound_set_fails_the_audit(tmp_path, capsys):
@@ -194,6 +190,6 @@ def test_an_unsound_set_fails_the_audit(tmp_path, capsys):
     first = json.loads(lines[0]) | {"id": "again", "split": "ood"}
     (folder / "episodes.jsonl").write_text("\n".join([*lines, json.dumps(first)]) + "\n")
     capsys.readouterr()
-    assert main(["trace", "audit", "--data", str(folder), "--json"]) == 1
+    assert main(["trace", "audit", str(folder), "--json"]) == 1
     told_audit = json.loads(capsys.readouterr().out)
     assert not told_audit["is_sound"]

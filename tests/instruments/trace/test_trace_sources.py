@@ -12,12 +12,11 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Step, Trace
 from theodolite.instruments.trace.data.dataset import read_episodes
-from theodolite.instruments.trace.data.episode import EGO
-from theodolite.instruments.trace.data.sources.frame_rates import frame_rates
 from theodolite.instruments.trace.data.sources.r2r import read_r2r
-from theodolite.instruments.trace.data.sources.star import read_star
+from theodolite.instruments.trace.data.sources.star import frame_rates, read_star
 from theodolite.instruments.trace.data.sources.teach import read_teach
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
+from theodolite.worlds.episodes import EGO
 
 VERIFIER = open_verifier("annotation")
 

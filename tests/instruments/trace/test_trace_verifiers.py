@@ -15,17 +15,20 @@ from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
-from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
-from theodolite.instruments.trace.verifiers.captions import captions_of
-from theodolite.instruments.trace.verifiers.detection import Detection
+from theodolite.instruments.trace.verifiers.detection import (
+    Detection,
+    calibrate_recall,
+    colour_histogram,
+    read_recall,
+    write_recall,
+)
 from theodolite.instruments.trace.verifiers.detector import DetectorVerifier
 from theodolite.instruments.trace.verifiers.ego_motion import EgoMotionVerifier, flow_between
-from theodolite.instruments.trace.verifiers.hues import colour_histogram
 from theodolite.instruments.trace.verifiers.judging import open_verifier
-from theodolite.instruments.trace.verifiers.recall import calibrate_recall, read_recall, write_recall
-from theodolite.instruments.trace.verifiers.similarity import Bounds, SimilarityVerifier
+from theodolite.instruments.trace.verifiers.similarity import Bounds, SimilarityVerifier, captions_of
 from theodolite.instruments.trace.verifiers.tracks import TrackVerifier, track_all
 from theodolite.instruments.trace.verifiers.video_classifier import VideoClassifierVerifier
+from theodolite.worlds.episodes import Episode, Frame, SceneObject
 
 
 class Finder:
@@ -157,7 +160,7 @@ def test_recall_is_counted_by_class_and_by_place(tmp_path):
     file = tmp_path / "r.json"
     write_recall(found, file, detector="d", identity="1f", threshold=0.5)
     assert read_recall(file, identity="1f", threshold=0.5) == {"cup": pytest.approx(cup.recall.low)}
-    with pytest.raises(UsageError, match=r"at the threshold 0.5, not 0.95; .*recall --threshold 0.95"):
+    with pytest.raises(UsageError, match=r"at the threshold 0.5, not 0.95; .*calibrate --threshold 0.95"):
         read_recall(file, identity="1f", threshold=0.95)
     with pytest.raises(UsageError, match="recall of another detector, d"):
         read_recall(file, identity="2e", threshold=0.5)
@@ -281,14 +284,14 @@ def test_a_picture_that_cannot_be_read_stops_no_command(tmp_path, monkeypatch, c
     traces = tmp_path / "traces.jsonl"
     traces.write_text("\n".join(json.dumps({"episode": e.id, "text": said}) for e in episodes))
     where = ["--data", str(data), "--json"]
-    line = ["trace", "verify", "--traces", str(traces), "--verifier", "detector:x", "--tables", "claims"]
+    line = ["trace", "verify", str(traces), "--verifier", "detector:x", "--tables", "claims"]
     assert main([*line, *where]) == 0
     found = {t["name"]: t["rows"][0] for t in json.loads(capsys.readouterr().out)["tables"]}
     assert (found["trace.grounding"]["traces"], found["trace.grounding"]["sgr"]["value"]) == (3, 1.0)
     assert found["trace.claims"]["unclear"] == 1
     assert found["trace.consistency"]["transitions"] == 6
     assert found["trace.consistency"]["unverifiable"] == 1
-    assert main(["trace", "recall", "--detector", "x", "--out", str(tmp_path / "r.json"), *where]) == 0
+    assert main(["trace", "calibrate", "--detector", "x", "--out", str(tmp_path / "r.json"), *where]) == 0
     found = json.loads(capsys.readouterr().out)
     cup, problem = (table["rows"][0] for table in found["tables"])
     assert (cup["class"], cup["boxes"], cup["recall"]["n"]) == ("cup", 8, 3)  # clustered by episode
@@ -336,7 +339,7 @@ def test_fastestdet_on_real_frames(shared_data, tmp_path, capsys):
     out = tmp_path / "recall.json"
     command = [
         "trace",
-        "recall",
+        "calibrate",
         "--data",
         str(tmp_path / "star"),
         "--detector",

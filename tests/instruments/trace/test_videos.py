@@ -94,7 +94,7 @@ def test_other_formats_need_the_extra_and_say_so(tmp_path, monkeypatch):
     (tmp_path / "a.mp4").write_bytes(b"\0\0\0\x18ftypmp42")
     file = write_lines(tmp_path, {"id": "a", "video": "a.mp4", "task": "?"})
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingExtraError, match=r"theodolite\[video\]"):
+    with pytest.raises(MissingExtraError, match=r"av>=14"):
         read_videos(file, tmp_path / "kept")
 
 

@@ -10,24 +10,23 @@ import pytest
 from made_worlds import edits, made, read, scored
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import check
 from theodolite.instruments.trace.claims.reading import with_claims
 from theodolite.instruments.trace.data.audit import BLIND_CHECK, audit_world
-from theodolite.instruments.trace.data.episode import EGO, Episode, Frame, Pose
-from theodolite.instruments.trace.data.worlds.edits import perturbed
-from theodolite.instruments.trace.data.worlds.facts import falsified, sentences_of
-from theodolite.instruments.trace.data.worlds.gridworld import Clause, Item, State, moved, next_moves
-from theodolite.instruments.trace.data.worlds.instruction import is_good_instruction
-from theodolite.instruments.trace.data.worlds.make import WORLDS, make_world
-from theodolite.instruments.trace.data.worlds.palette import COLOURS, PAINTS
-from theodolite.instruments.trace.data.worlds.physics import FRICTION_M_S2, Body, simulate
-from theodolite.instruments.trace.data.worlds.raycast import FOCAL_PX, Furniture, House, view
-from theodolite.instruments.trace.experiments.controls import (
+from theodolite.instruments.trace.experiments.grounding import unverifiable_share
+from theodolite.instruments.trace.experiments.robustness import (
     INVERSIONS,
     RandomLabels,
     counterfactual,
     random_trace,
 )
-from theodolite.instruments.trace.experiments.grounding import unverifiable_share
+from theodolite.worlds.clips import FRICTION_M_S2, Body, simulate
+from theodolite.worlds.episodes import EGO, Episode, Frame, Pose
+from theodolite.worlds.facts import falsified, sentences_of
+from theodolite.worlds.houses import FOCAL_PX, Furniture, House, view
+from theodolite.worlds.missions import Clause, Item, State, is_good_instruction, moved, next_moves
+from theodolite.worlds.palette import COLOURS, PAINTS
+from theodolite.worlds.stories import WORLDS, make_world, perturbed
 
 WORLD_NAMES = tuple(WORLDS)
 
@@ -335,7 +334,7 @@ def test_kept_missions_are_answered_yes_and_unkept_ones_no():
             continue
         is_whole = episode.meta["scenario"]["share"] == 1.0
         assert episode.answer == ("yes" if is_whole else "no")
-    scenario = WORLDS["instruction"].read(made("instruction")[0].meta["scenario"])
+    scenario = check(WORLDS["instruction"].scenario, made("instruction")[0].meta["scenario"])
     assert is_good_instruction(scenario, 0)
 
 

@@ -6,10 +6,10 @@ from theodolite.core.scores import ItemScore
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
-from theodolite.instruments.trace.data.episode import Episode, Frame, Pose, SceneObject
 from theodolite.instruments.trace.experiments.grounding import TraceGroup
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace
+from theodolite.worlds.episodes import Episode, Frame, Pose, SceneObject
 
 COLOURS = {"red": (220, 40, 40), "blue": (40, 40, 220), "green": (40, 180, 40), "yellow": (230, 210, 40)}
 SHAPES = ("ball", "cube", "cone")

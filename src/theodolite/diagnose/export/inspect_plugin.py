@@ -21,7 +21,7 @@ from typing import Any
 
 from theodolite.answers import Answer, AnswerFormat, normal_form
 from theodolite.answers.grading import Grade, gold_labels, grade, rubric_of
-from theodolite.answers.listed_options import LONGEST_ANSWER, NoSuchOption, named_option, options_in_words
+from theodolite.answers.options import LONGEST_ANSWER, NoSuchOption, named_option, options_in_words
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Message, Picture, Request
 from theodolite.diagnose.export.inspect_log import PROVIDER, sample_json, score_metadata

@@ -22,7 +22,15 @@ from theodolite.diagnose.browse import RunFigure, browse
 from theodolite.instruments.instrument import Instrument, Study, UserData, instrument_of_run
 from theodolite.runs import Run, RunInfo, RunSettings, measure_run, slug
 
-__all__ = ["PairLink", "Sample", "SampledRun", "plan_runs", "read_samples", "without_answers"]
+__all__ = [
+    "PairLink",
+    "Sample",
+    "SampledRun",
+    "plan_runs",
+    "read_samples",
+    "without_answers",
+]
+
 
 UNANSWERED = "scripted:unanswered"
 """The model of a run that was planned for its samples alone."""

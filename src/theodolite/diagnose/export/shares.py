@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from theodolite.answers import Answer, AnswerFormat, normal_form, read_answer
-from theodolite.answers.items import is_right
+from theodolite.answers.grading import is_right
 from theodolite.pairs.outcomes import Outcome, outcome_of
 
 if TYPE_CHECKING:

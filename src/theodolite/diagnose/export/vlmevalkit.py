@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from theodolite.answers.grading import gold_labels
-from theodolite.answers.items import format_from_json
+from theodolite.answers.grading import format_from_json, gold_labels
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.diagnose.export.samples import Sample, SampledRun
 

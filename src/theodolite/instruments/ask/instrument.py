@@ -5,23 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from theodolite.answers.grading import gold_labels, rubric_of
-from theodolite.answers.items import format_of
-from theodolite.core.scores import Capability, ItemScore, Metric
-from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.scores import OWN_SPLIT, Capability, ItemScore
 from theodolite.core.tables import Table
-from theodolite.core.types import Item, Json
-from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData
+from theodolite.core.types import Item
+from theodolite.instruments.ask.verbs import AskRun, MakeQuestions, make_questions, plan_asked
+from theodolite.instruments.instrument import Instrument, RunPlan, Study, UserData
+from theodolite.instruments.verbs import Verb
 from theodolite.models import ask_factory, ask_measurer
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
-    from theodolite.core.views import ItemRow
-    from theodolite.instruments.ask.data.question import Question
-    from theodolite.instruments.ask.data.questions import Questions
+    from theodolite.instruments.ask.data.questions import Question, Questions
 
 _MAX_TOKENS = 512
 _QUESTIONS: Mapping[str, int] = {"quick": 100, "standard": 1000, "large": 10_000}
@@ -36,16 +33,18 @@ class Ask(Instrument):
     run_kinds = ("ask",)
     takes = "a JSONL, JSON or CSV file of questions with pictures and right answers, or a COCO instances file"
     needs_data = True
+    run_options = AskRun
+    run_help = "Ask your own questions with the picture, without it, with another one, and with it edited; and score."
 
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """Accuracy by setting, the drop without the picture, and whether answers follow it."""
-        from theodolite.instruments.ask.score import METRICS
-
-        return METRICS
+    def verbs(self) -> Mapping[str, Verb[Any]]:
+        """Make questions, and score."""
+        return {**super().verbs(), "make": Verb(MakeQuestions, make_questions)}
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Plan the questions with their pictures, without them, with others, and with edited ones."""
+        if isinstance(study.options, AskRun) and study.options.data is not None:
+            yield plan_asked(study, study.options, study.options.data)
+            return
         if study.data is None:
             return
         loaded = _load(study.data)
@@ -75,7 +74,7 @@ class Ask(Instrument):
 
     def pairs(self, run: Run) -> Iterator[AnsweredPair]:
         """Return the answers to the same words about two pictures, and before and after edits."""
-        from theodolite.instruments.ask.answered import answered_pairs, read_rows
+        from theodolite.instruments.ask.score import answered_pairs, read_rows
 
         return answered_pairs(read_rows(run), split=str(run.info.settings.get("split") or ""))
 
@@ -85,34 +84,6 @@ class Ask(Instrument):
 
         found = score_ask(run, seed=run.info.seed)
         return found.verdict, found.because
-
-    def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """Yield a row for every question and setting."""
-        from theodolite.instruments.ask.rows import ask_rows
-
-        return ask_rows(run, place, scores)
-
-    def rubric(self, item: Item) -> dict[str, Json]:
-        """Return the format and all right answers."""
-        expected = format_of(item)
-        golds = [item.meta.get("gold"), *cast("Sequence[str]", item.meta.get("others") or ())]
-        return rubric_of(expected, gold_labels(expected, [str(gold) for gold in golds if gold]))
-
-    def is_plain(self, item: Item) -> bool:
-        """Return True for a question with its own picture."""
-        return item.meta.get("setting") == "picture"
-
-    def chance(self, folders: Sequence[Path]) -> float | None:
-        """Return the accuracy of a random choice, over questions with options or for yes and no."""
-        from theodolite.instruments.ask.answered import read_rows
-        from theodolite.instruments.ask.score import chance_of
-
-        found = []
-        for folder in folders:
-            with Run.open(folder) as run:
-                found.append(chance_of(read_rows(run)))
-        known = [each for each in found if each is not None]
-        return sum(known) / len(known) if known else None
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """Find a question file, or the one in a folder; or COCO instances, whose objects are asked about."""
@@ -174,7 +145,7 @@ def _items(study: Study, run: Run) -> Iterable[Item]:
     if not is_log(model):
         return plan(_draw(questions, study, {}).questions)
     known = recorded_only(model, list(plan(questions, settings=("picture",))))
-    names = {str(item.meta["question"]) for item in known}
+    names = {item.subject for item in known}
     questions = [question for question in questions if question.id in names]
     settings = SETTINGS if has_pictures(model) else ("picture", "swapped")
     return recorded_only(model, list(plan(_draw(questions, study, {}).questions, settings=settings)))

@@ -1,27 +1,95 @@
-"""Plan each question with its picture, without it, with another picture, and with its picture edited."""
+"""What mirroring a picture does to the right answer of a question, told by its words.
+
+===================================================================================== ============================
+the right answer says left or right, and the opposite can be answered                 it becomes the opposite
+"Is the cup left of the plate?", and the right answer is yes                          it becomes no
+nothing in question, options and answer is about sides, directions, text or clocks    it stays the same
+anything else                                                                         it is not known
+===================================================================================== ============================
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from theodolite.answers.items import FORMAT, format_to_json
+from theodolite.answers import normal_form
+from theodolite.answers.normalise import word_set
 from theodolite.core.errors import UsageError
+from theodolite.core.truth import PLAIN, Truth
 from theodolite.core.types import Item, Json, Message, Picture, ReplayMatch, Request, content_hash
-from theodolite.instruments.ask.data.question import Question, natural_groups
-from theodolite.instruments.ask.mirroring import mirrored
-from theodolite.pairs.edits import LIGHT, REMOVE
+from theodolite.instruments.ask.data.questions import Question, natural_groups
+from theodolite.pairs.edits import LIGHT, MIRROR, MIRROR_UNASKED, REMOVE, Edit
+from theodolite.pairs.outcomes import with_repeats
 from theodolite.pairs.pictures import light, mirror, remove
-from theodolite.pairs.repeats import with_repeats
 from theodolite.runs import write_atomically
 
-__all__ = ["SETTINGS", "Setting", "plan_questions"]
+__all__ = [
+    "SETTINGS",
+    "Setting",
+    "mirrored",
+    "plan_questions",
+]
+
+
+_OPPOSITE = {"left": "right", "right": "left", "leftmost": "rightmost", "rightmost": "leftmost"}
+_SIDE = re.compile(r"\b(left|right|leftmost|rightmost)\b", re.IGNORECASE)
+_PLACED = re.compile(
+    r"\b(?:the|an?) [^?.!,]*\b(?:is|are)\b[^?.!,]*\b(?:left|right)(?:[- ]hand)?(?: side)? of\b"
+    r"|\b(?:is|are) (?:the|an?) [^?.!,]*\b(?:left|right)(?:[- ]hand)?(?: side)? of\b",
+    re.IGNORECASE,
+)
+"""One thing is placed to the left or right of another."""
+_READ = word_set(
+    "text letter letters word words write written writing read reads reading say says said spell spelled sign signs label labels "
+    "brand logo name named title number numbers numeral digit digits license licence clock clocks time hour watch arrow arrows"
+)
+_TURNED = word_set(
+    "left right leftmost rightmost side sides hand hands direction directions facing faces turn turned turning clockwise "
+    "counterclockwise anticlockwise east west eastern western"
+)
+
+
+def mirrored(question: Question) -> tuple[Edit, str] | None:
+    """Return the edit and the right answer after it. None if that is not known.
+
+    >>> from theodolite.instruments.ask.data.questions import Question
+    >>> mirrored(Question("q", "Where is the cup?", "left", (), ("left", "right")))[1]
+    'right'
+    """
+    if len(question.pictures) > 1:
+        return None
+    texts = (question.question, question.answer, *question.options)
+    words = set(re.findall(r"[a-z]+", " ".join(texts).casefold()))
+    if words & _READ:
+        return None
+    if not words & _TURNED:
+        return MIRROR_UNASKED, question.answer
+    other = _opposite(question)
+    return (MIRROR, other) if other else None
+
+
+def _opposite(question: Question) -> str:
+    """The right answer in the mirrored picture, if it is another one and known; else empty."""
+    if _SIDE.search(question.answer):
+        other = _SIDE.sub(lambda found: _OPPOSITE[found[0].casefold()], question.answer)
+        known = {normal_form(option): option for option in question.options}
+        return known.get(normal_form(other), "") if known else other
+    sides = {found.casefold() for found in _SIDE.findall(question.question)}
+    is_placed = len(sides) == 1 and _PLACED.search(question.question) is not None
+    is_there = re.search(r"\bthere\b", question.question, re.IGNORECASE) is not None
+    return "no" if normal_form(question.answer) == "yes" and is_placed and not is_there else ""
+
+
+# Plan each question with its picture, without it, with another picture, and with its picture edited.
+
 
 Setting: TypeAlias = Literal["picture", "blind", "swapped", "mirror", "light", "remove"]
 """``picture``: with its own picture. ``blind``: without a picture. ``swapped``: with the picture of another question.
@@ -54,9 +122,7 @@ def plan_questions(
         model: The name of the model. A log is asked for nothing twice.
     """
     draft = _Draft(tuple(settings), max_tokens, folder)
-    yield from with_repeats(
-        _plan(questions, draft, seed), lambda item: item.meta["setting"] == "picture", model=model
-    )
+    yield from with_repeats(_plan(questions, draft, seed), lambda item: item.truth.is_plain, model=model)
 
 
 def _plan(questions: Sequence[Question], draft: _Draft, seed: int) -> Iterator[Item]:
@@ -70,19 +136,17 @@ def _plan(questions: Sequence[Question], draft: _Draft, seed: int) -> Iterator[I
     }
     for question in questions:
         other = others.get(question.id)
-        meta: dict[str, Json] = {
-            "question": question.id,
-            "gold": question.answer,
-            "others": list(question.others),
-            "options": list(question.options),
-            "group": question.group,
-            "cluster": question.pictures[0].digest,
-            "natural": clusters[question.id],
-            FORMAT: format_to_json(question.format),
-        }
+        truth = Truth(
+            (question.answer, *question.others),
+            question.format,
+            subject=question.id,
+            cluster=question.pictures[0].digest,
+            group=question.group,
+        )
+        meta: dict[str, Json] = {"natural": clusters[question.id]}
         recall: ReplayMatch = "words" if wordings[question.prompt] == 1 else "id"
         for setting in settings:
-            item = draft.item(question, setting, other, meta, recall)
+            item = draft.item(question, setting, other, truth, meta, recall)
             if item is not None:
                 yield item
 
@@ -100,6 +164,7 @@ class _Draft:
         question: Question,
         setting: Setting,
         other: Question | None,
+        truth: Truth,
         meta: dict[str, Json],
         recall: ReplayMatch,
     ) -> Item | None:
@@ -109,40 +174,38 @@ class _Draft:
         if setting == "picture":
             # Another question with the same words is the swapped setting of this one.
             found: dict[str, Json] = {"other": other.id} if other is not None and has_same_words else {}
-            return self._made(question, setting, pictures, {**meta, **found}, recall)
+            return self._made(question, setting, pictures, truth, {**meta, **found}, recall)
         if setting == "blind":
-            return self._made(question, setting, (), meta)
+            return self._made(question, setting, (), truth, meta)
         if setting == "swapped":
             if other is None or (has_same_words and "picture" in self.settings):
                 return None
             shown: dict[str, Json] = {"shown": other.answer} if has_same_words else {}
-            return self._made(question, setting, other.pictures, {**meta, **shown})
+            return self._made(question, setting, other.pictures, truth, {**meta, **shown})
         if setting == "mirror":
             known = mirrored(question)
             if known is None:
                 return None
             edit, answer = known
-            changed: dict[str, Json] = {"gold": answer, "edit": edit.name}
-            return self._made(question, setting, self._edited(pictures, "mirror"), {**meta, **changed})
+            changed = replace(truth, golds=(answer, *question.others), edit=edit.name)
+            return self._made(question, setting, self._edited(pictures, "mirror"), changed, meta)
         if setting == "light":
-            return self._made(
-                question, setting, self._edited(pictures, "light"), {**meta, "edit": LIGHT.name}
-            )
+            lit = replace(truth, edit=LIGHT.name)
+            return self._made(question, setting, self._edited(pictures, "light"), lit, meta)
         removal = question.removal
         if removal is None:
             return None
-        removed: dict[str, Json] = {"gold": removal.answer, "others": [], "edit": REMOVE.name}
+        removed = replace(truth, golds=(removal.answer,), edit=REMOVE.name)
         how = partial(remove, thing=removal.thing, others=removal.others)
         name = f"without-{content_hash([astuple(removal.thing.box)])[:16]}"
-        return self._made(
-            question, setting, (_edit(pictures[0], name, how, self.folder),), {**meta, **removed}
-        )
+        return self._made(question, setting, (_edit(pictures[0], name, how, self.folder),), removed, meta)
 
     def _made(
         self,
         question: Question,
         setting: Setting,
         pictures: tuple[Picture, ...],
+        truth: Truth,
         meta: dict[str, Json],
         recall: ReplayMatch = "content",
     ) -> Item:
@@ -153,8 +216,12 @@ class _Draft:
             recall=recall,
             hint={"gold": question.answer, "setting": setting},
         )
-        name = f"{question.id}/{setting}"
-        return Item(name, request, options=question.options, meta={**meta, "setting": setting})
+        about = replace(
+            truth,
+            condition=PLAIN if setting == "picture" else setting,
+            base=f"{question.id}/picture" if truth.edit else "",
+        )
+        return Item(f"{question.id}/{setting}", request, question.options, meta, about)
 
     def _edited(self, pictures: tuple[Picture, ...], how: Literal["mirror", "light"]) -> tuple[Picture, ...]:
         return tuple(_edit(picture, how, _EDITS[how], self.folder) for picture in pictures)

@@ -1,54 +1,279 @@
-"""Score ask: accuracy in every setting, paired by question, and the verdict.
-
-Item scores, by setting (``picture``, ``blind``, ``swapped``, ``mirror``, ``light``):
-
-accuracy:<setting>     1 if the answer is right; refused and unreadable answers are wrong
-drop:<setting>         accuracy with the picture − accuracy in that setting; for ``blind`` and ``swapped``
-same_answer:<setting>  1 if the answer is the same as with the picture; for questions with readable answers in both
-follows:swapped        1 if the answer is right for the other picture; for swaps between questions of the same words
-
-The verdict rests on pairs where there are relevant ones (`theodolite.pairs.verdict`). Otherwise it rests on the drop:
-
-=================== ====================================================================================================
-cannot be read      more than half of the answers with the picture were refused or could not be read
-looks               the drop is above 0
-cannot do the task  answers change with the picture, but are right no more often than by chance
-does not look       the drop lies within ±5 points (two one-sided tests at 5 %)
-not settled         anything else, or fewer than 20 pictures, or the answers with the other picture cannot be read
-=================== ====================================================================================================
-"""
+"""The answers of an ask run by setting, and the pairs among them."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from itertools import combinations
+from typing import Literal, cast
 
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.scores import ItemScore, Metric
+from theodolite.answers import READER, Answer, normal_form
+from theodolite.answers.grading import read_item
+from theodolite.core.definitions import column, metric_of
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.ask.answered import AnsweredRow, Rows, answered_groups, answered_pairs, read_rows
+from theodolite.core.truth import PLAIN
 from theodolite.instruments.ask.questions import SETTINGS, Setting
-from theodolite.pairs import AnsweredPair, GroupShares, group_shares, judge_looking, pair_shares
-from theodolite.pairs.repeats import repeated_pairs
+from theodolite.pairs import (
+    AnsweredGroup,
+    AnsweredPair,
+    GroupShares,
+    group_shares,
+    judge_looking,
+    pair_shares,
+)
+from theodolite.pairs.edits import EDITS, NATURAL
+from theodolite.pairs.outcomes import repeated_pairs
 from theodolite.pairs.verdict import FEW_CHANGES, MOST_LOST, NEAR_CHANCE, Standing
-from theodolite.runs import Run
+from theodolite.runs import Parsed, Result, Run
 from theodolite.stats.power import clusters_needed
 
 __all__ = [
-    "METRICS",
+    "AnsweredRow",
     "AskScore",
     "Comparison",
+    "Rows",
     "SettingScore",
-    "chance_of",
+    "answered_pairs",
     "item_scores",
+    "read_rows",
     "score_ask",
     "score_tables",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredRow:
+    """A question in one setting, with the answer."""
+
+    name: str
+    """The name of the item in the run."""
+    question: str
+    words: str
+    """The prompt."""
+    cluster: str
+    natural: str
+    """The group of questions with the same words, other pictures and other answers."""
+    gold: str
+    right: frozenset[str]
+    """All right answers for the picture shown, in normal form."""
+    options: tuple[str, ...]
+    setting: Setting
+    edit: str
+    answer: Answer
+    status: str
+    """``answered``, ``refused``, ``failed`` or ``pending``."""
+    shown: frozenset[str] = frozenset()
+    """The right answers for the picture shown, if it is that of another question and they are known."""
+    other: str = ""
+    """The id of a question with the same words, another picture and another answer."""
+
+    @property
+    def is_measured(self) -> bool:
+        """True if the model was asked and did not fail."""
+        return self.status in {"answered", "refused"}
+
+    @property
+    def says(self) -> str:
+        """The answer in normal form. Empty if it could not be read."""
+        return _normal(self.answer.value) if self.answer.is_read else ""
+
+    @property
+    def is_right(self) -> bool:
+        """True if the answer is right. One that could not be read is not."""
+        return self.answer.is_read and self.says in self.right
+
+
+Rows = Mapping[Setting, Mapping[str, AnsweredRow]]
+"""By setting and question."""
+
+
+def read_rows(run: Run) -> Rows:
+    """Read the rows of each setting by question, and store the parsed answers if the run is writable.
+
+    A question with the same words, another picture and another answer is the swapped setting of this one.
+    """
+    if run.info.instrument != "ask":
+        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of ask")
+    rows: defaultdict[Setting, dict[str, AnsweredRow]] = defaultdict(dict)
+    parsed: list[Parsed] = []
+    for result in run.results():
+        row = _row(result)
+        rows[row.setting][row.question] = row
+        if row.status == "answered":
+            parsed.append(Parsed(result.item.id, READER, row.answer.status, row.answer.value))
+    if not rows:
+        raise UsageError(f"{run.folder} has no questions yet; repeat the command that created it")
+    run.write_parsed(parsed)
+    plain = rows.get("picture", {})
+    for row in plain.values():
+        other = plain.get(row.other)
+        if other is not None:
+            rows["swapped"][row.question] = replace(
+                row,
+                setting="swapped",
+                answer=other.answer,
+                status=other.status,
+                shown=other.right,
+                name=other.name,
+            )
+    return {setting: rows[setting] for setting in SETTINGS if setting in rows}
+
+
+def answered_groups(rows: Rows) -> Iterator[AnsweredGroup]:
+    """Yield the answers about three or more pictures of the same words, all with different right answers."""
+    found: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
+    for row in rows.get("picture", {}).values():
+        if row.is_measured:
+            found[row.natural, row.words].append(row)
+    for (natural, words), group in found.items():
+        if len(group) > 2 and len({row.gold for row in group}) == len(group):
+            answers = tuple(
+                Answer("value", row.gold) if row.is_right else row.answer for row in group
+            )  # one of several right answers counts as the first
+            yield AnsweredGroup(words, natural, answers, tuple(row.gold for row in group))
+
+
+def _row(result: Result) -> AnsweredRow:
+    item, record = result.item, result.record
+    truth, meta = item.truth, item.meta
+    if not truth.golds:
+        raise UsageError(f"the item {item.name!r} has no right answer")
+    status = record.response.status if record is not None else "pending"
+    answer = read_item(item, record)
+    if status == "answered" and answer.status == "refused":
+        status = "refused"
+    return AnsweredRow(
+        item.name,
+        item.subject,
+        item.request.text,
+        item.cluster,
+        str(meta.get("natural") or item.cluster),
+        truth.golds[0],
+        frozenset(map(_normal, truth.golds)),
+        item.options,
+        "picture" if truth.condition == PLAIN else cast("Setting", truth.condition),
+        truth.edit,
+        answer,
+        status,
+        frozenset({_normal(meta["shown"])} if "shown" in meta else ()),
+        str(meta.get("other") or ""),
+    )
+
+
+def _normal(value: object) -> str:
+    """Text in normal form; numbers by value.
+
+    >>> _normal("3"), _normal(3.0), _normal("The **Left**.")
+    ('3', '3', 'the left')
+    """
+    text = str(value).strip()
+    if re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text):
+        return f"{float(text):g}"
+    return normal_form(text)
+
+
+def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
+    """Yield the pairs of a run.
+
+    *Another picture*: two plain answers to the same words about two pictures whose right answers differ; no request is
+    needed beyond the plain ones. Other edits: the answer about the picture, and about the edited picture.
+    """
+    plain = {name: row for name, row in rows.get("picture", {}).items() if row.is_measured}
+    groups: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
+    for row in plain.values():
+        groups[row.words, row.natural].append(row)
+    for group in groups.values():
+        for first, second in combinations(sorted(group, key=_place), 2):  # their right answers all differ
+            yield replace(_pair(first, second, NATURAL.name, split), group=f"{first.natural} {first.words}")
+    for setting in SETTINGS:
+        for name, after in rows.get(setting, {}).items():
+            before = plain.get(name)
+            if after.edit and before is not None and after.is_measured:
+                yield _pair(before, after, after.edit, split)
+
+
+def _place(row: AnsweredRow) -> tuple[int, bool, str]:
+    """The place of the right answer among the options, yes before no, for a steady order within pairs."""
+    return (
+        row.options.index(row.gold) if row.gold in row.options else 0,
+        _normal(row.gold) == "no",
+        row.gold,
+    )
+
+
+def _in_order(first: AnsweredRow, second: AnsweredRow) -> tuple[str, str]:
+    one, other = sorted((first, second), key=_place)
+    return one.gold, other.gold
+
+
+def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> AnsweredPair:
+    names = {right: _normal(row.gold) for row in (second, first) for right in row.right}
+
+    def named(row: AnsweredRow) -> Answer:
+        says = names.get(row.says, row.says)
+        return Answer("value", says, row.answer.reason) if row.answer.is_read else row.answer
+
+    return AnsweredPair(
+        first.question,
+        EDITS[edit],
+        first.natural,
+        named(first),
+        named(second),
+        gold=_normal(first.gold),
+        edited_gold=_normal(second.gold),
+        split=split,
+        relation=_relation(*_in_order(first, second), has_options=bool(first.options)),
+        shown=(first.name, second.name),
+    )
+
+
+def _relation(first: str, second: str, *, has_options: bool) -> str:
+    """The two right answers, without the words that both have. Empty for open questions, whose answers are too many.
+
+    >>> _relation("To the left", "To the right", has_options=True), _relation("To the left", "Under", has_options=True)
+    ('left / right', 'left / under')
+    """
+    both = [normal_form(text).split() for text in (first, second)]
+    is_yes_no = {word for words in both for word in words} <= {"yes", "no"}
+    if both[0] == both[1] or not (has_options or is_yes_no):
+        return ""
+    while all(len(words) > 1 for words in both) and both[0][0] == both[1][0]:
+        both = [words[1:] for words in both]
+    while all(len(words) > 1 for words in both) and both[0][-1] == both[1][-1]:
+        both = [words[:-1] for words in both]
+    names = (
+        re.sub(r"^(?:to|on|at) the (?=left|right)|(?<=left|ight) of$", "", " ".join(words)) for words in both
+    )
+    return " / ".join(names)
+
+
+# Score ask: accuracy in every setting, paired by question, and the verdict.
+#
+# Item scores, by setting (``picture``, ``blind``, ``swapped``, ``mirror``, ``light``):
+#
+# accuracy:<setting>     1 if the answer is right; refused and unreadable answers are wrong
+# drop:<setting>         accuracy with the picture − accuracy in that setting; for ``blind`` and ``swapped``
+# same_answer:<setting>  1 if the answer is the same as with the picture; for questions with readable answers in both
+# follows:swapped        1 if the answer is right for the other picture; for swaps between questions of the same words
+#
+# The verdict rests on pairs where there are relevant ones (`theodolite.pairs.verdict`). Otherwise it rests on the drop:
+#
+# =================== ====================================================================================================
+# cannot be read      more than half of the answers with the picture were refused or could not be read
+# looks               the drop is above 0
+# cannot do the task  answers change with the picture, but are right no more often than by chance
+# does not look       the drop lies within ±5 points (two one-sided tests at 5 %)
+# not settled         anything else, or fewer than 20 pictures, or the answers with the other picture cannot be read
+# =================== ====================================================================================================
+
 
 EQUIVALENT = 0.05
 """The margin for equivalence: a drop within ± five points means that the picture does not matter."""
@@ -57,23 +282,6 @@ _MIN_PICTURES = 20
 
 _COMPARED: tuple[Literal["blind"], Literal["swapped"]] = ("blind", "swapped")
 """The settings that are compared with the picture."""
-
-
-def _metric(key: str, name: str, *, higher: bool, bounds: tuple[float, float] = (0.0, 1.0)) -> Metric:
-    unit: Literal["share", "points"] = "points" if bounds[0] < 0 else "share"
-    return Metric(f"ask.{key}", name, higher, "ours", "text", bounds, unit)
-
-
-METRICS: tuple[Metric, ...] = (
-    *(_metric(f"accuracy:{setting}", f"accuracy, {setting}", higher=True) for setting in SETTINGS),
-    *(
-        _metric(f"drop:{setting}", f"drop, {setting}", higher=True, bounds=(-1.0, 1.0))
-        for setting in _COMPARED
-    ),
-    *(_metric(f"same_answer:{setting}", f"same answer, {setting}", higher=False) for setting in _COMPARED),
-    _metric("follows:swapped", "answer follows the picture shown", higher=True),
-)
-_BY_KEY = {metric.key: metric for metric in METRICS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +308,7 @@ class Comparison:
     drop: stats.Estimate
     """Accuracy with the picture minus accuracy in the other setting, with an interval over pictures."""
     p_value: float
-    """By the exact McNemar test, or by sign flips of whole pictures if several questions share one."""
+    """By sign flips of whole pictures: the exact McNemar test if no two questions share one."""
     same_answer: stats.Estimate | None
     follows: stats.Estimate | None
     likeness: stats.Estimate
@@ -223,7 +431,7 @@ def _setting(setting: Setting, rows: Sequence[AnsweredRow], scores: Sequence[Ite
 
 
 def _mean(key: str, scores: Sequence[ItemScore]) -> stats.Estimate | None:
-    return stats.score_mean(_BY_KEY[f"ask.{key}"], scores)
+    return stats.score_mean(metric_of(f"ask.{key}"), scores)
 
 
 def _compare(rows: Rows, against: Setting, scores: Sequence[ItemScore], seed: int) -> Comparison | None:
@@ -241,12 +449,7 @@ def _compare(rows: Rows, against: Setting, scores: Sequence[ItemScore], seed: in
     likeness = stats.equivalent(first, second, clusters, margin=EQUIVALENT)
     if drop is None or likeness is None:
         return None
-    is_single = len(set(clusters)) == len(clusters)
-    test = (
-        stats.mcnemar(first, second, method="exact")
-        if is_single
-        else stats.sign_flip_test(first, second, clusters=clusters, seed=seed)
-    )
+    test = stats.sign_flip_test(first, second, clusters=clusters, seed=seed)
     return Comparison(
         against=against,
         drop=drop,
@@ -342,7 +545,7 @@ def score_tables(score: AskScore) -> list[Table]:
         score.model,
         [
             Column("setting", "setting"),
-            Column("accuracy", "accuracy", "share", "ask.accuracy"),
+            column("ask.accuracy"),
             Column("asked", "asked", "count"),
             Column("refused", "refused", "count"),
             Column("failed", "failed", "count"),
@@ -359,10 +562,10 @@ def score_tables(score: AskScore) -> list[Table]:
         "The picture against",
         [
             Column("against", "setting"),
-            Column("drop", "drop in points", "points", "ask.drop"),
+            column("ask.drop"),
             Column("p", "p", "p"),
-            Column("same_answer", "same answer in both", "share", "ask.same_answer"),
-            Column("follows", "follows the picture shown", "share", "ask.follows"),
+            column("ask.same_answer"),
+            column("ask.follows"),
         ],
         [[c.against, c.drop, c.p_value, c.same_answer, c.follows] for c in score.comparisons],
         [] if score.pairs else [f"{score.verdict}: {score.because}"],
@@ -391,10 +594,7 @@ def _pairs_table(score: AskScore) -> Table:
         Column("edit", "edit"),
         Column("answers", "right answers"),
         Column("pairs", "pairs", "count"),
-        *(
-            Column(name, name, "share", f"diagnose.{name}")
-            for name in ("followed", "moved", "unmoved", "kept", "lost")
-        ),
+        *(column(f"diagnose.{name}") for name in ("followed", "moved", "unmoved", "kept", "lost")),
     ]
     notes = [f"{score.verdict}: {score.because}"]
     if score.groups is not None:

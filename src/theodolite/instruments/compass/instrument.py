@@ -9,22 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from theodolite.answers.grading import rubric_of
-from theodolite.answers.items import format_of
-from theodolite.core.scores import Capability, ItemScore, Metric
-from theodolite.core.signatures import Signature
-from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.scores import OWN_SPLIT, Capability, ItemScore, Signature
 from theodolite.core.tables import Table
-from theodolite.core.types import Item, Json
-from theodolite.instruments.instrument import Instrument, Place, Reference, RunPlan, Study, UserData
-from theodolite.pairs import AnsweredPair
-from theodolite.pairs.repeats import with_repeats
+from theodolite.core.types import Item
+from theodolite.instruments.compass.verbs import VERBS, CompassRun, plan_hidden, plan_pairs
+from theodolite.instruments.instrument import Instrument, Reference, RunPlan, Study, UserData
+from theodolite.instruments.verbs import Verb
+from theodolite.pairs.outcomes import with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
-    from theodolite.core.views import ItemRow
-    from theodolite.instruments.compass.conditions import EditsOf
     from theodolite.instruments.compass.data.pairs import Pair
+    from theodolite.instruments.compass.questions import EditsOf
+    from theodolite.instruments.rows import View
 
 _PAIRS: Mapping[str, int] = {"quick": 14, "standard": 24, "large": 200}
 """Drawn pictures of each split, by size."""
@@ -39,21 +36,24 @@ class Compass(Instrument):
     name = "compass"
     question = "Does the answer come from the picture, and is the evidence where the question points?"
     run_kinds = ("compass",)
-    takes = "a COCO instances file (or its folder) with its pictures, or a file of pairs made by `theodolite data`"
+    run_options = CompassRun
+    run_help = "Ask a model about pairs, store every relevance map, and score."
+    takes = "a COCO instances file (or its folder) with its pictures, or a file of pairs made by `theodolite compass make` or `import`"
 
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """Answers under edits, log-probabilities of options, and relevance maps."""
-        from theodolite.instruments.compass.score import METRICS
-
-        return METRICS
+    def verbs(self) -> Mapping[str, Verb[Any]]:
+        """Make and import pairs, score, audit, figures."""
+        return VERBS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Drawn pairs of every split in one run, and the user's own in another."""
-        from theodolite.instruments.compass.conditions import drawn_edits, photograph_edits
+        from theodolite.instruments.compass.data.coco import load_pairs
         from theodolite.instruments.compass.data.drawn import relation_pairs
-        from theodolite.instruments.compass.data.user_data import load_pairs
+        from theodolite.instruments.compass.questions import drawn_edits, photograph_edits
 
+        asked = study.options
+        if isinstance(asked, CompassRun) and asked.source is not None:
+            yield (plan_hidden if asked.of else plan_pairs)(study, asked, asked.source)
+            return
         n = _size(study)
         drawn = {
             split: partial(relation_pairs, n, seed=study.seed, split=cast("Any", split))
@@ -89,34 +89,23 @@ class Compass(Instrument):
 
         return list(score_run(run).tables)
 
-    def pairs(self, run: Run) -> Iterator[AnsweredPair]:
-        """Each pair before and after each edit of its picture."""
-        from theodolite.instruments.compass.score import answered_pairs
+    def view(self, run: Run) -> View:
+        """Return boxes, relevance maps and shares by direction over the picture."""
+        from theodolite.instruments.compass.rows import view_of
 
-        return answered_pairs(run)
-
-    def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """Pictures with boxes, relevance maps and shares by direction."""
-        from theodolite.instruments.compass.rows import compass_rows
-        from theodolite.instruments.rows import values_by_item
-
-        return compass_rows(run, place, values_by_item(scores))
+        return view_of(run)
 
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
     ) -> list[Signature]:
         """Layout-driven, and language prior."""
-        from theodolite.instruments.compass.signatures import compass_signatures
+        from theodolite.instruments.compass.score import compass_signatures
 
         return compass_signatures(scores)
 
-    def rubric(self, item: Item) -> dict[str, Json]:
-        """The format and the right option."""
-        return rubric_of(format_of(item), [item.options[int(cast("int", item.meta["gold"]))]])
-
     def shown(self, item: Item) -> Item:
         """The item with its picture edited as its condition says."""
-        from theodolite.instruments.compass.conditions import shown_item
+        from theodolite.instruments.compass.questions import shown_item
 
         return shown_item(item)
 
@@ -149,14 +138,14 @@ class Compass(Instrument):
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """A pair file, or COCO instances with their pictures."""
-        from theodolite.instruments.compass.data.user_data import find_pairs
+        from theodolite.instruments.compass.data.coco import find_pairs
 
         return find_pairs(path, images)
 
     def unused(self, study: Study) -> Mapping[str, int]:
         """Pairs of objects that are left out, and edits of photographs that would not look right, by reason."""
-        from theodolite.instruments.compass.conditions import unfit_edits
-        from theodolite.instruments.compass.data.user_data import load_pairs
+        from theodolite.instruments.compass.data.coco import load_pairs
+        from theodolite.instruments.compass.questions import unfit_edits
 
         if study.data is None:
             return {}
@@ -194,9 +183,8 @@ def _run_plan(
         whole: The splits in which parts are hidden too, at 18 answers per pair; all if not given.
         maps: How many pairs of each split get relevance maps; all if not given.
     """
-    from theodolite.instruments.compass.conditions import plan_conditions
     from theodolite.instruments.compass.measure import ConditionsMeasurer, conditions_factory
-    from theodolite.instruments.compass.questions import PLAIN
+    from theodolite.instruments.compass.questions import plan_conditions
 
     shown = set(pairs) if whole is None else set(whole)
 
@@ -206,7 +194,7 @@ def _run_plan(
             yield from plan_conditions(make(), gives=some, split=split, edits=edits, maps=maps)
 
     def plan(run: Run) -> Iterator[Item]:
-        return with_repeats(conditions(), lambda item: item.meta["condition"] == PLAIN, model=run.info.model)
+        return with_repeats(conditions(), lambda item: item.truth.is_plain, model=run.info.model)
 
     return RunPlan(
         name,

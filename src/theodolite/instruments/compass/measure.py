@@ -22,15 +22,15 @@ from theodolite.attribution import (
     checkpoint_of,
     find_methods,
 )
-from theodolite.attribution.sinks import check_threshold
+from theodolite.attribution.recorder import check_threshold
+from theodolite.core.definitions import definition
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import Capability, covers
-from theodolite.core.types import REPEATS, SENT, Choice, Item, Json, Picture, Record, Response
+from theodolite.core.types import SENT, Choice, Item, Json, Picture, Record, Response
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.conditions import NO_MAPS, shown_item
 from theodolite.instruments.compass.data.pairs import Region
 from theodolite.instruments.compass.formulas.resampling import with_resampled
-from theodolite.instruments.compass.questions import PLAIN
+from theodolite.instruments.compass.questions import NO_MAPS, directions_of, gold_index, shown_item
 from theodolite.models import VisionLanguageModel, ask_measurer, open_model
 from theodolite.runs import Measurer, MeasurerFactory, Result, Reuse, Run
 
@@ -41,17 +41,7 @@ TARGETS = ("gt", "pred")
 SINKS = "sinks"
 """The value of a record that counts its masked attention sinks; the settings of a run hold their threshold."""
 
-METHODS = (
-    "chefer",
-    "chefer-normalised",
-    "contrastive-grad-act",
-    "contrastive-grad-act-sound",
-    "attention-rollout",
-    "grad-act",
-    "grad-act-absolute",
-    "gradient-norm",
-    "gradcam",
-)
+METHODS = definition("compass.dae_paper").variants
 """The methods of a diagnosis: all published ones that need one backward pass. Integrated gradients need fifty."""
 
 
@@ -113,7 +103,7 @@ class AttributionMeasurer:
                 [item.options for item in some],
                 methods=self.methods,
                 targets=list(targets),
-                gold=[cast("int", item.meta["gold"]) for item in some],
+                gold=[gold_index(item) for item in some],
                 mask_sinks=self.mask_sinks,
             )
             found |= {item.id: _record(item, each) for item, each in zip(some, explained, strict=True)}
@@ -191,7 +181,7 @@ def _is_explained(item: Item) -> bool:
     """True for a pair as it is, asked for the first time, unless its maps are left out; and for a control's edits."""
     if "control" in item.meta:
         return True
-    return item.meta["condition"] == PLAIN and not item.meta.keys() & {NO_MAPS, REPEATS}
+    return item.truth.is_plain and NO_MAPS not in item.meta
 
 
 def _record(item: Item, found: Attribution) -> Record:
@@ -275,6 +265,7 @@ class Sample:
     """The original picture, whatever was done to it."""
     group: str
     meta: Mapping[str, Any]
+    split: str = ""
 
     @property
     def name(self) -> str:
@@ -346,20 +337,21 @@ def _sample(result: Result) -> Sample:
     return Sample(
         id=str(meta["pair"]),
         item_id=item.id,
-        condition=str(meta["condition"]),
+        condition=item.truth.condition,
         prompt=str(meta["prompt"]),
         picture=item.request.pictures[0],
         size_px=size,
         reference=_region(meta["reference"]),
         target=_region(meta["target"]),
         others=tuple(Box(*corners) for corners in meta["others"]),
-        directions=tuple(meta["directions"]),
-        gold=int(meta["gold"]),
+        directions=directions_of(item),
+        gold=gold_index(item),
         logits=logits,
         log_probabilities=np.asarray(record.choice.log_probabilities),
-        maps=with_answers(_maps(record, size), gold=int(meta["gold"]), predicted=int(np.argmax(logits))),
-        cluster=str(meta["cluster"]),
-        group=str(meta["group"]),
+        maps=with_answers(_maps(record, size), gold=gold_index(item), predicted=int(np.argmax(logits))),
+        cluster=item.cluster,
+        group=item.truth.group,
+        split=item.truth.split,
         meta=meta,
     )
 

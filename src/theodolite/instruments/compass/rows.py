@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
 
 from theodolite.attribution import RelevanceMap
-from theodolite.core.views import HeatMap, ItemRow, Overlay
-from theodolite.instruments.compass.conditions import PART_HIDDEN, shown_item
-from theodolite.instruments.compass.formulas.exclusions import DegenerateError
-from theodolite.instruments.compass.formulas.projection import project
-from theodolite.instruments.compass.formulas.projection_options import SOUND
+from theodolite.core.views import HeatMap, Overlay
+from theodolite.instruments.compass.formulas.dae import DegenerateError
+from theodolite.instruments.compass.formulas.projection import SOUND, project
 from theodolite.instruments.compass.measure import Sample, read_samples
-from theodolite.instruments.compass.questions import PLAIN, read_result
-from theodolite.instruments.instrument import Place
-from theodolite.instruments.rows import Values, common, rounded, verdict
-from theodolite.runs import Run
+from theodolite.instruments.compass.questions import PART_HIDDEN
+from theodolite.runs import Result, Run
 
 SHOWN = ("chefer", "contrastive-grad-act-sound", "grad-act-absolute")
 """The methods whose maps are shown."""
@@ -26,36 +21,17 @@ _CELLS = 16
 _CARDINAL = {"right": 0.0, "above": 90.0, "left": 180.0, "below": 270.0}
 
 
-def compass_rows(run: Run, place: Place, values: Values) -> Iterator[ItemRow]:
-    """Every item of a run, except those with one of sixteen parts of the picture hidden."""
+def view_of(run: Run) -> Callable[[Result], dict[str, Any] | None]:
+    """Return a function that gives the boxes and maps over an item's picture. Items with a hidden part are left out."""
     overlays = {sample.item_id: overlay(sample) for sample in read_samples(run)}
-    for result in run.results():
-        meta = cast("Mapping[str, Any]", result.item.meta)
-        if str(meta["condition"]).startswith(PART_HIDDEN):
-            continue
-        answer = read_result(result)
-        directions = dict(zip(result.item.options, meta["directions"], strict=True))
-        said = str(directions[str(answer.value)]) if answer.is_read else None
-        gold = str(meta["directions"][int(meta["gold"])])
-        split = str(meta.get("split") or "")
-        is_plain = meta["condition"] == PLAIN
-        key = f"{meta['pair']}/{meta['prompt']}", split
-        yield ItemRow(
-            id=result.item.name,
-            instrument="compass",
-            model=run.info.model,
-            split=split,
-            cluster=str(meta["cluster"]),
-            condition=str(meta["condition"]),
-            kind=str(meta.get("group") or ""),
-            question=result.item.request.text,
-            read_as=said or "",
-            gold=gold,
-            correct=verdict(None if said is None else said == gold, str(meta["condition"])),
-            values=rounded(values.get(key, {})) if is_plain else {},
-            overlay=overlays.get(result.item.id) or _boxes(meta),
-            **common(replace(result, item=shown_item(result.item)), place, answer=answer),
-        )
+
+    def view(result: Result) -> dict[str, Any] | None:
+        item = result.item
+        if item.truth.condition.startswith(PART_HIDDEN):
+            return None
+        return {"overlay": overlays.get(item.id) or _boxes(cast("Mapping[str, Any]", item.meta))}
+
+    return view
 
 
 def overlay(sample: Sample) -> Overlay:

@@ -26,92 +26,69 @@ A pair whose answer is refused, cut off, ambiguous or unreadable, and a map with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.answers import READER, Answer
-from theodolite.core.scores import Capability, ItemScore, Metric, Origin
-from theodolite.instruments.compass.conditions import (
+from theodolite.answers.grading import read_item
+from theodolite.core.definitions import metric_of, metrics_of
+from theodolite.core.scores import (
+    Condition,
+    ItemScore,
+    Metric,
+    Signature,
+    SignatureKind,
+    judge_signature,
+)
+from theodolite.instruments.compass.data.drawn import PARTS
+from theodolite.instruments.compass.formulas.evidence_share import answer_shift, hiding_effect, occlusion
+from theodolite.instruments.compass.formulas.projected import (
+    ProjectedRun,
+    project_samples,
+    reason_of,
+)
+from theodolite.instruments.compass.formulas.projection import PROJECTIONS
+from theodolite.instruments.compass.measure import METHODS, check_kind, read_samples, split_key
+from theodolite.instruments.compass.questions import (
     BLANK,
     MIRRORED,
     PART_HIDDEN,
+    PLAIN,
     REFERENCE_HIDDEN,
     TARGET_HIDDEN,
-    edit_of,
 )
-from theodolite.instruments.compass.data.edited import PARTS
-from theodolite.instruments.compass.formulas.answer_effects import answer_shift, hiding_effect, occlusion
-from theodolite.instruments.compass.formulas.projected import DEGREES, EXCESS, ProjectedRun, reason_of
-from theodolite.instruments.compass.formulas.projecting import project_samples
-from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
-from theodolite.instruments.compass.measure import METHODS, check_kind, map_key, read_samples, split_key
-from theodolite.instruments.compass.questions import PLAIN, read_result
-from theodolite.pairs import AnsweredPair
 from theodolite.runs import Parsed, Result, Run
-from theodolite.stats import SHARE, Bounds
+from theodolite.stats import score_mean
 
-_ANSWER_METRICS: tuple[tuple[str, str, Capability], ...] = (
-    ("right", "answer is right", "text"),
-    ("mirror_follows", "answer follows the mirrored picture", "text"),
-    ("mirror_changes", "answer changes with the mirrored picture", "text"),
-    ("blank_changes", "answer changes with a blank picture", "text"),
-    ("mirror_shift", "shift of the answer, mirrored picture", "choices"),
-    ("blank_shift", "shift of the answer, blank picture", "choices"),
-    ("occlusion", "largest occlusion effect over the margin", "choices"),
-    ("target_effect", "effect of hiding the target", "choices"),
-    ("reference_effect", "effect of hiding the reference", "choices"),
+__all__ = [
+    "compass_signatures",
+]
+
+
+_OF_MAPS = (
+    "dae_paper",
+    "dae_sound",
+    "ea_paper",
+    "ea_sound",
+    "excess_paper",
+    "excess_sound",
+    "image_share",
+    "target_share",
+    "reference_share",
 )
-_UNBOUNDED = {"occlusion", "target_effect", "reference_effect"}
-_MAP_METRICS: Mapping[str, tuple[str, Origin, Bounds]] = {
-    "dae_paper": ("DAE", "paper", DEGREES),
-    "dae_sound": ("DAE, sound projection", "sound", DEGREES),
-    "ea_paper": ("EA", "paper", SHARE),
-    "ea_sound": ("EA, sound projection", "sound", SHARE),
-    "excess_paper": ("DAE below the uniform map's", "ours", EXCESS),
-    "excess_sound": ("DAE below the uniform map's, sound", "ours", EXCESS),
-    "image_share": ("relevance on the image", "ours", SHARE),
-    "target_share": ("relevance on the target", "ours", SHARE),
-    "reference_share": ("relevance on the reference", "ours", SHARE),
-}
+"""The metrics that every map has."""
 
 
 def map_metric(kind: str, key: str) -> Metric:
-    """The metric of a kind, such as ``dae_paper``, for a map ``method@target`` or a baseline.
+    """Return the metric of a kind, such as ``dae_paper``, for a map ``method@target`` or a baseline.
 
     >>> map_metric("dae_paper", "chefer@gt").key, map_metric("dae_paper", "chefer@pred").key
     ('compass.dae_paper:chefer', 'compass.dae_paper:chefer@pred')
     """
-    name, origin, bounds = _MAP_METRICS[kind]
     method, target = split_key(key)
-    of = method if target in {"", "gt"} else key
-    return Metric(
-        f"compass.{kind}:{of}",
-        f"{name} ({of})",
-        higher_is_grounded=not kind.startswith("dae"),
-        origin=origin,
-        needs="gradients",
-        bounds=bounds,
-        unit="share" if bounds == SHARE else "degrees",
-    )
-
-
-METRICS: tuple[Metric, ...] = (
-    *(
-        Metric(
-            f"compass.{key}",
-            name,
-            higher_is_grounded=True,
-            origin="ours",
-            needs=needs,
-            bounds=None if key in _UNBOUNDED else SHARE,
-            unit="ratio" if key in _UNBOUNDED else "share",
-        )
-        for key, name, needs in _ANSWER_METRICS
-    ),
-    *(map_metric(kind, map_key(method, "gt")) for method in METHODS for kind in _MAP_METRICS),
-)
+    return metric_of(f"compass.{kind}:{method if target in {'', 'gt'} else key}")
 
 
 def item_scores(run: Run) -> list[ItemScore]:
@@ -133,7 +110,7 @@ def item_scores(run: Run) -> list[ItemScore]:
                 _score(result, map_metric(kind, key).key, None, _status(result) or "no relevance map")
                 for result in plain
                 if not _has_maps(result)
-                for kind in _MAP_METRICS
+                for kind in _OF_MAPS
             ]
     return found
 
@@ -155,7 +132,7 @@ def answer_scores(run: Run) -> tuple[list[Result], list[ItemScore]]:
         for result in results.values()
         if result.record is not None and result.record.response.is_answered
     ]
-    read = ((result, read_result(result)) for result in answered)
+    read = ((result, read_item(result.item, result.record)) for result in answered)
     run.write_parsed(Parsed(result.item.id, READER, a.status, a.value) for result, a in read)
     return [results[PLAIN] for results in asked], [
         score for results in asked for score in _scores_of_pair(results)
@@ -165,22 +142,22 @@ def answer_scores(run: Run) -> tuple[list[Result], list[ItemScore]]:
 def _by_pair(run: Run) -> list[dict[str, Result]]:
     """The results of every pair and prompt, by condition; edits of controls have their own tables."""
     check_kind(run)
-    pairs: dict[tuple[str, str], dict[str, Result]] = {}
+    pairs: dict[str, dict[str, Result]] = {}
     for result in run.results():
-        meta = result.item.meta
-        if "control" not in meta:
-            pairs.setdefault((str(meta["pair"]), str(meta["prompt"])), {})[str(meta["condition"])] = result
+        item = result.item
+        if "control" not in item.meta:
+            pairs.setdefault(item.subject, {})[item.truth.condition] = result
     return [results for results in pairs.values() if PLAIN in results]
 
 
 def _score(result: Result, key: str, value: float | None, reason: str = "") -> ItemScore:
-    meta = result.item.meta
+    item = result.item
     return ItemScore(
-        f"{meta['pair']}/{meta['prompt']}",
+        item.subject,
         key,
         None if value is None else float(value),
-        str(meta["cluster"]),
-        str(meta.get("split") or ""),
+        item.cluster,
+        item.truth.split,
         reason=reason,
     )
 
@@ -197,7 +174,7 @@ def _status(result: Result, answer: Answer | None = None) -> str:
 
 def _scores_of_pair(results: Mapping[str, Result]) -> Iterator[ItemScore]:
     plain = results[PLAIN]
-    said = {condition: read_result(result) for condition, result in results.items()}
+    said = {condition: read_item(result.item, result.record) for condition, result in results.items()}
 
     def score(key: str, condition: str, value: Callable[[], float]) -> ItemScore:
         """The value, if both answers could be read; else the reason."""
@@ -251,7 +228,7 @@ def _effect_scores(results: Mapping[str, Result]) -> Iterator[ItemScore]:
 
 
 def _gold(result: Result) -> str:
-    return result.item.options[int(cast("int", result.item.meta["gold"]))]
+    return result.item.truth.golds[0]
 
 
 def _log_probabilities(result: Result) -> NDArray[np.float64] | None:
@@ -259,29 +236,6 @@ def _log_probabilities(result: Result) -> NDArray[np.float64] | None:
     if choice is None or not np.isfinite(choice.log_probabilities).all():
         return None
     return np.asarray(choice.log_probabilities, np.float64)
-
-
-def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
-    """The answers about each picture before and after each of its edits."""
-    for results in _by_pair(run):
-        plain = results[PLAIN]
-        meta = plain.item.meta
-        direction = str(cast("list[str]", meta["directions"])[int(cast("int", meta["gold"]))])
-        for condition, result in results.items():
-            edit = edit_of(condition, direction)
-            if edit is not None:
-                yield AnsweredPair(
-                    f"{meta['pair']}/{meta['prompt']}",
-                    edit,
-                    str(meta["cluster"]),
-                    read_result(plain),
-                    read_result(result),
-                    gold=_gold(plain),
-                    edited_gold=_gold(result),
-                    split=str(meta.get("split") or ""),
-                    relation=direction,
-                    shown=(plain.item.name, result.item.name),
-                )
 
 
 def map_scores(projected: ProjectedRun, key: str) -> Iterator[ItemScore]:
@@ -303,13 +257,85 @@ def map_scores(projected: ProjectedRun, key: str) -> Iterator[ItemScore]:
         for name, values in parts.items():
             columns[f"{name}_share"] = values, shares.is_kept & shares.has_text, reasons
     for kind, (values, is_there, reasons) in columns.items():
-        metric = map_metric(kind, key).key
+        name = map_metric(kind, key).key
         for place, sample in enumerate(projected.samples):
             yield ItemScore(
                 f"{sample.id}/{sample.prompt}",
-                metric,
+                name,
                 float(values[place]) if is_there[place] else None,
                 sample.cluster,
-                str(sample.meta.get("split") or ""),
+                sample.split,
                 reason="" if is_there[place] else reasons[place],
             )
+
+
+# Signatures of the compass.
+#
+# layout-driven    answers are right more often than by chance, but no method's map points 5° better than a uniform map
+# language prior   at most a tenth of the answers change when the picture is blank
+
+
+BEYOND_DEG = 5.0
+"""A map follows the question if its error is smaller than the uniform map's by this much."""
+FEW = 0.1
+CHANCE = 0.25
+"""Of four directions."""
+
+LAYOUT_DRIVEN = SignatureKind(
+    "layout-driven",
+    "Change only the option whose logit is explained: a map that follows the question turns with it, one that follows the "
+    "layout stays (`theodolite compass run --controls prompt-direction`).",
+    "At test time, not in training: abstain where the compass points far from the answer, or answer by its peak.",
+    "CREG, sections 4.5 and 5.1",
+)
+LANGUAGE_PRIOR = SignatureKind(
+    "language prior",
+    "Show the picture of another scene: an answer that stays was never about the picture (`theodolite ask run`).",
+    "Enforce consistency between answers and perceived structure in training, and balance the answers of the data.",
+    "CRISP, section 6; GridVQA-X, appendix B.1",
+)
+
+
+def compass_signatures(scores: Sequence[ItemScore]) -> list[Signature]:
+    """Layout-driven and language prior, over all splits together."""
+    means = {each.key: score_mean(each, scores) for each in metrics_of("compass") if _is_used(each.key)}
+    excess = {
+        key: mean
+        for key, mean in means.items()
+        if key.startswith("compass.excess_sound:") and mean is not None
+    }
+    best = max(excess, key=lambda key: excess[key].high, default="")
+    label = f"DAE below the uniform map's, best of {len(excess)} methods"
+    if best:
+        label += f" ({best.partition(':')[2]})"
+    return [
+        judge_signature(
+            LAYOUT_DRIVEN,
+            [
+                Condition(
+                    "answers that are right",
+                    means["compass.right"],
+                    lambda x: x.low > CHANCE,
+                    "above chance",
+                ),
+                Condition(
+                    label, excess.get(best), lambda x: x.high < BEYOND_DEG, f"less than {BEYOND_DEG:g}°"
+                ),
+            ],
+        ),
+        judge_signature(
+            LANGUAGE_PRIOR,
+            [
+                Condition(
+                    "answers that change with a blank picture",
+                    means["compass.blank_changes"],
+                    lambda x: x.high < FEW,
+                    "below a tenth",
+                )
+            ],
+        ),
+    ]
+
+
+def _is_used(key: str) -> bool:
+    return key in {"compass.right", "compass.blank_changes"} or key.startswith("compass.excess_sound:")

@@ -5,40 +5,66 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any
+from itertools import chain, combinations
+from typing import Annotated, Any, Literal
 
+from theodolite import stats
+from theodolite.core.definitions import column, definition, metric_of
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
+from theodolite.core.options import Option, Options, Seed
 from theodolite.core.scores import ItemScore, by_metric
-from theodolite.core.tables import Column, Table
-from theodolite.instruments.compass.experiments import ablations, comparisons, confidence, framework, utility
-from theodolite.instruments.compass.experiments.ablations import ABLATIONS, Criterion, DevelopmentSplit
+from theodolite.core.tables import Cell, Column, Estimate, Table
+from theodolite.instruments.compass.experiments import ablations, framework, utility
+from theodolite.instruments.compass.experiments.ablations import (
+    ABLATIONS,
+    Criterion,
+    DevelopmentSplit,
+    default_key,
+)
+from theodolite.instruments.compass.experiments.controls.interventions import (
+    FALSE_REFERENCE,
+    PROBES,
+    score_family,
+)
+from theodolite.instruments.compass.experiments.controls.plan import RELOCATION
+from theodolite.instruments.compass.experiments.controls.results import ControlScore
 from theodolite.instruments.compass.experiments.controls.score import CONTROLS, controls_tables
-from theodolite.instruments.compass.experiments.followed import FollowedRun, followed_table, pairs_table
-from theodolite.instruments.compass.experiments.octants import has_diagonals, octants_table
-from theodolite.instruments.compass.experiments.prompts import best_prompt, prompts_of, prompts_table
-from theodolite.instruments.compass.formulas.compass import Readout
-from theodolite.instruments.compass.formulas.projected import NO_PAIR, ProjectedRun
-from theodolite.instruments.compass.formulas.projecting import project_samples
-from theodolite.instruments.compass.formulas.projection_options import (
+from theodolite.instruments.compass.experiments.framework import (
+    METHOD,
+    TARGET,
+    FollowedRun,
+    best_prompt,
+    followed_table,
+    has_diagonals,
+    negated,
+    octants_table,
+    pairs_table,
+    prompts_of,
+    prompts_table,
+    reported,
+)
+from theodolite.instruments.compass.formulas.baselines import BOX_ONLY
+from theodolite.instruments.compass.formulas.dae import Readout
+from theodolite.instruments.compass.formulas.projected import NO_PAIR, ProjectedRun, project_samples
+from theodolite.instruments.compass.formulas.projection import (
     PROJECTIONS,
+    Bins,
     Negative,
     ProjectionChanges,
     ProjectionOptions,
+    read_sigma,
 )
-from theodolite.instruments.compass.measure import Sample, read_samples, sinks_note
+from theodolite.instruments.compass.measure import Sample, read_samples, shown_key, sinks_note, split_key
 from theodolite.instruments.compass.questions import PLAIN
 from theodolite.instruments.compass.score import (
-    METRICS,
     answer_scores,
-    answered_pairs,
     map_metric,
     map_scores,
 )
-from theodolite.pairs import AnsweredPair
+from theodolite.pairs import AnsweredPair, answered_pairs
 from theodolite.runs import Run
 from theodolite.stats import RiskCoverage, score_mean
+from theodolite.stats.scores import difference_table
 
 TABLES = (
     "targets",
@@ -56,49 +82,99 @@ TABLES = (
 """The tables beside the main ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreSettings:
+@dataclass(frozen=True, kw_only=True)
+class ScoreSettings(Options):
     """How a run is scored."""
 
-    projections: tuple[str, ...] = tuple(PROJECTIONS)
-    tables: tuple[str, ...] = ()
-    """Some of `TABLES`."""
-    methods: tuple[str, ...] = ()
-    """All methods if empty."""
-    prompt: str = ""
-    """The prompt to report on. If empty: the most accurate on the development pairs, or else the first."""
-    ablated: str = ""
-    """The ``method@target`` to ablate; if empty, the paper's."""
-    development: int = 0
-    """Pairs to choose settings on; their pictures are not reported on. 0: nothing is chosen."""
-    criterion: Criterion = "excess"
-    negative: Negative = "error"
-    coverages: tuple[float, ...] = (0.7,)
-    """Shares of answers to keep in selective prediction."""
-    readout: Readout = "peak"
-    """The direction that stands for a compass in selective prediction and re-ranking."""
-    controls: tuple[str, ...] = CONTROLS
-    n_centres: int = 100
-    """Random centres per sample, for the control ``centres``."""
-    changes: ProjectionChanges = field(default_factory=ProjectionChanges)
-    """Choices of the projections that are not their own. Ablations and controls keep theirs."""
-    seed: int = 0
-    """Of bootstraps, random baselines and the development split."""
+    tables: Annotated[
+        tuple[str, ...],
+        Option(
+            f"More tables: {', '.join(TABLES)}, or all; for a run that hid sectors: curves.",
+            known=(*TABLES, "curves"),
+        ),
+    ] = ()
+    projections: Annotated[
+        tuple[str, ...],
+        Option(
+            "How maps are turned into directions.",
+            name="projection",
+            metavar="paper|sound|all",
+            known=tuple(PROJECTIONS),
+            can_be_empty=False,
+        ),
+    ] = tuple(PROJECTIONS)
+    methods: Annotated[
+        tuple[str, ...], Option("Relevance methods; see `theodolite list methods`. Default: all.")
+    ] = ()
+    prompt: Annotated[
+        str,
+        Option(
+            "The prompt to report on. Default: the most accurate on the development pairs, or else the first.",
+            metavar="NAME",
+        ),
+    ] = ""
+    development: Annotated[
+        int,
+        Option("Select prompt and projection on N pairs, and report results on other pictures.", least=0),
+    ] = 0
+    criterion: Annotated[
+        Criterion, Option("The criterion to minimise on the development pairs.", name="choose-by")
+    ] = "excess"
+    ablated: Annotated[
+        str,
+        Option("The map to ablate. Default: the paper's.", name="ablate", metavar="METHOD@TARGET"),
+    ] = ""
+    negative: Annotated[Negative, Option("How to treat negative relevance.")] = "error"
+    sectors: Annotated[
+        int | None, Option("Number of sectors. Default: 8 (CREG, A.11).", metavar="K", least=3)
+    ] = None
+    bins: Annotated[
+        Bins | None,
+        Option("Sectors that begin at 0°, or that are centred on it. Default: edge.", metavar="edge|centre"),
+    ] = None
+    sigma: Annotated[
+        str | None,
+        Option(
+            "σ as a multiple of the distance from A to B, as a percentage of the diagonal, or none. "
+            "Default: 1.2 (CREG, A.11) for the paper's projection, 35% for the sound one.",
+            metavar="X|P%|none",
+        ),
+    ] = None
+    reference: Annotated[
+        Literal["count", "leave-out"] | None,
+        Option(
+            "Relevance on A's own box. Default: count for the paper's projection, leave-out for the sound one.",
+            metavar="count|leave-out",
+        ),
+    ] = None
+    coverages: Annotated[
+        tuple[float, ...], Option("Utility: fractions of the answers to keep.", name="coverage")
+    ] = (0.7,)
+    readout: Annotated[Readout, Option("Utility: how the direction of a compass is read.")] = "peak"
+    controls: Annotated[
+        tuple[str, ...],
+        Option(f"Controls: some of {', '.join(CONTROLS)}, or all.", known=CONTROLS),
+    ] = CONTROLS
+    n_centres: Annotated[
+        int, Option("Controls: number of random centres per sample.", name="centres", least=1)
+    ] = 100
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.projections if name not in PROJECTIONS]
-        if unknown or not self.projections:
-            raise UsageError(
-                f"projections are some of {', '.join(PROJECTIONS)}, not {', '.join(unknown) or 'none'}"
-            )
-        strange = [name for name in self.tables if name not in TABLES]
-        if strange:
-            raise UsageError(f"tables are some of {', '.join(TABLES)}, not {', '.join(strange)}")
-        if self.development < 0:
-            raise UsageError(f"--development must not be negative, got {self.development}")
+        super().__post_init__()
+        if self.methods == ("all",):
+            object.__setattr__(self, "methods", ())
+        if self.sigma is not None:
+            read_sigma(self.sigma)
         if not self.coverages or not all(0 < coverage <= 1 for coverage in self.coverages):
             given = ", ".join(f"{coverage:g}" for coverage in self.coverages) or "none"
             raise UsageError(f"--coverage takes shares above 0 and at most 1, not {given}")
+
+    @property
+    def changes(self) -> ProjectionChanges:
+        """Choices of the projections that are not their own. Ablations and controls keep theirs."""
+        leave_out = None if self.reference is None else self.reference == "leave-out"
+        return ProjectionChanges(self.sectors, self.bins, self.sigma, leave_out)
 
     @property
     def has_ablations(self) -> bool:
@@ -115,7 +191,7 @@ class ScoreSettings:
         """The projections of all tables but the ablations."""
         found = {name: self.changes.of(PROJECTIONS[name]) for name in self.projections}
         if "utility" in self.tables:
-            found[confidence.HONEST] = confidence.honest_options(found[self.projections[0]])
+            found[utility.HONEST] = utility.honest_options(found[self.projections[0]])
         return found
 
 
@@ -302,13 +378,13 @@ def with_changes(table: Table, settings: ScoreSettings) -> Table:
 
 def _by_projection(table: str, reported: ProjectedRun, projection: str, seed: int) -> list[Table]:
     if table == "targets":
-        return [comparisons.targets_table(reported, projection)]
+        return [framework.targets_table(reported, projection)]
     if table == "classes":
-        return comparisons.directions_tables(reported, projection)
+        return framework.directions_tables(reported, projection)
     if table == "answers":
-        return [comparisons.answers_table(reported, projection, seed=seed)]
+        return [framework.answers_table(reported, projection, seed=seed)]
     if table == "readouts":
-        return [comparisons.readouts_table(reported, projection, seed=seed)]
+        return [framework.readouts_table(reported, projection, seed=seed)]
     if table == "labels":
         return [framework.labels_table(reported, projection)]
     return [framework.exclusions_table(reported, projection)]
@@ -327,16 +403,16 @@ def _prompts(parts: _Parts) -> Table:
 def _utility(parts: _Parts) -> tuple[list[Table], dict[str, RiskCoverage]]:
     settings, reported, seed = parts.settings, parts.reported, parts.settings.seed
     name = settings.projections[0]
-    found = confidence.all_confidences(reported, name, readout=settings.readout)
+    found = utility.all_confidences(reported, name, readout=settings.readout)
     model = parts.published
     how: dict[str, Any] = {"readout": settings.readout, "model": model, "seed": seed}
     tables = [
         utility.diagnosis_table(reported, name, model=model, seed=seed),
         utility.selective_table(reported, found, coverages=settings.coverages, model=model, seed=seed),
-        utility.rerank_table(reported, confidence.HONEST, **how),
+        utility.rerank_table(reported, utility.HONEST, **how),
     ]
     options = settings.options()
-    if options[confidence.HONEST] != options[name]:
+    if options[utility.HONEST] != options[name]:
         tables.append(utility.rerank_table(reported, name, **how))
     return tables, utility.risk_curves(reported, found)
 
@@ -436,7 +512,6 @@ def _cautions(parts: _Parts) -> list[str]:
 
 def _answers(scores: Sequence[ItemScore], title: str, notes: Iterable[str] = ()) -> list[Table]:
     """The metrics of answers by split: of what was said, and of log-probabilities if there are any."""
-    metrics = {metric.key.removeprefix("compass."): metric for metric in METRICS}
     rows = by_metric(scores)
     tables = []
     for name, columns in (("answers", _ANSWERS), ("shifts", _SHIFTS)):
@@ -452,7 +527,7 @@ def _answers(scores: Sequence[ItemScore], title: str, notes: Iterable[str] = ())
                 [
                     split,
                     asked,
-                    *(score_mean(metrics[key], some) for key, some in own.items()),
+                    *(score_mean(metric_of(f"compass.{key}"), some) for key, some in own.items()),
                     ", ".join(f"{count} {reason}" for reason, count in lost.items()),
                 ]
             )
@@ -478,15 +553,286 @@ def _of_split(rows: Mapping[str, Sequence[ItemScore]], key: str, split: str) -> 
 
 
 _ANSWERS = (
-    Column("right", "answers right", "share", "compass.accuracy"),
-    Column("mirror_follows", "follow the mirror", "share", "compass.mirror_follows"),
-    Column("mirror_changes", "change with the mirror", "share", "compass.mirror_changes"),
-    Column("blank_changes", "change when blank", "share", "compass.blank_changes"),
+    column("compass.right"),
+    column("compass.mirror_follows"),
+    column("compass.mirror_changes"),
+    column("compass.blank_changes"),
 )
 _SHIFTS = (
-    Column("mirror_shift", "mirror: shift", "share", "compass.mirror_shift"),
-    Column("blank_shift", "blank: shift", "share", "compass.blank_shift"),
-    Column("target_effect", "target hidden", "ratio", "compass.object_effect"),
-    Column("reference_effect", "reference hidden", "ratio", "compass.object_effect"),
-    Column("occlusion", "occlusion", "ratio", "compass.occlusion"),
+    column("compass.mirror_shift"),
+    column("compass.blank_shift"),
+    column("compass.target_effect"),
+    column("compass.reference_effect"),
+    column("compass.occlusion"),
 )
+
+
+# Several models and data sets in one table: Table 2, and Table 15 where the target was moved in the pictures.
+#
+# Numbers of one row are of one model, and columns of one data set. Models are compared on the pairs that they share, with the
+# interval over their pictures; the p-values of all comparisons in a table are corrected together (Holm).
+
+
+_MODEL = Column("model", "model")
+_PROMPT = Column("prompt", "prompt")
+_KINDS = {"dae": "compass.dae", "excess": "compass.excess_dae", "ea": "compass.ea"}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRun:
+    """One run: a model on a data set."""
+
+    model: str
+    """The name to show."""
+    name: str
+    """The model's own name, to find what the paper reports; empty if the projections are not the published ones."""
+    plain: ProjectedRun
+    moved: ProjectedRun | None = None
+    """The probes of the control relocation, if they were measured."""
+    relocation: ControlScore | None = None
+    notes: tuple[str, ...] = ()
+    """What must be known about the run."""
+
+    @property
+    def prompt(self) -> str:
+        """How the pairs were asked."""
+        return self.plain.samples[0].prompt
+
+    @property
+    def data(self) -> str:
+        """Where the pairs come from."""
+        return " + ".join(self.plain.sources) or "pairs"
+
+
+def read_model_run(run: Run, model: str, settings: ScoreSettings) -> ModelRun:
+    """Projects the plain pairs of a run, and the probes of relocation if it holds any.
+
+    Args:
+        run: A compass run with relevance maps.
+        model: The name to show.
+        settings: Projections, prompt, methods and seed.
+    """
+    samples = list(read_samples(run))
+    plain = plain_pairs(samples, settings)
+    name = "" if settings.changed else run.info.model
+    found = ModelRun(model, name, plain, notes=tuple(run_notes(run)))
+    probes = [s for s in samples if s.meta.get("control") == RELOCATION and s.prompt == found.prompt]
+    if not probes:
+        return found
+    # A pair has several probes, so each needs an id of its own.
+    named = [replace(each, id=f"{each.id}/{each.condition}") for each in probes]
+    moved = project_samples(
+        (with_methods(each, settings.methods) for each in named),
+        {each: PROJECTIONS[each] for each in settings.projections},  # controls keep their own
+        seed=settings.seed,
+        negative=settings.negative,
+    )
+    control = score_family(RELOCATION, probes, (), methods=settings.methods, seed=settings.seed)
+    return replace(found, moved=moved, relocation=control)
+
+
+def model_tables(runs: Sequence[ModelRun], settings: ScoreSettings) -> list[Table]:
+    """For each projection the models with their differences; then the same for relocated targets, if there are any."""
+    tables: list[Table] = []
+    seed = settings.seed
+    for projection in settings.projections:
+        scored = [_Scored.of(run, run.plain, projection) for run in runs]
+        own = [
+            _models_table(scored, projection),
+            *_differences_table(scored, projection, seed, relocated=False),
+        ]
+        tables += [with_changes(table, settings) for table in own]
+    for projection in settings.projections:
+        moved = [_Scored.of(run, run.moved, projection) for run in runs if run.moved is not None]
+        if moved:
+            tables.append(_relocation_table(moved, projection))
+            tables += _differences_table(moved, projection, seed, relocated=True)
+    told = [f"{run.model} on {run.data}: {note}" for run in runs for note in run.notes]
+    if settings.changed:
+        told.append(f"Projections with {settings.changed}; relocated targets (Table 15) keep their own.")
+    if not any(run.moved is not None for run in runs):
+        told.append(
+            "Table 15 needs targets that were moved: measure with `theodolite compass run --controls relocation`."
+        )
+    tables[0] = replace(tables[0], notes=(*tables[0].notes, *told))
+    return tables
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """One run under one projection, with its item scores by metric."""
+
+    run: ModelRun
+    projected: ProjectedRun
+    scores: Mapping[str, list[ItemScore]]
+
+    @classmethod
+    def of(cls, run: ModelRun, projected: ProjectedRun, projection: str) -> _Scored:
+        wanted = {f"{kind}_{projection}" for kind in _KINDS}
+        found = (score for key in projected.keys for score in map_scores(projected, key))
+        # Drawn pairs of other pictures may have the same id.
+        named = (replace(s, item=f"{s.cluster}/{s.item}") for s in found if _kind(s.metric) in wanted)
+        return cls(run, projected, by_metric(named))
+
+    @property
+    def pairs(self) -> set[str]:
+        """Every pair with its prompt, as the scores name it."""
+        return {score.item for some in self.scores.values() for score in some}
+
+    def mean(self, kind: str, key: str) -> stats.Estimate | None:
+        metric = map_metric(kind, key)
+        found = stats.score_mean(metric, self.scores.get(metric.key, ()))
+        return negated(found) if found is not None and kind.startswith("excess") else found
+
+
+def _kind(metric: str) -> str:
+    return metric.removeprefix("compass.").partition(":")[0]
+
+
+def _models_table(runs: Sequence[_Scored], projection: str) -> Table:
+    """Table 2: one row per model and map, and the numbers of each data set beside each other."""
+    sets = list(dict.fromkeys(each.run.data for each in runs))
+    models = list(dict.fromkeys(each.run.model for each in runs))
+    rows: list[list[Cell]] = []
+    for model in models:
+        own = {each.run.data: each for each in runs if each.run.model == model}
+        for key in dict.fromkeys(key for each in own.values() for key in each.projected.keys):
+            prompts = dict.fromkeys(each.run.prompt for each in own.values())
+            row: list[Cell] = [model, ", ".join(prompts), *split_key(key)]
+            told = []
+            for name in sets:
+                each = own.get(name)
+                has = each is not None and key in each.projected.grids
+                row += [each.mean(f"{k}_{projection}", key) if has and each else None for k in _KINDS]
+                row.append(len(each.projected.angles[projection][key].kept) if has and each else None)
+                told += [reported(each.projected, key, each.run.name)] if has and each else []
+            rows.append([*row, "; ".join(filter(None, told))])
+    columns = [_MODEL, _PROMPT, METHOD, TARGET]
+    for place, name in enumerate(sets):
+        columns += [
+            column(key, f"{kind}_{place}", f"{name}: {definition(key).name}") for kind, key in _KINDS.items()
+        ]
+        columns.append(Column(f"n_{place}", "n", "count"))
+    columns.append(Column("reported", "reported"))
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    return Table.of(
+        f"compass.models_{projection}",
+        f"Models and data sets (Table 2), {projection} projection",
+        columns,
+        rows,
+        ["− uniform: minus the uniform map of the same grid on the same pairs."],
+    )
+
+
+def _differences_table(
+    runs: Sequence[_Scored], projection: str, seed: int, *, relocated: bool
+) -> list[Table]:
+    """Every two models on one data set, map by map, over the pairs that they share; none for a single model."""
+    if len(runs) < 2:
+        return []
+    places = {str(place): each for place, each in enumerate(runs)}
+    compared: list[tuple[str, str]] = []
+    notes: list[str] = []
+    for (one, first), (other, second) in combinations(places.items(), 2):
+        if first.run.data == second.run.data:
+            if first.pairs & second.pairs:
+                compared.append((one, other))
+            else:
+                notes.append(_not_compared(first.run, second.run))
+    sets = Counter(each.run.data for each in runs)
+    alone = [name for name in sorted(sets) if sets[name] == 1]
+    if alone:
+        notes.append(f"Only one model has {', '.join(alone)}, so there is nothing to compare it with.")
+    scores = {
+        place: [replace(score, split="") for some in each.scores.values() for score in some]
+        for place, each in places.items()
+    }
+    maps = {
+        map_metric(f"{kind}_{projection}", key).key: key
+        for each in runs
+        for key in each.projected.keys
+        for kind in _KINDS
+    }
+    found = stats.Scores(scores).difference(compared, maps, seed=seed)
+
+    def labels(each: stats.Difference) -> list[str]:
+        first, second = (places[place].run for place in (each.first, each.second))
+        return [first.data, first.model, second.model, *split_key(maps[each.metric.key])]
+
+    named = "model_differences" if not relocated else "model_differences_relocated"
+    return [
+        difference_table(
+            f"compass.{named}_{projection}",
+            f"Differences of models{' on relocated targets' * relocated}, paired, {projection} projection",
+            map(_below_as_excess, found),
+            {
+                f"compass.{kind}_{projection}": column(key, kind, difference=True)
+                for kind, key in _KINDS.items()
+            },
+            labels=labels,
+            heads=[Column("data", "data"), _MODEL, Column("minus", "minus"), METHOD, TARGET],
+            notes=notes,
+        )
+    ]
+
+
+def _below_as_excess(found: stats.Difference) -> stats.Difference:
+    """The metric is how far DAE lies below the uniform map's; the table shows how far it lies above."""
+    if found.estimate is None or ".excess_" not in found.metric.key:
+        return found
+    return replace(found, estimate=negated(found.estimate))
+
+
+def _not_compared(first: ModelRun, second: ModelRun) -> str:
+    if first.prompt == second.prompt:
+        return f"{first.model} and {second.model} share no pair of {first.data}, so they are not compared."
+    return (
+        f"{first.model} was asked about {first.data} with prompt {first.prompt} and {second.model} with {second.prompt}, so "
+        "they are not compared; `--prompt` names one that both were asked with."
+    )
+
+
+def _relocation_table(runs: Sequence[_Scored], projection: str) -> Table:
+    """Table 15: the paper's map where the target was moved to, beside the box and the false reference."""
+    rows: list[list[Cell]] = []
+    for each in runs:
+        if each.run.relocation is None:
+            continue
+        key = default_key(list(each.projected.grids))
+        box = each.projected.of_grid(BOX_ONLY, key)
+        control = each.run.relocation
+        own = control.row(key, PROBES, projection)
+        rows.append(
+            [
+                each.run.model,
+                each.run.data,
+                each.run.prompt,
+                shown_key(key),
+                len(each.projected.angles[projection][key].kept),
+                *(own.estimates.get(name) for name in ("dae", "excess_dae", "peak_accuracy")),
+                own.tests["over_uniform"].p_value if "over_uniform" in own.tests else None,
+                control.row(box, PROBES, projection).estimates.get("dae"),
+                control.row(key, FALSE_REFERENCE, projection).estimates.get("dae"),
+                own.estimates.get("divergence"),
+            ]
+        )
+    return Table.of(
+        f"compass.models_relocation_{projection}",
+        f"Models on relocated targets (Table 15), {projection} projection",
+        [
+            _MODEL,
+            Column("data", "data"),
+            _PROMPT,
+            Column("map", "map"),
+            Column("n", "probes", "count"),
+            column("compass.dae"),
+            column("compass.excess_dae"),
+            column("compass.peak_accuracy"),
+            Column("p", "p over uniform", "p"),
+            column("compass.dae", "box_dae", "box-only: DAE"),
+            column("compass.dae", "false_reference_dae", "false reference: DAE"),
+            column("compass.divergence"),
+        ],
+        rows,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Capability, ItemScore, Metric, covers
-from theodolite.core.signatures import Signature
-from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.scores import OWN_SPLIT, Capability, ItemScore, Signature, covers
 from theodolite.core.tables import Table
-from theodolite.core.types import Item, Json
-from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData, made
+from theodolite.core.types import Item
+from theodolite.instruments.grid.verbs import VERBS, GridRun, compare_runs, plan_answers, plan_explained
+from theodolite.instruments.instrument import Instrument, RunPlan, Study, UserData, made
 from theodolite.instruments.user_files import has_file
+from theodolite.instruments.verbs import Verb
 from theodolite.models import Answering, ask_factory, ask_measurer
 from theodolite.pairs import AnsweredPair
-from theodolite.pairs.repeats import with_repeats
+from theodolite.pairs.outcomes import with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
-    from theodolite.core.views import ItemRow
+    from theodolite.instruments.rows import View
 
 _SCENES_OF_SIZE = 0.07
 """Scenes of each bucket, density and split for each item of a size in numbers."""
@@ -68,19 +68,26 @@ class Grid(Instrument):
     name = "grid"
     question = "Does it use the relation, or count what the words name?"
     run_kinds = ("grid", "grid-behaviour", "grid-anchors", "grid-explain")
+    run_options = GridRun
+    run_help = "Ask models about every scene, or explain their answers (--explainers), and score."
     takes = "grids made by `theodolite grid make`"
 
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """Accuracy, behaviour under edits, explainers' maps, and questions with several anchors."""
-        from theodolite.instruments.grid.score import METRICS
+    def verbs(self) -> Mapping[str, Verb[Any]]:
+        """Make and import scenes, score, audit, figures."""
+        return VERBS
 
-        return METRICS
+    def compare(self, folders: Sequence[Path]) -> list[Table]:
+        """Accuracy of several models on the same scenes, and paired tests."""
+        return compare_runs(list(folders))
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Scenes and their edits, questions with several anchors, explained scenes, and the user's own."""
         from theodolite.instruments.grid.data.files import grid_data, write_explained
 
+        asked = study.options
+        if isinstance(asked, GridRun) and asked.data is not None:
+            yield (plan_explained if asked.explainers else plan_answers)(study, asked, asked.data)
+            return
         size = _StudySize.of(study.size)
         folders = {
             split: made(
@@ -115,37 +122,23 @@ class Grid(Instrument):
 
         return run_tables(run) or super().tables(run)
 
-    def pairs(self, run: Run) -> Iterable[AnsweredPair]:
-        """Each scene before and after edits of its picture."""
-        from theodolite.instruments.grid.experiments.edits import edited_pairs
-        from theodolite.instruments.grid.questions import EDITS_RUN
+    def pairs(self, run: Run) -> list[AnsweredPair]:
+        """Return the answers before and after edits of the picture, those that change the right answer first."""
+        return sorted(super().pairs(run), key=lambda pair: not pair.edit.is_relevant)
 
-        return edited_pairs(run) if run.info.instrument == EDITS_RUN else ()
+    def view(self, run: Run) -> View:
+        """Return a function that gives the cells with their roles in the question, and explainers' maps."""
+        from theodolite.instruments.grid.rows import grid_view
 
-    def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """Cells with their roles in the question, and explainers' maps."""
-        from theodolite.instruments.grid.rows import grid_rows
-
-        return grid_rows(run, place, scores)
+        return grid_view(run)
 
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
     ) -> list[Signature]:
         """Semantic shortcut."""
-        from theodolite.instruments.grid.signatures import grid_signatures
+        from theodolite.instruments.grid.score import grid_signatures
 
         return grid_signatures(scores)
-
-    def rubric(self, item: Item) -> dict[str, Json]:
-        """The format and the right answer; an empty picture has none."""
-        from theodolite.instruments.grid.data.edits import EMPTIED
-
-        found = super().rubric(item)
-        return {**found, "golds": []} if item.meta.get("condition") == EMPTIED else found
-
-    def is_plain(self, item: Item) -> bool:
-        """True for a scene without an edit; False for an explained one."""
-        return item.meta.get("condition") == "plain"
 
     def describe(self, study: Study) -> str:
         """What a study asks about."""
@@ -204,7 +197,7 @@ def _edits(name: str, folders: Mapping[str, Path], *, gives: Capability, seed: i
 
 
 def _edited_items(folder: Path, split: str, seed: int) -> Iterator[Item]:
-    from theodolite.instruments.grid.data.world import BUCKETS
+    from theodolite.instruments.grid.data.question_types import BUCKETS
     from theodolite.instruments.grid.questions import ExplainPlan, plan_edits, prepare
 
     data = prepare(ExplainPlan(str(folder), ()))
@@ -249,7 +242,7 @@ def _explained(name: str, folder: Path, *, gives: Capability, budget: int, seed:
     return RunPlan(
         name,
         EXPLAIN_RUN,
-        plan.as_json(),
+        plan.settings(),
         lambda _: plan_explanations(plan),
         lambda model: ExplainMeasurer(CoreReader(cast("Any", model)), plan),
         partial(explain_factory, plan=plan),

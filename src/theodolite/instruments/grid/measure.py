@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.core.types import Item, Json, Record, Response
 from theodolite.instruments.grid.explainers.batching import run_together
-from theodolite.instruments.grid.explainers.budget import Share, share_budget
-from theodolite.instruments.grid.explainers.contract import Case, Explainer, make_case
+from theodolite.instruments.grid.explainers.contract import Case, Explainer, Share, make_case, share_budget
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.pool import Pool, fill_matrices
 from theodolite.instruments.grid.explainers.readers import NetworkReader, Reader, open_reader

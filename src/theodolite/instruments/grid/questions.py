@@ -9,35 +9,39 @@ grid-explain     scenes to be explained, and one cross matrix for each bucket an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.answers import Answer, AnswerFormat
-from theodolite.answers import read_answer as read_answer_text
-from theodolite.answers.items import FORMAT, format_to_json, read_record
+from theodolite.answers import read_answer
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Json, Message, Picture, Record, Request
-from theodolite.instruments.grid.data.batch import SceneBatch, complete
+from theodolite.core.files import dump
+from theodolite.core.scores import ALIGNED, CROSSED
+from theodolite.core.truth import PLAIN, Truth
+from theodolite.core.types import Item, Json, Message, Picture, Request
+from theodolite.instruments.grid.data.batch import SceneBatch, complete, dropped_anchor
 from theodolite.instruments.grid.data.edits import (
     EMPTIED,
-    PLAIN,
+    PICTURE_EDITS,
     EditedScenes,
     edited_scenes,
     shortcut_answer,
 )
-from theodolite.instruments.grid.data.evaluate import dropped_anchor
 from theodolite.instruments.grid.data.files import StoredDataset, read_dataset
+from theodolite.instruments.grid.data.question_types import ANCHOR_SIDE, BUCKETS, Asks, bucket_index
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.words import read_questions, words_of, write_questions
-from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKETS, DIRECTIONS, Integers, World
-from theodolite.instruments.grid.explainers.conventions import Convention
-from theodolite.instruments.grid.explainers.game import PlayerSet
+from theodolite.instruments.grid.data.wording import read_questions, words_of, write_questions
+from theodolite.instruments.grid.data.world import DIRECTIONS, Integers, World
+from theodolite.instruments.grid.explainers.game import Convention
 
 PLAIN_RUN, EDITS_RUN, ANCHORS_RUN, EXPLAIN_RUN = "grid", "grid-behaviour", "grid-anchors", "grid-explain"
 """The kinds of run, as ``run.json`` names them."""
+EXPLAINED = "explained"
+"""The condition of a scene that is explained, and of a cross matrix."""
+SPLITS = {"spur": ALIGNED, "pure": CROSSED}
+"""The split of a diagnosis by mode: a bag of words is right on spurious scenes, and misled on pure ones."""
 MAX_TOKENS = 16
 DEFAULT_BUDGET = 2000
 MOST_DROPPED = 3
@@ -48,36 +52,19 @@ ANCHOR_BUCKETS = tuple(
 """Counting and existence at depth two and three."""
 
 
-def prompt_of(question: str, *, is_count: bool) -> str:
-    """The question with a hint about the form of its answer."""
-    return f"{question} {'Answer with a number alone.' if is_count else 'Answer with yes or no alone.'}"
+def prompt_of(question: str, asks: Asks) -> str:
+    """Return the question with a hint about the form of its answer."""
+    return f"{question} {asks.answers.hint}"
 
 
-def answer_format(*, is_count: bool) -> AnswerFormat:
-    """The form of the answer: a count, or yes or no."""
-    return AnswerFormat.count() if is_count else AnswerFormat.yes_no()
+def read_text(text: str, asks: Asks) -> str | None:
+    """Return the answer in a text, as the grid writes it; None if it cannot be read.
 
-
-def answer_options(world: World, *, is_count: bool) -> tuple[str, ...]:
-    """The possible answers to a question."""
-    return world.answers[: world.max_count + 1] if is_count else world.answers[-2:]
-
-
-def read_answer(item: Item, record: Record | None) -> Answer:
-    """The answer to an item of any run; items of older runs do not say their form, but their options do."""
-    if FORMAT not in item.meta:
-        expected = answer_format(is_count="yes" not in item.options)
-        item = replace(item, meta={**item.meta, FORMAT: format_to_json(expected)})
-    return read_record(item, record)
-
-
-def read_text(text: str, *, is_count: bool) -> str | None:
-    """The answer in a text, as the grid writes it; None if it cannot be read.
-
-    >>> read_text("There are **three** of them.", is_count=True), read_text("4 or 5", is_count=True)
+    >>> from theodolite.instruments.grid.data.question_types import COUNT
+    >>> read_text("There are **three** of them.", COUNT), read_text("4 or 5", COUNT)
     ('3', None)
     """
-    answer = read_answer_text(text, answer_format(is_count=is_count))
+    answer = read_answer(text, asks.answers.format)
     return str(answer.value) if answer.is_read else None
 
 
@@ -86,21 +73,23 @@ def _item(
     picture: Picture,
     question: str,
     *,
-    gold: str,
     world: World,
+    truth: Truth,
     meta: dict[str, Json],
     max_tokens: int = MAX_TOKENS,
 ) -> Item:
-    is_count = gold.isdigit()
+    """Make an item. An empty picture keeps the hint of its scene, though no answer is right."""
+    asks = BUCKETS[bucket_index(truth.group)].asks
+    (gold,) = truth.golds
     request = Request(
-        (Message.user(picture, prompt_of(question, is_count=is_count)),),
+        (Message.user(picture, prompt_of(question, asks)),),
         max_tokens=max_tokens,
         ref=name,
         hint={"gold": gold},
     )
-    expected = format_to_json(answer_format(is_count=is_count))
-    options = answer_options(world, is_count=is_count)
-    return Item(name, request, options, {**meta, "gold": gold, FORMAT: expected})
+    golds = () if truth.condition == EMPTIED else truth.golds
+    truth = replace(truth, golds=golds, format=asks.answers.format)
+    return Item(name, request, asks.options(world), meta, truth)
 
 
 def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Iterator[Item]:
@@ -116,7 +105,6 @@ def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Itera
             raise UsageError(f"{data.folder} has no pictures; make it again without --no-pictures")
         picture = Picture.from_path(data.folder / record.file_name)
         meta: dict[str, Json] = {
-            "bucket": record.bucket,
             "density": record.density,
             "mode": data.plan.mode,
             "preset": data.plan.recipe.name,
@@ -126,8 +114,8 @@ def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Itera
             record.id,
             picture,
             record.question,
-            gold=record.answer,
             world=scenes.world,
+            truth=Truth((record.answer,), group=record.bucket),
             meta=meta,
             max_tokens=max_tokens,
         )
@@ -159,21 +147,24 @@ def _edited_item(
     edited: EditedScenes, i: int, name: str, pixels: NDArray[np.uint8], *, shortcut: str, split: str
 ) -> Item:
     scenes = edited.scenes
-    meta: dict[str, Json] = {
-        "scene": name,
-        "condition": edited.kind,
-        "bucket": scenes.bucket_key(i),
-        "bag_of_words": shortcut,
-        "relation": _relation(scenes, i),
-        "split": split,
-    }
+    edit = PICTURE_EDITS.get(edited.kind)
+    truth = Truth(
+        (scenes.answer_text(i),),
+        subject=name,
+        split=split,
+        group=scenes.bucket_key(i),
+        relation=_relation(scenes, i),
+        condition=edited.kind,
+        edit=edit.name if edit else "",
+        base=f"{name}/{PLAIN}" if edit else "",
+    )
     return _item(
         f"{name}/{edited.kind}",
         Picture.from_array(pixels),
         scenes.text(i),
-        gold=scenes.answer_text(i),
         world=scenes.world,
-        meta=meta,
+        truth=truth,
+        meta={"bag_of_words": shortcut},
     )
 
 
@@ -201,19 +192,15 @@ def plan_anchors(scenes: SceneBatch, names: Sequence[str], *, split: str = "free
     for i, name in enumerate(names):
         sides = ANCHOR_SIDE[int(scenes.bucket[i])]
         meta: dict[str, Json] = {
-            "scene": name,
-            "condition": PLAIN,
-            "bucket": scenes.bucket_key(i),
             "bag_of_words": world.answers[int(shortcut[i])],
             "dropped": [world.answers[int(without[k][i])] if sides[k] else None for k in range(MOST_DROPPED)],
-            "split": split,
         }
         yield _item(
             f"{name}/anchors",
             Picture.from_array(pictures[i]),
             scenes.text(i),
-            gold=scenes.answer_text(i),
             world=world,
+            truth=Truth((scenes.answer_text(i),), subject=name, split=split, group=scenes.bucket_key(i)),
             meta=meta,
         )
 
@@ -238,29 +225,10 @@ class ExplainPlan:
     densities: tuple[str, ...] = ()
     """Only these, as the data set names them; all if empty."""
 
-    def as_json(self) -> dict[str, Any]:
-        """As the settings of a run."""
-        plain = {**asdict(self), "explainers": list(self.explainers)}
-        for name in ("buckets", "densities"):
-            chosen = plain.pop(name)
-            if chosen:
-                plain[name] = list(chosen)
-        return plain
-
-    @classmethod
-    def from_json(cls, settings: dict[str, Any]) -> ExplainPlan:
-        """From the settings of a run."""
-        convention = dict(settings["convention"])
-        players = PlayerSet(**convention.pop("players"))
-        lists = {"explainers", "buckets", "densities"}
-        plain = {key: value for key, value in settings.items() if key not in {"convention", *lists}}
-        return cls(
-            **plain,
-            explainers=tuple(settings["explainers"]),
-            convention=Convention(**convention, players=players),
-            buckets=tuple(settings.get("buckets", ())),
-            densities=tuple(settings.get("densities", ())),
-        )
+    def settings(self) -> dict[str, Any]:
+        """Return the plan as the settings of a run, which `check` reads. What is not chosen is not named."""
+        names = {"buckets", "densities"}
+        return {name: value for name, value in dump(self).items() if value or name not in names}
 
 
 def scenes_of(stored: StoredDataset) -> SceneBatch:
@@ -346,11 +314,13 @@ def plan_explanations(plan: ExplainPlan) -> Iterator[Item]:
 def _explained_item(data: PreparedData, row: int, kind: str, name: str) -> Item:
     batch = data.batch
     picture = Picture.from_array(render(batch.world, batch.cells[row][None])[0])
-    meta: dict[str, Json] = {
-        "kind": kind,
-        "row": row,
-        "bucket": batch.bucket_key(row),
-        "density": str(data.density[row]),
-        "gold": batch.answer_text(row),
-    }
-    return Item(name, Request.ask(picture, batch.text(row), max_tokens=4, ref=name), meta=meta)
+    truth = Truth(
+        (batch.answer_text(row),),
+        BUCKETS[int(batch.bucket[row])].asks.answers.format,
+        split=SPLITS.get(batch.mode, ""),
+        group=batch.bucket_key(row),
+        condition=EXPLAINED,
+    )
+    meta: dict[str, Json] = {"kind": kind, "row": row, "density": str(data.density[row])}
+    request = Request.ask(picture, batch.text(row), max_tokens=4, ref=name)
+    return Item(name, request, meta=meta, truth=truth)

@@ -1,65 +1,34 @@
-"""Rows of the grid: each item with the cells of its scene, their roles, and explainers' maps."""
+"""Rows of the grid: the cells of a scene with their roles, and explainers' maps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from theodolite.answers import Answer
-from theodolite.core.scores import ItemScore
-from theodolite.core.splits import ALIGNED
-from theodolite.core.views import Cell, CellsView, HeatMap, ItemRow
-from theodolite.instruments.grid.data.edits import EMPTIED, PLAIN
+from theodolite.core.truth import PLAIN
+from theodolite.core.views import Cell, CellsView, HeatMap
 from theodolite.instruments.grid.data.files import SceneRecord, read_dataset
 from theodolite.instruments.grid.data.world import World
-from theodolite.instruments.grid.questions import EXPLAIN_RUN, read_answer
-from theodolite.instruments.instrument import Place
-from theodolite.instruments.rows import common, rounded, values_by_item, verdict
+from theodolite.instruments.grid.questions import EXPLAIN_RUN, EXPLAINED
+from theodolite.instruments.rows import View
 from theodolite.runs import Result, Run
 
 
-def grid_rows(run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-    """Every item of a run of any kind. Values and cells are shown of scenes without an edit."""
-    values = values_by_item(scores)
-    is_explained = run.info.instrument == EXPLAIN_RUN
-    explained_split = scores[0].split if scores else ALIGNED
-    views = _explained_views(run) if is_explained else _views(run)
-    for result in run.results():
-        meta = result.item.meta
-        answer = None if is_explained else read_answer(result.item, result.record)
-        said = _said(result, answer)
-        scene = str(meta.get("scene") or result.item.name)
-        split = explained_split if is_explained else str(meta.get("split") or "")
-        condition = "explained" if is_explained else str(meta.get("condition") or PLAIN)
-        gold = "" if condition == EMPTIED else str(meta.get("gold") or "")
-        is_plain = condition in {PLAIN, "explained"}
-        yield ItemRow(
-            id=result.item.name,
-            instrument="grid",
-            model=run.info.model,
-            split=split,
-            cluster=scene,
-            condition=condition,
-            kind=str(meta.get("bucket") or ""),
-            question=result.item.request.text,
-            read_as=said,
-            gold=gold,
-            correct=verdict(said == gold if said and gold else None, condition),
-            values=rounded(values.get((scene, split), {})) if is_plain else {},
-            cells=views.get(scene) if is_plain else None,
-            **common(result, place, answer=answer),
-        )
+def grid_view(run: Run) -> View:
+    """Return a function that gives the cells of a scene as it is, with the maps of its explainers."""
+    views = _explained_views(run) if run.info.instrument == EXPLAIN_RUN else _views(run)
 
+    def view(result: Result) -> dict[str, Any]:
+        item, record = result.item, result.record
+        if item.meta.get("kind") == "cross":  # a matrix of outputs, not an answer to be read
+            return {"status": record.response.status, "reason": record.response.reason} if record else {}
+        is_shown = item.truth.condition in {PLAIN, EXPLAINED}
+        return {"cells": views.get(item.subject)} if is_shown else {}
 
-def _said(result: Result, answer: Answer | None) -> str:
-    """The answer as text; an explained answer is the most probable option, not text to read."""
-    if answer is not None:
-        return str(answer.value) if answer.is_read else ""
-    record = result.record
-    return record.response.text if record is not None and record.response.is_answered else ""
+    return view
 
 
 def _views(run: Run) -> dict[str, CellsView]:

@@ -9,39 +9,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from theodolite.core.definitions import metric_of, metrics_of
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import ItemScore, Metric
+from theodolite.core.scores import Condition, ItemScore, Signature, SignatureKind, judge_signature
 from theodolite.core.tables import Table
-from theodolite.instruments.grid.experiments import accuracy, anchors, edits, map_quality
-from theodolite.instruments.grid.experiments.cost import cost_table, runs_table
-from theodolite.instruments.grid.experiments.depth import DepthCheck, depth_checks, depth_table
-from theodolite.instruments.grid.experiments.explained import ExplainedRun, read_explained
-from theodolite.instruments.grid.experiments.gains import gains_table
-from theodolite.instruments.grid.experiments.interaction import (
+from theodolite.instruments.grid.experiments import accuracy
+from theodolite.instruments.grid.experiments.depth import (
     BucketInteraction,
+    DepthCheck,
+    depth_checks,
+    depth_table,
     interaction_table,
     interactions,
 )
-from theodolite.instruments.grid.experiments.map_quality import MapMean, map_means, map_scores
+from theodolite.instruments.grid.experiments.explained import (
+    ExplainedRun,
+    cost_table,
+    gains_table,
+    read_explained,
+    runs_table,
+)
+from theodolite.instruments.grid.experiments.map_quality import (
+    MapMean,
+    MapSeparation,
+    map_means,
+    map_scores,
+    separate_maps,
+    separation_table,
+)
 from theodolite.instruments.grid.experiments.map_tables import (
     bucket_tables,
     measures_table,
     overall_tables,
+    paper_table,
     words_table,
 )
-from theodolite.instruments.grid.experiments.paper import paper_table
-from theodolite.instruments.grid.experiments.separation import MapSeparation, separate_maps, separation_table
 from theodolite.instruments.grid.questions import ANCHORS_RUN, EDITS_RUN, EXPLAIN_RUN, PLAIN_RUN
 from theodolite.runs import Run
-
-METRICS: tuple[Metric, ...] = (
-    *accuracy.METRICS,
-    *edits.METRICS,
-    *map_quality.METRICS,
-    *anchors.METRICS,
-)
-"""Every metric of a diagnosis, in the order of tables."""
-_KEYS = {metric.key for metric in METRICS}
+from theodolite.stats import score_mean
 
 
 def item_scores(run: Run) -> list[ItemScore]:
@@ -52,11 +57,12 @@ def item_scores(run: Run) -> list[ItemScore]:
     """
     kind = run.info.instrument
     if kind == EXPLAIN_RUN:
-        return [score for score in map_scores(read_explained(run)) if score.metric in _KEYS]
+        known = {each.key for each in metrics_of("grid")}
+        return [score for score in map_scores(read_explained(run)) if score.metric in known]
     by_kind: dict[str, Callable[[Run], list[ItemScore]]] = {
         PLAIN_RUN: accuracy.accuracy_scores,
-        EDITS_RUN: edits.edit_scores,
-        ANCHORS_RUN: anchors.anchor_scores,
+        EDITS_RUN: accuracy.edit_scores,
+        ANCHORS_RUN: accuracy.anchor_scores,
     }
     if kind not in by_kind:
         raise UsageError(f"{run.folder} is a run of {kind}, not of the grid")
@@ -157,3 +163,43 @@ def explain_tables(score: ExplainScore, names: Sequence[str] = (), *, seed: int 
     chosen = names or [name for name in TABLE_NAMES if name != "measures"]
     tables = [table for name in TABLE_NAMES if name in chosen for table in made[name]()]
     return [runs_table(score.runs), *(table for table in tables if table.rows)]
+
+
+# Signatures of the grid.
+#
+# semantic shortcut   where a bag of words is wrong, the model gives its answer more often than not; and reversing the
+#                     direction changes less than half of the answers
+
+
+HALF = 0.5
+
+SEMANTIC_SHORTCUT = SignatureKind(
+    "semantic shortcut",
+    "Reverse the direction word: a model that uses the relation changes its answer (`theodolite diagnose --instruments grid`).",
+    "A larger vision encoder, to refine metric perception; or training that supervises where the model looks.",
+    "GridVQA-X, appendix A.2; CRISP, section 6",
+)
+
+
+def grid_signatures(scores: Sequence[ItemScore]) -> list[Signature]:
+    """Semantic shortcut: the bag of words."""
+    means = {key: score_mean(metric_of(key), scores) for key in ("grid.bag_of_words", "grid.swap_changes")}
+    return [
+        judge_signature(
+            SEMANTIC_SHORTCUT,
+            [
+                Condition(
+                    "agreement with a bag of words where it is wrong",
+                    means["grid.bag_of_words"],
+                    lambda x: x.low > HALF,
+                    "above ½",
+                ),
+                Condition(
+                    "answers that change with the direction",
+                    means["grid.swap_changes"],
+                    lambda x: x.high < HALF,
+                    "below ½",
+                ),
+            ],
+        )
+    ]

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from theodolite.answers.grading import rubric_of
 from theodolite.core.errors import UsageError
-from theodolite.core.files import counted_problems
-from theodolite.core.scores import Capability, ItemScore, Metric
-from theodolite.core.signatures import Signature
-from theodolite.core.splits import ALIGNED, OWN_SPLIT, SPLITS
-from theodolite.core.types import Item, Json
-from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData, made
+from theodolite.core.files import counted_problems, link_or_copy
+from theodolite.core.scores import ALIGNED, OWN_SPLIT, SPLITS, Capability, ItemScore, Signature
+from theodolite.instruments.instrument import Instrument, RunPlan, Study, UserData, made
+from theodolite.instruments.scene.verbs import VERBS, SceneRun, plan_scenes
 from theodolite.instruments.user_files import has_file
-from theodolite.pairs import AnsweredPair
+from theodolite.instruments.verbs import Verb
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
     from theodolite.core.tables import Table
-    from theodolite.core.views import ItemRow
+    from theodolite.instruments.rows import View
 
 _ROOMS: Mapping[str, int] = {"quick": 14, "standard": 18, "large": 120}
 """Rooms by size, and questions of each of the nine groups."""
@@ -44,23 +41,26 @@ class Scene(Instrument):
     name = "scene"
     question = "Do answers agree with the model's own 3D scene graph (CRISP)?"
     run_kinds = ("scene", "scene-pictures", "scene-pairs")
-    takes = "scenes made by `theodolite scene make` or `theodolite scene build`"
+    run_options = SceneRun
+    run_help = "Ask a model for graphs and answers, store them, and score."
+    takes = "scenes made by `theodolite scene make` or `theodolite scene import`"
     exported_kinds = ("scene", "scene-pictures")
     formats = ("crisp", "crisp-na")
     grader = "theodolite.instruments.scene.reading.grading:grade"
 
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """Answers, graphs, their agreement, and what the picture adds."""
-        from theodolite.instruments.scene.score import METRICS
-
-        return METRICS
+    def verbs(self) -> Mapping[str, Verb[Any]]:
+        """Make and import scenes, score, audit."""
+        return VERBS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Questions and graphs of every split, with and without the picture and with another scene's; and pairs."""
         from theodolite.instruments.scene.data.small_rooms import room_pairs, scene_data
-        from theodolite.instruments.scene.measure import pairs_plan, run_plans
+        from theodolite.instruments.scene.questions import pairs_plan, run_plans
 
+        asked = study.options
+        if isinstance(asked, SceneRun) and asked.data is not None:
+            yield plan_scenes(study, asked, asked.data)
+            return
         is_named = isinstance(study.size, str)
         rooms = _ROOMS[cast("str", study.size)] if is_named else max(6, round(0.6 * int(study.size)))
         per_group = rooms if is_named else None
@@ -78,8 +78,8 @@ class Scene(Instrument):
                 ask = partial(_write_questions, own.path, n=9 * rooms, seed=study.seed)
                 folders[OWN_SPLIT] = made(study.place("scene-own"), ask)
         for split, folder in folders.items():
-            asked = (*_SETTINGS, *((_OWN_GRAPH,) if split == ALIGNED and is_named else ()))
-            yield from run_plans(folder, split=split, settings=asked, seed=study.seed)
+            settings = (*_SETTINGS, *((_OWN_GRAPH,) if split == ALIGNED and is_named else ()))
+            yield from run_plans(folder, split=split, settings=settings, seed=study.seed)
         if study.splits:
             drawn = partial(room_pairs, n=_room_pairs(study.size), seed=study.seed)
             yield pairs_plan(made(study.place("scene-pairs"), drawn), name="scene-pairs")
@@ -118,20 +118,11 @@ class Scene(Instrument):
             return super().tables(run)
         return score_tables(score_run(run))
 
-    def pairs(self, run: Run) -> Iterable[AnsweredPair]:
-        """Questions with options before and after edits of the scene or of its marks."""
-        from theodolite.instruments.scene.experiments.edits import edited_pairs
+    def view(self, run: Run) -> View:
+        """The scene from above, as it is and as the model described it."""
+        from theodolite.instruments.scene.rows import scene_view
 
-        return edited_pairs(run) if _has_pairs(run) else ()
-
-    def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """Questions and graphs, with the scene seen from above; of pairs, questions alone."""
-        from theodolite.instruments.rows import values_by_item
-        from theodolite.instruments.scene.rows import scene_rows
-
-        if _has_pairs(run):
-            return super().rows(run, place, scores)
-        return scene_rows(run, place, values_by_item(scores))
+        return scene_view(run)
 
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
@@ -147,33 +138,9 @@ class Scene(Instrument):
                     found += score_run(run, ScoreOptions(seed=seed)).signatures
         return found
 
-    def chance(self, folders: Sequence[Path]) -> float | None:
-        """The accuracy of a random choice among the options of pairs; other questions ask for numbers."""
-        from theodolite.instruments.scene.experiments.edits import pairs_chance
-
-        found: list[float] = []
-        for folder in folders:
-            with Run.open(folder) as run:
-                found += pairs_chance(run) if _has_pairs(run) else []
-        return sum(found) / len(found) if found else None
-
     def size_for(self, pairs: int) -> int:
         """One room for each pair."""
         return math.ceil(pairs / _PAIRS_OF_SIZE)
-
-    def rubric(self, item: Item) -> dict[str, Json]:
-        """The options or the unit of a question, or the true graph; ``group`` is that of the macro mean."""
-        meta = cast("Mapping[str, Any]", item.meta)
-        if meta.get("task") == "graph":
-            return {"task": "graph", "graph": meta["graph"], "centre": meta["centre"]}
-        from theodolite.instruments.scene.data.files import question_from_json
-
-        question = question_from_json(meta["question"])
-        return {**rubric_of(question.format, [str(question.gold)]), "group": question.group_name}
-
-    def is_plain(self, item: Item) -> bool:
-        """True for the base setting."""
-        return item.meta.get("setting") == "base"
 
     def describe(self, study: Study) -> str:
         """What a study asks about."""
@@ -204,7 +171,7 @@ class Scene(Instrument):
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
         """Writes a run or a data set for CRISP-Bench."""
         from theodolite.instruments.scene.data.files import read_data
-        from theodolite.instruments.scene.interop.export import export_data, export_run
+        from theodolite.instruments.scene.interop.crisp import export_data, export_run
 
         if (source / "run.json").exists():
             with Run.open(source) as run:
@@ -235,7 +202,7 @@ def _write_questions(source: Path, folder: Path, *, n: int, seed: int) -> None:
     from theodolite.instruments.scene.data.engine import make_questions, thin_questions
     from theodolite.instruments.scene.data.files import read_data, write_data
 
-    shutil.copytree(source, folder, copy_function=_link_or_copy)
+    shutil.copytree(source, folder, copy_function=link_or_copy)
     for name, text in (("questions.jsonl", ""), ("manifest.json", "{}")):
         if not (folder / name).exists():
             (folder / name).write_text(text, encoding="utf-8")
@@ -250,11 +217,3 @@ def _write_questions(source: Path, folder: Path, *, n: int, seed: int) -> None:
     for name in ("scenes.jsonl", "questions.jsonl", "manifest.json"):
         (folder / name).unlink()  # a link: writing through it would change the original
     write_data(folder, scenes, questions, data.manifest)
-
-
-def _link_or_copy(source: str | Path, target: str | Path) -> None:
-    """A hard link to a file; a copy if links are not supported."""
-    try:
-        Path(target).hardlink_to(Path(source).resolve())
-    except OSError:
-        shutil.copyfile(source, target)

@@ -3,19 +3,17 @@
 No prompt contains a category, a 2D box, a coordinate or anything about the camera. A prompt without a picture says so, and
 asks for the best guess.
 
-Every item has this in its ``meta``, so that a run can be scored without its data set:
+Every item carries its `Truth`, so that a run can be scored without its data set: the subject is the question or the scene, the
+cluster is the scene, and the condition is one of `QA_SETTINGS` or `GRAPH_SETTINGS` (*plain* for ``base``), `OTHER_PICTURE`, or,
+of pairs, ``before`` or the name of an edit. Besides, its ``meta`` holds:
 
 =============  ==========================================================================================
-``task``       ``qa`` or ``graph``
-``setting``    one of `QA_SETTINGS` or `GRAPH_SETTINGS`, or `OTHER_PICTURE`; of pairs: ``before``, or the name of an edit
 ``mode``       ``direct``, ``chain of thought`` or ``thinking``
-``scene``      the scene's id (the cluster of every interval), with its ``domain``
-``question``   of ``qa``: the whole question, as `question_to_json` writes it
-``format``     of ``qa``: the form of its answer
-``graph``      of ``graph``: the true star graph, as `StarGraph.as_json` writes it; of ``qa`` with a graph: the graph in the
-               prompt
-``centre``     of ``graph``: the mark of the centre object
-``noise``      of ``qa`` in the setting ``noisy graph``: the noise level
+``domain``     of the scene
+``question``   of a question: what else makes it, for `question_of`
+``graph``      of a question with a graph in its prompt: that graph, as `StarGraph.as_json` writes it
+``noise``      of a question in the setting ``noisy graph``: the noise level
+``rubric``     of a question: its group. Of a graph: the task, the true star graph, and the mark of its centre object
 =============  ==========================================================================================
 
 An item is named ``<scene>/graph/<setting>/<mode>`` or ``<question>/qa/<setting>/<mode>`` (with ``/<level>`` for a noisy graph).
@@ -29,22 +27,29 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from theodolite.answers.items import FORMAT, format_to_json
+from theodolite.answers.grading import format_of, gold_labels
 from theodolite.core.errors import UsageError
-from theodolite.core.splits import ALIGNED, CROSSED
+from theodolite.core.files import dump
+from theodolite.core.scores import ALIGNED, CROSSED
+from theodolite.core.truth import PLAIN, Truth
 from theodolite.core.types import Item, Json, Message, Picture, Record, Request
-from theodolite.instruments.scene.data.files import SceneData, question_to_json
-from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
-from theodolite.instruments.scene.data.pairs import BEFORE
-from theodolite.instruments.scene.data.questions import Form, SceneQuestion
-from theodolite.instruments.scene.data.relations import PREDICATES
-from theodolite.instruments.scene.data.shortcut_rule import is_aligned
+from theodolite.instruments.instrument import RunPlan
+from theodolite.instruments.scene.data.files import SceneData, read_data
+from theodolite.instruments.scene.data.pairs import BEFORE, read_pairs
+from theodolite.instruments.scene.data.questions import Option, SceneQuestion, is_aligned
 from theodolite.instruments.scene.experiments.noise import NOISE_LEVELS, noisy_graphs
-from theodolite.instruments.scene.reading.graph_parser import parse_graph
+from theodolite.instruments.scene.kinds import Form
+from theodolite.instruments.scene.reading.graph_parser import parse_graph, star_from_json
+from theodolite.models import ask_factory, ask_measurer
+from theodolite.pairs.outcomes import with_repeats
+from theodolite.runs import Run
+from theodolite.worlds.scene_graph import PREDICATES, SceneGraph, StarGraph
 
 QaSetting: TypeAlias = Literal[
     "base", "blind", "predicted graph", "true graph", "true graph alone", "noisy graph"
@@ -58,6 +63,8 @@ GraphSetting: TypeAlias = Literal["base", "blind"]
 """``base``: the marked picture. ``blind``: only the list of marks."""
 GRAPH_SETTINGS: tuple[GraphSetting, ...] = get_args(GraphSetting)
 
+BASE = "base"
+"""The setting of an item that shows its own marked picture and nothing else."""
 OTHER_PICTURE = "other picture"
 """The setting of an item that shows another scene's picture."""
 PICTURES = "scene-pictures"
@@ -234,7 +241,7 @@ def graph_prompt(scene: SceneGraph, *, setting: GraphSetting = "base", mode: Mod
 def graph_text(graph: StarGraph) -> str:
     """A graph as prompts show it: JSON, one object or edge per line.
 
-    >>> from theodolite.instruments.scene.data.graph import Edge, Node
+    >>> from theodolite.worlds.scene_graph import Edge, Node
     >>> print(graph_text(StarGraph(1, (Node(1, 5.0, 1.0, 2.0, 0.5),), (Edge(2, 3.0, frozenset({"left"})),))))
     {"objects": [
       {"id": 1, "dist_to_cam": 5.0, "size": {"w": 1.0, "l": 2.0, "h": 0.5}}],
@@ -345,7 +352,7 @@ def plan_pictures(data: SceneData, *, seed: int = 0) -> Iterator[Item]:
     others = _other_pictures(data, seed)
     for item in plan_scenes(data, Settings(qa=("base",), graph=("base",))):
         yield item
-        other = others.get(str(item.meta["scene"]))
+        other = others.get(item.cluster)
         if other is not None:
             yield with_picture(item, other)
 
@@ -363,14 +370,10 @@ def plan_pairs(pairs: Mapping[str, SceneData], *, split: str = "") -> Iterator[I
         scene = data.scenes[question.scene]
         item = _qa_item(question, scene, setting, Mode(), _picture(data, scene))
         is_right = is_aligned(replace(question, gold=golds[question.id]))
-        about: dict[str, Json] = {
-            "gold": question.gold,
-            "condition": setting,
-            "cluster": scene.id,
-            "kind": question.competency,
-            "split": split or (ALIGNED if is_right else CROSSED),
-        }
-        yield replace(item, meta={**item.meta, **about})
+        truth = replace(item.truth, split=split or (ALIGNED if is_right else CROSSED))
+        if setting != BEFORE:
+            truth = replace(truth, edit=setting, base=qa_name(question.id, BEFORE))
+        yield replace(item, truth=truth)
 
 
 def with_picture(item: Item, picture: Picture, *, setting: str = OTHER_PICTURE) -> Item:
@@ -386,7 +389,8 @@ def with_picture(item: Item, picture: Picture, *, setting: str = OTHER_PICTURE) 
         name,
         replace(request, ref=f"{name}#{request.digest[:12]}"),
         item.options,
-        {**item.meta, "setting": setting},
+        item.meta,
+        replace(item.truth, condition=setting),
     )
 
 
@@ -410,14 +414,13 @@ def _predicted_graphs(measured: Iterable[tuple[Item, Record | None]], mode: Mode
     """The model's own graphs, given with the picture, by scene; scenes without a readable graph are left out."""
     found: dict[str, StarGraph] = {}
     for item, record in measured:
-        meta = cast("Mapping[str, Any]", item.meta)
-        is_asked = (meta.get("task"), meta.get("setting"), meta.get("mode")) == ("graph", "base", mode.name)
+        is_asked = is_graph(item) and item.truth.is_plain and item.meta["mode"] == mode.name
         if not is_asked or record is None or not record.response.is_answered:
             continue
-        marks = [int(row["id"]) for row in meta["graph"]["objects"]]
-        reading = parse_graph(record.response.text, int(meta["centre"]), marks)
+        true = true_graph(item)
+        reading = parse_graph(record.response.text, true.centre, [node.id for node in true.nodes])
         if reading.graph is not None:
-            found[str(meta["scene"])] = reading.graph
+            found[item.cluster] = reading.graph
     return found
 
 
@@ -431,56 +434,148 @@ def _qa_item(
     noise: float | None = None,
 ) -> Item:
     text = qa_prompt(question, len(scene.objects), setting=setting, mode=mode, graph=graph)
-    name = f"{question.id}/qa/{setting}/{mode.name}" + (f"/{noise:g}" if noise is not None else "")
-    meta: dict[str, Json] = {
+    stated = None if graph is None else graph.as_json()
+    about: dict[str, Json] = {
         "task": "qa",
         "setting": setting,
-        "mode": mode.name,
         "scene": scene.id,
-        "domain": scene.domain,
-        "question": question_to_json(question),
-        FORMAT: format_to_json(question.format),
+        "question": dump(question, exclude_defaults=True),
     }
-    if graph is not None:
-        meta["graph"] = graph.as_json()
-    if noise is not None:
-        meta["noise"] = noise
-    shown = () if picture is None or setting in WITHOUT_PICTURE else (picture,)
-    return _item(name, (*shown, text), meta, gold=question.gold, max_tokens=_longest_answer("qa", mode))
+    return _item(
+        qa_name(question.id, setting, mode.name, noise),
+        _shown(text, setting, picture),
+        _longest_answer("qa", mode),
+        {"gold": question.gold, **about},
+        qa_meta(question, mode.name, stated, noise),
+        qa_truth(question, setting),
+    )
+
+
+def qa_name(question: str, setting: str, mode: str = "direct", noise: float | None = None) -> str:
+    """Return the name of the item of a question."""
+    return f"{question}/qa/{setting}/{mode}" + (f"/{noise:g}" if noise is not None else "")
+
+
+def qa_meta(
+    question: SceneQuestion, mode: str, graph: Json = None, noise: float | None = None
+) -> dict[str, Json]:
+    """Return the meta of the item of a question."""
+    about: dict[str, Json] = {
+        "text": question.text,
+        "objects": list(question.objects),
+        "keys": [option.key for option in question.options],
+        "difficulty": question.difficulty,
+        "relation": question.relation,
+        "distance_m": question.distance_m,
+    }
+    meta: dict[str, Json] = {
+        "mode": mode,
+        "domain": question.domain,
+        "question": {key: value for key, value in about.items() if value not in (None, [])},
+        "graph": graph,
+        "noise": noise,
+        "rubric": {"group": question.group_name},
+    }
+    return {key: value for key, value in meta.items() if value is not None}
+
+
+def qa_truth(question: SceneQuestion, setting: str) -> Truth:
+    """Return the truth of the item of a question."""
+    is_number = question.form == "number"
+    gold = question.gold if is_number else question.options[question.letters.index(question.gold)].text
+    return Truth(
+        (gold,),
+        question.format,
+        subject=question.id,
+        cluster=question.scene,
+        group=question.kind,
+        relation=question.competency,
+        condition=PLAIN if setting == BASE else setting,
+        grader="scene" if is_number else "",
+    )
+
+
+def question_of(item: Item) -> SceneQuestion:
+    """Return the question of an item."""
+    truth, meta = item.truth, cast("Mapping[str, Any]", item.meta)
+    about, expected = meta["question"], format_of(item)
+    texts = expected.options.values()
+    return SceneQuestion(
+        id=truth.subject,
+        scene=truth.cluster,
+        domain=meta["domain"],
+        kind=cast("Any", truth.group),
+        text=about["text"],
+        objects=tuple(about["objects"]),
+        gold=gold_labels(expected, truth.golds)[0],
+        difficulty=about["difficulty"],
+        options=tuple(Option(text, key) for text, key in zip(texts, about.get("keys", ()), strict=True)),
+        relation=about.get("relation"),
+        distance_m=about.get("distance_m"),
+    )
 
 
 def _graph_item(
     scene: SceneGraph, star: StarGraph, setting: GraphSetting, mode: Mode, picture: Picture | None
 ) -> Item:
-    meta: dict[str, Json] = {
-        "task": "graph",
-        "setting": setting,
-        "mode": mode.name,
-        "scene": scene.id,
-        "domain": scene.domain,
-        "graph": star.as_json(),
-        "centre": star.centre,
-    }
     text = graph_prompt(scene, setting=setting, mode=mode)
-    shown = () if picture is None or setting in WITHOUT_PICTURE else (picture,)
-    name = f"{scene.id}/graph/{setting}/{mode.name}"
-    return _item(name, (*shown, text), meta, gold=graph_text(star), max_tokens=_longest_answer("graph", mode))
+    return _item(
+        f"{scene.id}/graph/{setting}/{mode.name}",
+        _shown(text, setting, picture),
+        _longest_answer("graph", mode),
+        {"gold": graph_text(star), "task": "graph", "setting": setting, "scene": scene.id},
+        graph_meta(star.as_json(), star.centre, mode.name, scene.domain),
+        graph_truth(scene.id, setting),
+    )
+
+
+def graph_meta(graph: Json, centre: int, mode: str, domain: str) -> dict[str, Json]:
+    """Return the meta of the item of a scene graph."""
+    return {"mode": mode, "domain": domain, "rubric": {"task": "graph", "graph": graph, "centre": centre}}
+
+
+def graph_truth(scene: str, setting: str) -> Truth:
+    """Return the truth of the item of a scene graph."""
+    condition = PLAIN if setting == BASE else setting
+    return Truth(subject=scene, cluster=scene, group="scene graph", condition=condition, grader="scene")
+
+
+def is_graph(item: Item) -> bool:
+    """Return True if an item asks for a scene graph, False if it asks a question."""
+    return "task" in cast("Mapping[str, Any]", item.meta["rubric"])
+
+
+def true_graph(item: Item) -> StarGraph:
+    """Return the true star graph of an item that asks for it."""
+    rubric = cast("Mapping[str, Any]", item.meta["rubric"])
+    return star_from_json(rubric["graph"], int(rubric["centre"]))
+
+
+def setting_of(item: Item) -> str:
+    """Return the setting of an item: its condition, and ``base`` for the plain one."""
+    return BASE if item.truth.condition == PLAIN else item.truth.condition
 
 
 def _item(
-    name: str, content: Sequence[str | Picture], meta: Mapping[str, Json], *, gold: str, max_tokens: int
+    name: str,
+    content: Sequence[str | Picture],
+    max_tokens: int,
+    hint: Mapping[str, Json],
+    meta: Mapping[str, Json],
+    truth: Truth,
 ) -> Item:
     """An item that a log finds again only by its content.
 
     The same words are asked about many pictures and with many graphs, so no record can be found by its words; the id that
     exported tasks and their logs carry ends in a hash of everything that the model sees.
     """
-    hint = {
-        "gold": gold,
-        **{key: meta[key] for key in ("task", "setting", "scene", "question") if key in meta},
-    }
     request = Request((Message.user(*content),), max_tokens=max_tokens, recall="id", hint=hint)
-    return Item(name, replace(request, ref=f"{name}#{request.digest[:12]}"), meta=meta)
+    return Item(name, replace(request, ref=f"{name}#{request.digest[:12]}"), meta=meta, truth=truth)
+
+
+def _shown(text: str, setting: str, picture: Picture | None) -> tuple[str | Picture, ...]:
+    """What a model receives: the picture, if there is one and the setting shows it, and the text."""
+    return (text,) if picture is None or setting in WITHOUT_PICTURE else (picture, text)
 
 
 def _picture(data: SceneData, scene: SceneGraph) -> Picture:
@@ -491,3 +586,66 @@ def _picture(data: SceneData, scene: SceneGraph) -> Picture:
             "in the settings 'blind' and 'true graph alone'"
         )
     return picture
+
+
+# What a model is asked in a diagnosis, and what measures it: the model's answers in its own words.
+
+
+def run_plans(folder: Path, *, split: str, settings: Sequence[str], seed: int) -> Iterator[RunPlan]:
+    """The runs on one data set: its questions and graphs, and the same with another scene's picture.
+
+    Args:
+        folder: The data set.
+        split: Split of the data.
+        settings: In which questions are asked.
+        seed: Seed of the choice of other pictures.
+    """
+    data = read_data(folder)
+    asked = Settings(qa=cast("Any", tuple(settings)))
+    about = {"data": str(folder.absolute()), "split": split}
+    name = split.replace(" ", "-")
+    yield RunPlan(
+        f"scene-{name}",
+        "scene",
+        {**about, "settings": [*settings, "graphs"]},
+        partial(next_items, data, asked),
+        ask_measurer,
+        ask_factory,
+        more=len(data.questions) if "predicted graph" in settings else 0,
+    )
+    yield RunPlan(
+        f"scene-pictures-{name}",
+        PICTURES,
+        about,
+        lambda _: plan_pictures(data, seed=seed),
+        ask_measurer,
+        ask_factory,
+    )
+
+
+def pairs_plan(folder: Path, *, name: str, split: str = "") -> RunPlan:
+    """The run on a data set of pairs.
+
+    Args:
+        folder: From `theodolite.instruments.scene.data.pairs.write_pairs`.
+        name: The name of the run.
+        split: Split of the data; by default each question has its own.
+    """
+    return RunPlan(
+        name,
+        PAIRS,
+        {"data": str(folder.absolute())},
+        lambda run: with_repeats(
+            plan_pairs(read_pairs(folder), split=split),
+            lambda item: item.truth.condition == BEFORE,
+            model=run.info.model,
+        ),
+        ask_measurer,
+        ask_factory,
+    )
+
+
+def next_items(data: SceneData, settings: Settings, run: Run, *, seed: int = 0) -> Iterator[Item]:
+    """The plan of a run, which grows when the model has given its graphs."""
+    measured = ((result.item, result.record) for result in run.results())
+    return plan_run(data, settings, measured, seed=seed)

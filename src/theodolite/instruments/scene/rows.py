@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from theodolite.core.views import ItemRow, PlanView, SeenObject
+from theodolite.core.views import PlanView, SeenObject
 from theodolite.geometry import SE3
-from theodolite.instruments.instrument import Place
-from theodolite.instruments.rows import Values, common, rounded, verdict
-from theodolite.instruments.scene.data.files import read_data
-from theodolite.instruments.scene.data.graph import SceneGraph, SceneObject, StarGraph
+from theodolite.instruments.rows import View, verdict
+from theodolite.instruments.scene.data.files import MANIFEST, read_data
 from theodolite.instruments.scene.formulas.layout import lay_out
 from theodolite.instruments.scene.formulas.mra import score_value
-from theodolite.instruments.scene.questions import PICTURES
-from theodolite.instruments.scene.reading.results import (
-    GraphResult,
-    read_answer_result,
-    read_graph_result,
-)
+from theodolite.instruments.scene.questions import BASE, PICTURES, is_graph, setting_of
+from theodolite.instruments.scene.reading.results import GraphResult, read_answer_result, read_graph_result
 from theodolite.runs import Result, Run
+from theodolite.worlds.scene_graph import SceneGraph, SceneObject, StarGraph
 
 RIGHT_FROM = 0.5
 """A number counts as right if its MRA is at least this."""
@@ -31,67 +25,42 @@ _HAND_M = 0.1
 """The drawn size of an object without one."""
 
 
-def scene_rows(run: Run, place: Place, values: Values) -> Iterator[ItemRow]:
-    """Every question and every graph of a run."""
+def scene_view(run: Run) -> View:
+    """Return a function that shows a question or a graph of a run with its scene from above."""
     folder = Path(str(run.info.settings["data"]))
-    scenes = read_data(folder).scenes if folder.is_dir() else {}
-    split = str(run.info.settings.get("split") or "")
-    results = list(run.results())
-    graphs = {
-        (str(r.item.meta["scene"]), str(r.item.meta["setting"])): r
-        for r in results
-        if r.item.meta["task"] == "graph"
-    }
-    for result in results:
-        meta = cast("Mapping[str, Any]", result.item.meta)
-        scene, setting = str(meta["scene"]), str(meta["setting"])
-        if run.info.instrument == PICTURES and setting == "base":
-            continue  # the main run shows it
-        view = _view(scenes.get(scene), graphs.get((scene, setting)) or graphs.get((scene, "base")))
-        about = _graph_fields(result) if meta["task"] == "graph" else _question_fields(result)
-        read, item = about.pop("read"), str(about.pop("item"))
-        own = values.get((item, split), {}) if setting == "base" else {}
-        yield ItemRow(
-            id=result.item.name,
-            instrument="scene",
-            model=run.info.model,
-            split=split,
-            cluster=scene,
-            condition="plain" if setting == "base" else setting,
-            prompt=result.item.request.text,
-            values=rounded(own),
-            plan=view,
-            **about,
-            **common(result, place, **read),
-        )
+    scenes = read_data(folder).scenes if (folder / MANIFEST).is_file() else {}
+    graphs = {(r.item.cluster, setting_of(r.item)): r for r in run.results() if is_graph(r.item)}
+
+    def view(result: Result) -> dict[str, Any] | None:
+        item = result.item
+        if run.info.instrument == PICTURES and item.truth.is_plain:
+            return None  # the main run shows it
+        asked = graphs.get((item.cluster, setting_of(item))) or graphs.get((item.cluster, BASE))
+        return {
+            **(_GRAPH_FIELDS if is_graph(item) else _question_fields(result)),
+            "prompt": item.request.text,
+            "plan": _view(scenes.get(item.cluster), asked),
+        }
+
+    return view
+
+
+_GRAPH_FIELDS = {
+    "question": "Write down the layout of this place as a 3D scene graph.",
+    "gold": "the graph, from above",
+}
 
 
 def _question_fields(result: Result) -> dict[str, Any]:
+    """A number is right if it is near enough; answers are shown as they were asked for, by their letters."""
     row = read_answer_result(result)
     question, answer = row.question, row.answer
     is_right = score_value(question, answer.value) >= RIGHT_FROM if answer.is_read else None
     return {
-        "item": question.id,
         "question": question.lines,
-        "kind": str(question.kind),
-        "gold": str(question.gold),
+        "gold": question.gold,
         "read_as": str(answer.value) if answer.is_read else "",
         "correct": verdict(is_right, row.setting),
-        "read": {"answer": answer},
-    }
-
-
-def _graph_fields(result: Result) -> dict[str, Any]:
-    row = read_graph_result(result)
-    graph = row.reading.graph
-    return {
-        "item": row.scene,
-        "question": "Write down the layout of this place as a 3D scene graph.",
-        "kind": "scene graph",
-        "gold": "the graph, from above",
-        "read_as": "" if graph is None else f"{len(graph.nodes)} objects",
-        "correct": None,
-        "read": {"unread": row.reading.reason if graph is None else ""},
     }
 
 

@@ -29,93 +29,40 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from theodolite import stats
-from theodolite.core.scores import ItemScore, Metric, Origin, by_metric
-from theodolite.core.signatures import Signature
-from theodolite.instruments.scene.data.graph import Difficulty, Domain
+from theodolite.core.definitions import metric_of, metrics_of
+from theodolite.core.scores import ItemScore, Metric, Signature, by_metric
 from theodolite.instruments.scene.data.questions import SceneQuestion
-from theodolite.instruments.scene.experiments.baselines import graph_prior, qa_prior
 from theodolite.instruments.scene.experiments.blind import (
     BlindTest,
     blind_test,
     changed_graphs,
     changed_questions,
-)
-from theodolite.instruments.scene.experiments.confusion import (
-    ConfusionMatrix,
-    ExampleCase,
-    confusion_matrices,
-    example_cases,
+    graph_prior,
+    paired_scores,
+    qa_prior,
 )
 from theodolite.instruments.scene.experiments.curves import CurvePoint, solver_curves
-from theodolite.instruments.scene.experiments.graphs import (
-    GraphOverview,
-    graph_overview,
-)
+from theodolite.instruments.scene.experiments.graphs import GraphOverview, graph_overview
 from theodolite.instruments.scene.experiments.interventions import (
+    ConfusionMatrix,
+    ExampleCase,
     Intervention,
+    Threshold,
+    confusion_matrices,
+    example_cases,
     interventions,
+    threshold,
 )
 from theodolite.instruments.scene.experiments.noise import NOISE_LEVELS
-from theodolite.instruments.scene.experiments.paired import paired_scores
-from theodolite.instruments.scene.experiments.threshold import Threshold, threshold
-from theodolite.instruments.scene.formulas.derived_qa import (
-    DerivedCases,
-    ScoreOptions,
-    derived_qa,
-)
+from theodolite.instruments.scene.formulas.derived_qa import DerivedCases, ScoreOptions, derived_qa
 from theodolite.instruments.scene.questions import OTHER_PICTURE
 from theodolite.instruments.scene.reading.results import SceneResults, read_run
 from theodolite.instruments.scene.signatures import judge_signatures, signature_numbers
 from theodolite.runs import Run
+from theodolite.worlds.scene_graph import Difficulty, Domain
 
-
-def _metric(key: str, name: str, origin: Origin, *, average: str = "groups", is_drop: bool = False) -> Metric:
-    return Metric(
-        f"scene.{key}",
-        name,
-        higher_is_grounded=not key.startswith("direct_over_derived"),
-        origin=origin,
-        needs="text",
-        bounds=(-1.0, 1.0) if is_drop else (0.0, 1.0),
-        unit="points" if is_drop else "share",
-        average="items" if average == "items" else "groups",
-    )
-
-
-METRICS: tuple[Metric, ...] = (
-    _metric("qa", "score of the answers", "paper"),
-    _metric("sgc", "SGC of the graph", "paper", average="items"),
-    _metric("s_est", "S_est of the graph", "paper", average="items"),
-    _metric("s_rel", "S_rel of the graph", "paper", average="items"),
-    _metric("qa_drop", "drop of the answers without the picture", "paper", is_drop=True),
-    _metric("sgc_drop", "drop of SGC without the picture", "paper", average="items", is_drop=True),
-    _metric("derived", "score of the answers that its own graph implies", "paper"),
-    _metric(
-        "derived_solvable", "score of the answers that its own graph implies, solvable questions", "sound"
-    ),
-    _metric("consistency", "answers agree with its own graph", "paper"),
-    _metric("consistency_solvable", "answers agree with its own graph, solvable questions", "sound"),
-    _metric("direct_over_derived", "answers beyond what its own graph implies", "ours", is_drop=True),
-    _metric(
-        "direct_over_derived_solvable",
-        "answers beyond what its own graph implies, solvable questions",
-        "sound",
-        is_drop=True,
-    ),
-    _metric("blind_changes", "answers change without the picture", "ours"),
-    _metric("blind_graph_change", "graph changes without the picture", "ours", average="items"),
-    _metric("other_changes", "answers change with another picture", "ours"),
-    _metric("other_graph_change", "graph changes with another picture", "ours", average="items"),
-)
-GRAPH_METRICS = frozenset(metric.key for metric in METRICS if metric.average == "items")
+GRAPH_METRICS = frozenset(each.key for each in metrics_of("scene") if each.average == "items")
 """Metrics of a scene's graph alone: the same whatever questions are asked about it."""
-_TABLE_METRICS: tuple[Metric, ...] = (
-    _metric("ceiling", "the solver's ceiling", "sound"),
-    _metric("qa_prior", "score of the prior answer", "ours"),
-    _metric("sgc_prior", "SGC of the prior graph", "ours", average="items"),
-)
-"""Baselines that do not depend on the model: in tables only."""
-_BY_NAME = {metric.key.removeprefix("scene."): metric for metric in (*METRICS, *_TABLE_METRICS)}
 
 
 def item_scores(run: Run, options: ScoreOptions | None = None) -> list[ItemScore]:
@@ -129,7 +76,7 @@ def item_scores(run: Run, options: ScoreOptions | None = None) -> list[ItemScore
     if run.info.instrument != "scene":
         return list(_changes(results, OTHER_PICTURE, "other"))
     scores = result_scores(results, options)
-    own = {metric.key for metric in METRICS}
+    own = {metric.key for metric in metrics_of("scene")}
     return [score for score in scores if score.metric.partition(":")[0] in own]
 
 
@@ -299,7 +246,7 @@ class SceneScore:
 
     def metric(self, name: str) -> Metric:
         """A metric by its key without ``scene.``, as this solver computes it."""
-        return replace(_BY_NAME[name], key=f"scene.{name}{self.options.suffix}")
+        return metric_of(f"scene.{name}{self.options.suffix}")
 
     @cached_property
     def _by_metric(self) -> Mapping[str, list[ItemScore]]:
@@ -318,7 +265,7 @@ class SceneScore:
         names: tuple[Difficulty, ...] = ("easy", "medium", "hard")
         found = {
             name: stats.score_mean(
-                replace(_BY_NAME["qa"], key=f"scene.qa{self.options.suffix}"),
+                self.metric("qa"),
                 [score for score in self.scores if level.get(score.item) == name],
             )
             for name in names

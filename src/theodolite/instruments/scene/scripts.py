@@ -14,14 +14,13 @@ import numpy as np
 
 from theodolite.answers import json_values
 from theodolite.core.errors import UsageError
+from theodolite.core.files import check
 from theodolite.core.types import Request, Response
-from theodolite.instruments.scene.data.files import question_from_json
-from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
 from theodolite.instruments.scene.data.questions import LETTERS, SceneQuestion
-from theodolite.instruments.scene.data.relations import PAIRS
 from theodolite.instruments.scene.experiments.noise import noisy_graph, scene_rng
 from theodolite.instruments.scene.formulas.solver import solve
 from theodolite.instruments.scene.reading.graph_parser import star_from_json
+from theodolite.worlds.scene_graph import PAIRS, Edge, Node, StarGraph
 
 Script: TypeAlias = Callable[[Request], str | Response]
 
@@ -37,7 +36,7 @@ def _hint(request: Request) -> Mapping[str, Any]:
 
 
 def _question(hint: Mapping[str, Any]) -> SceneQuestion:
-    return question_from_json(hint["question"])
+    return check(SceneQuestion, hint["question"])
 
 
 def _true(hint: Mapping[str, Any]) -> StarGraph:

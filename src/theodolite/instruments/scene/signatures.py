@@ -32,11 +32,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.signatures import Condition, Signature, SignatureKind, judge_signature
+from theodolite.core.scores import Condition, Signature, SignatureKind, judge_signature
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.scene.experiments.baselines import graph_prior, level, qa_prior
-from theodolite.instruments.scene.experiments.blind import BlindTest
-from theodolite.instruments.scene.experiments.paired import PairedScores, paired_scores
+from theodolite.instruments.scene.experiments.blind import (
+    BlindTest,
+    PairedScores,
+    graph_prior,
+    level,
+    paired_scores,
+    qa_prior,
+)
 from theodolite.instruments.scene.formulas.derived_qa import DerivedCases, ScoreOptions
 from theodolite.instruments.scene.reading.results import SceneResults
 
@@ -51,7 +56,7 @@ _KINDS = (
     SignatureKind(
         "structural alignment",
         "Repeat on scenes of your own: alignment that holds only on drawn scenes is not yet alignment "
-        "(`theodolite scene build`).",
+        "(`theodolite scene import`).",
         "",
         _CRISP,
     ),

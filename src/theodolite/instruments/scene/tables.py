@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from theodolite.core.definitions import column
+from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.scene.data.questions import GROUPS, group_name
-from theodolite.instruments.scene.data.twin_rooms import unlearnt
-from theodolite.instruments.scene.experiments.blind import (
-    blind_table,
-)
-from theodolite.instruments.scene.experiments.confusion import (
+from theodolite.instruments.scene.data.small_rooms import unlearnt
+from theodolite.instruments.scene.experiments.blind import blind_table
+from theodolite.instruments.scene.experiments.curves import curve_table
+from theodolite.instruments.scene.experiments.graphs import graphs_table, parts_table, problems_table
+from theodolite.instruments.scene.experiments.interventions import (
     cases_table,
     confusion_matrices,
     confusion_table,
-)
-from theodolite.instruments.scene.experiments.curves import curve_table
-from theodolite.instruments.scene.experiments.graphs import (
-    graphs_table,
-    parts_table,
-    problems_table,
-)
-from theodolite.instruments.scene.experiments.interventions import (
     interventions_table,
+    threshold_table,
 )
-from theodolite.instruments.scene.experiments.threshold import threshold_table
-from theodolite.instruments.scene.formulas.derived_qa import (
-    DerivedCases,
-    ScoreOptions,
-    unsolved_reasons,
-)
+from theodolite.instruments.scene.formulas.derived_qa import DerivedCases, ScoreOptions, unsolved_reasons
 from theodolite.instruments.scene.formulas.solver import SOLVERS
+from theodolite.instruments.scene.kinds import GROUPS, group_name
 from theodolite.instruments.scene.score import SceneScore
 from theodolite.instruments.scene.signatures import signatures_table
+from theodolite.stats import Scores
+from theodolite.stats.scores import difference_table
 
 EXTRA_TABLES = (
     "groups",
@@ -82,23 +74,18 @@ def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
 _COLUMNS = {
     column.name: column
     for column in (
-        Column("qa", "QA", "share", "scene.accuracy"),
-        Column("sgc", "SGC", "share", "scene.sgc"),
-        Column("s_est", "S_est", "share", "scene.s_est"),
-        Column("s_rel", "S_rel", "share", "scene.s_rel"),
-        Column("consistency", "consistency", "share", "scene.consistency"),
-        Column("consistency_solvable", "consistency, solvable", "share", "scene.consistency_solvable"),
-        Column("derived", "derived QA", "share", "scene.derived"),
-        Column("derived_solvable", "derived QA, solvable", "share", "scene.derived_solvable"),
-        Column("direct_over_derived", "base − derived", "points", "scene.base_minus_derived"),
-        Column(
-            "direct_over_derived_solvable",
-            "base − derived, solvable",
-            "points",
-            "scene.base_minus_derived_solvable",
-        ),
-        Column("ceiling", "solver ceiling", "share", "scene.ceiling"),
-        Column("qa_prior", "without looking", "share", "scene.qa_prior"),
+        column("scene.qa"),
+        column("scene.sgc"),
+        column("scene.s_est"),
+        column("scene.s_rel"),
+        column("scene.consistency", title="consistency"),
+        column("scene.consistency_solvable"),
+        column("scene.derived"),
+        column("scene.derived_solvable"),
+        column("scene.direct_over_derived"),
+        column("scene.direct_over_derived_solvable"),
+        column("scene.ceiling", title="solver ceiling"),
+        column("scene.qa_prior", title="without looking"),
     )
 }
 """How tables show the metrics."""
@@ -137,8 +124,8 @@ def changes_table(score: SceneScore) -> Table:
         "scene.changes",
         "Changes without the picture",
         [
-            Column("answers", "answers that change", "share", "scene.picture_changes"),
-            Column("graphs", "change of the graph", "share", "scene.graph_changes"),
+            column("scene.blind_changes", "answers"),
+            column("scene.blind_graph_change", "graphs"),
         ],
         [[score.mean("blind_changes"), score.mean("blind_graph_change")]],
     )
@@ -238,4 +225,104 @@ def unsolved_table(cases: DerivedCases) -> Table:
         "Questions without a derived answer",
         [Column("reason", "reason"), Column("questions", "questions", "count")],
         [[reason, n] for reason, n in unsolved_reasons(cases.cases).items()],
+    )
+
+
+# Several models in one table: the paper's Tables 1 and 2 with one row per model, and paired differences from the first.
+#
+# Table 1 has the paper's columns by the paper's reading (the rules of the public solver), and beside them what is sound: agreement
+# and derived answers on solvable questions only, and the ceiling. Differences are of the same questions or scenes, clustered by
+# scene.
+
+
+_COMPARED = ("qa", "sgc", "consistency", "derived")
+
+
+def check_alike(scores: Mapping[str, SceneScore]) -> None:
+    """Refuses runs on different questions: their numbers cannot be compared.
+
+    Raises:
+        UsageError: The questions differ, in number, wording or gold.
+    """
+    (first, one), *others = scores.items()
+    asked = one.results.questions
+    for name, score in others:
+        there = score.results.questions
+        differing = sum(asked.get(key) != there.get(key) for key in asked.keys() | there.keys())
+        if differing:
+            raise UsageError(
+                f"{first} and {name} were asked different questions ({differing} of {len(asked.keys() | there.keys())} "
+                "differ); compare runs on the same data set, with the same --scene and --limit"
+            )
+
+
+def compare_tables(scores: Mapping[str, SceneScore]) -> list[Table]:
+    """Tables 1 and 2 of all models, and their differences from the first.
+
+    Args:
+        scores: By the name to show, on the same questions.
+    """
+    check_alike(scores)
+    return [_main_table(scores), _differences_table(scores), _blind_table(scores)]
+
+
+def _main_table(scores: Mapping[str, SceneScore]) -> Table:
+    rows: list[list[Cell]] = []
+    for name, score in scores.items():
+        paper = type(score)(score.results, replace(score.options, solver="upstream"))
+        theirs = [paper.mean(key) for key in ("qa", "sgc", "s_est", "s_rel", "consistency")]
+        ours = [score.mean(key) for key in ("consistency_solvable", "derived_solvable", "ceiling")]
+        rows.append([name, *theirs, *ours])
+    return Table.of(
+        "scene.models",
+        "Table 1: the paper's columns, and what is sound beside them",
+        [
+            Column("model", "model"),
+            column("scene.qa"),
+            column("scene.sgc"),
+            column("scene.s_est"),
+            column("scene.s_rel"),
+            column("scene.consistency", "con", "Con. (paper)"),
+            column("scene.consistency_solvable"),
+            column("scene.derived_solvable"),
+            column("scene.ceiling", title="solver ceiling"),
+        ],
+        rows,
+        [told for score in scores.values() for told in unlearnt(score.model, score.results.domains)],
+    )
+
+
+def _differences_table(scores: Mapping[str, SceneScore]) -> Table:
+    first, *others = scores
+    metrics = [scores[first].metric(key) for key in _COMPARED]
+    return difference_table(
+        "scene.differences",
+        f"Differences from {first}, paired",
+        Scores({name: score.scores for name, score in scores.items()}).difference(
+            [(name, first) for name in others], [metric.key for metric in metrics]
+        ),
+        {metric.kind: column(metric.kind, difference=True) for metric in metrics},
+    )
+
+
+def _blind_table(scores: Mapping[str, SceneScore]) -> Table:
+    rows: list[list[Cell]] = []
+    for name, score in scores.items():
+        blind = score.blind
+        if blind is None:
+            rows.append([name, None, None, None, None, None])
+        else:
+            rows.append([name, blind.qa, blind.qa_drop, blind.sgc, blind.sgc_drop, blind.refused])
+    return Table.of(
+        "scene.models_blind",
+        "Table 2: without the picture",
+        [
+            Column("model", "model"),
+            column("scene.qa"),
+            Column("qa_drop", "drop of QA", "points"),
+            column("scene.sgc"),
+            Column("sgc_drop", "drop of SGC", "points"),
+            column("scene.refused"),
+        ],
+        rows,
     )

@@ -14,7 +14,6 @@ from theodolite.core.drawing import INK, LAYOUT, QUIET, SERIES, Drawing, new_fig
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.lexicon import may_mean
 from theodolite.instruments.trace.claims.types import Claim, Verdict
-from theodolite.instruments.trace.data.episode import Episode, SceneObject
 from theodolite.instruments.trace.experiments.edits import Reliance, SensitivityCell
 from theodolite.instruments.trace.experiments.grounding import sgr_by_stage
 from theodolite.instruments.trace.experiments.predict import Association, ModelRow, Prediction, Retention
@@ -23,6 +22,7 @@ from theodolite.instruments.trace.formulas.sgr import STAGES, Stage, step_ground
 from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace
 from theodolite.stats import Estimate
+from theodolite.worlds.episodes import Episode, SceneObject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

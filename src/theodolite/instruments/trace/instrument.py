@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import counted_problems
-from theodolite.core.scores import Capability, ItemScore, Metric
-from theodolite.core.signatures import Signature
-from theodolite.core.splits import ALIGNED, OWN_SPLIT
+from theodolite.core.scores import OWN_SPLIT, Capability, ItemScore, Signature
 from theodolite.core.tables import Table
 from theodolite.core.types import Item
 from theodolite.instruments.instrument import (
     Instrument,
-    Place,
     RecordedModel,
     Reference,
     RunPlan,
@@ -25,14 +22,15 @@ from theodolite.instruments.instrument import (
     UserData,
     made,
 )
+from theodolite.instruments.trace.verbs import VERBS, TraceRun, plan_relevance, plan_traces
 from theodolite.instruments.user_files import first_keys, has_file
+from theodolite.instruments.verbs import Verb
 from theodolite.models import ask_factory, ask_measurer
-from theodolite.pairs import AnsweredPair
-from theodolite.pairs.repeats import with_repeats
+from theodolite.pairs.outcomes import with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
-    from theodolite.core.views import ItemRow
+    from theodolite.instruments.rows import View
 
 _EPISODES: Mapping[str, int] = {"quick": 4, "standard": 7, "large": 40}
 """Number of episodes of each world in each split, by size."""
@@ -57,18 +55,21 @@ class Trace(Instrument):
     question = "Is each step of its reasoning supported by the frames?"
     run_kinds = ("trace", "trace-pairs")
     takes = "episodes made by `theodolite trace make` or `theodolite trace import`, or a log of traces beside its episodes"
+    run_options = TraceRun
+    run_help = "Ask a model to reason about episodes, store every answer, and score."
     makes_data_slowly = True
-    grader = "theodolite.instruments.trace.claims.grading:grade"
+    grader = "theodolite.instruments.trace.claims.steps:grade"
 
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """Grounding, consistency, reliance, and answers under edits."""
-        from theodolite.instruments.trace.score import METRICS
-
-        return METRICS
+    def verbs(self) -> Mapping[str, Verb[Any]]:
+        """Make and import episodes, score, audit; and judge, export, label, predict, calibrate."""
+        return VERBS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Episodes of every split with their edits, each again without its frames; pairs; and the user's own."""
+        asked = study.options
+        if isinstance(asked, TraceRun) and asked.data is not None:
+            yield (plan_relevance if asked.relevance else plan_traces)(study, asked, asked.data)
+            return
         self.make_data(study)
         folders = {split: folder for folder, split, _, _ in _sets(study)}
         if study.data is not None and study.data.form == "episodes":
@@ -98,40 +99,19 @@ class Trace(Instrument):
 
         return run_tables(run) if run.info.instrument == self.name else []
 
-    def pairs(self, run: Run) -> Iterator[AnsweredPair]:
-        """Each episode before and after edits of its frames."""
-        from theodolite.instruments.trace.score import edited_pairs
+    def view(self, run: Run) -> View:
+        """Return the steps of each item with their claims and the verdict on each."""
+        from theodolite.instruments.trace.rows import view_of
 
-        return edited_pairs(run)
-
-    def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """Steps with their claims and the verdict on each."""
-        from theodolite.instruments.trace.rows import trace_rows
-
-        return trace_rows(run, place, scores)
+        return view_of(run)
 
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
     ) -> list[Signature]:
         """Temporal drift, and language prior."""
-        from theodolite.instruments.trace.signatures import trace_signatures
+        from theodolite.instruments.trace.score import trace_signatures
 
         return trace_signatures(folders, scores, seed=seed)
-
-    def chance(self, folders: Sequence[Path]) -> float | None:
-        """The mean of 1/options over the episodes of the aligned split."""
-        from theodolite.instruments.trace.data.dataset import read_episodes
-
-        sizes: list[int] = []
-        for folder in folders:
-            with Run.open(folder) as run:
-                settings = run.info.settings
-            data = Path(str(settings.get("data", "")))
-            if settings.get("split") == ALIGNED and data.exists():
-                sizes += [
-                    len(e.options) for e in read_episodes(data).episodes if e.edit is None and e.options
-                ]
-        return sum(1 / size for size in sizes) / len(sizes) if sizes else None
 
     def is_plain(self, item: Item) -> bool:
         """True for the original wording with all frames, not in a run of pairs."""
@@ -139,7 +119,7 @@ class Trace(Instrument):
 
     def references(self) -> Iterator[Reference]:
         """The lowest and the highest of the paper's eight models on STAR."""
-        from theodolite.instruments.trace.experiments.paper import paper_rows
+        from theodolite.instruments.trace.experiments.predict import paper_rows
 
         rows = [row for row in paper_rows() if row.benchmark == "STAR"]
         for key in ("sgr", "hr", "tcs"):
@@ -192,7 +172,7 @@ class Trace(Instrument):
 
     def recorded_models(self, data: UserData) -> list[RecordedModel]:
         """The models of the logs."""
-        from theodolite.instruments.trace.data.logs import logged_models, write_log_run
+        from theodolite.instruments.trace.data.traces import logged_models, write_log_run
 
         return [
             RecordedModel(each.name, each.identity, partial(write_log_run, each, data))

@@ -6,14 +6,16 @@ Every prompt numbers the frames from 1 and gives their times, so that steps can 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
-from theodolite.answers.items import FORMAT, format_to_json
+from theodolite.answers import normal_form
 from theodolite.core.errors import UsageError
+from theodolite.core.truth import PLAIN, Truth
 from theodolite.core.types import Item, Message, Picture, ReplayMatch, Request
-from theodolite.instruments.trace.data.episode import Episode
+from theodolite.pairs.edits import EDIT_FRAMES, EDIT_OTHER_FRAMES
+from theodolite.worlds.episodes import Episode
 
 Style: TypeAlias = Literal["structured", "minimal", "neutral", "verbose", "natural", "lite"]
 """``structured``: numbered steps, each with its frame. ``minimal``, ``neutral``, ``verbose``: the same request in few, plain
@@ -106,10 +108,10 @@ def plan_study(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterat
         episodes: With pictures.
         max_tokens: The longest response.
     """
-    yield from plan_traces(episodes, max_tokens=max_tokens)
+    yield from map(_of_run, plan_traces(episodes, max_tokens=max_tokens))
     for episode in episodes:
         if episode.edit is None:
-            yield _item(episode, "structured", BLIND, (), recall="content", max_tokens=max_tokens)
+            yield _of_run(_item(episode, "structured", BLIND, (), recall="content", max_tokens=max_tokens))
 
 
 def plan_pairs(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterator[Item]:
@@ -120,7 +122,12 @@ def plan_pairs(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterat
         max_tokens: The longest response.
     """
     for item in plan_traces(episodes, max_tokens=max_tokens):
-        yield replace(item, meta={**item.meta, "is_pair": True})
+        yield replace(_of_run(item), meta={**item.meta, "is_pair": True})
+
+
+def _of_run(item: Item) -> Item:
+    """Return an item whose split is that of its run: in a diagnosis, episodes of a split make a run."""
+    return replace(item, truth=replace(item.truth, split=""))
 
 
 def plan_traces(
@@ -147,12 +154,20 @@ def plan_traces(
             "none of the episodes has pictures to show; `theodolite trace verify` judges existing traces"
         )
     tasks = Counter((episode.task, episode.options) for episode in shown)
+    by_id = {episode.id: episode for episode in shown}
     for episode in shown:
         frames = _chosen(episode, max_frames)
         recall = _recall(episode, frames, is_only=tasks[episode.task, episode.options] == 1)
         for style in styles:
             for wording in wordings:
-                yield _item(episode, style, wording, frames, recall=recall, max_tokens=max_tokens)
+                item = _item(episode, style, wording, frames, recall=recall, max_tokens=max_tokens)
+                if style != styles[0]:  # the scores of an episode are those in the first style
+                    item = replace(item, truth=replace(item.truth, subject=f"{item.subject}/{style}"))
+                yield (
+                    item
+                    if wording != "original"
+                    else replace(item, truth=with_edit(item, episode, by_id, max_frames))
+                )
 
 
 def without_pictures(episodes: Sequence[Episode]) -> list[Episode]:
@@ -193,15 +208,55 @@ def _item(
             recall=recall,
             hint=_hint(episode, wording),
         ),
-        meta={
-            "episode": episode.id,
-            "style": style,
-            "wording": wording,
-            "cluster": episode.unit,
-            "gold": episode.answer,
-            FORMAT: format_to_json(episode.format),
-        },
+        meta={"episode": episode.id, "style": style, "wording": wording},
+        truth=truth_of(episode, wording),
     )
+
+
+def truth_of(episode: Episode, wording: str = "original") -> Truth:
+    """Return what is right about an episode in a wording, apart from the edit that it was made by."""
+    condition = PLAIN if wording == "original" else wording
+    if episode.edit is not None:
+        condition = f"{episode.edit.family} edit"
+    return Truth(
+        (episode.answer,) if episode.answer else (),
+        episode.format,
+        subject=episode.id if episode.edit is None else episode.edit.base,
+        cluster=episode.unit,
+        split=episode.split,
+        group=episode.world,
+        relation=str(episode.meta.get("kind") or ""),
+        condition=condition,
+        grader="trace",
+    )
+
+
+def with_edit(
+    item: Item, episode: Episode, others: Mapping[str, Episode], max_frames: int | None = None
+) -> Truth:
+    """Return the truth of an item with the edit that its episode was made by, where the effect on the answer is known.
+
+    An edit is relevant if it changes the right answer, and neutral if it changes nothing that the question asks for. The words
+    of the prompt, with the times of the frames, must be the same before and after.
+    """
+    edit = episode.edit
+    before = others.get(edit.base) if edit is not None else None
+    if edit is None or before is None or not (episode.answer and before.answer):
+        return item.truth
+    is_same_answer = normal_form(before.answer) == normal_form(episode.answer)
+    asked = [
+        (
+            side.task,
+            side.options,
+            [part for part in shown_frames(side, _chosen(side, max_frames)) if isinstance(part, str)],
+        )
+        for side in (before, episode)
+    ]
+    if edit.is_relevant == is_same_answer or asked[0] != asked[1]:
+        return item.truth
+    name = (EDIT_FRAMES if edit.is_relevant else EDIT_OTHER_FRAMES).name
+    relation = str(before.meta.get("kind") or edit.family)
+    return replace(item.truth, edit=name, base=f"{before.id}/{item.meta['style']}", relation=relation)
 
 
 def _hint(episode: Episode, wording: Wording) -> dict[str, str]:

@@ -2,53 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable
+from typing import Any
 
-from theodolite.core.scores import ItemScore
-from theodolite.core.views import ClaimView, ItemRow, StepsView, StepView
-from theodolite.instruments.instrument import Place
-from theodolite.instruments.rows import common, rounded, values_by_item, verdict
+from theodolite.core.views import ClaimView, StepsView, StepView
+from theodolite.instruments.rows import verdict
 from theodolite.instruments.trace.formulas.sgr import step_grounding
-from theodolite.instruments.trace.verifiers.judged_runs import RunTrace, judged_run
+from theodolite.instruments.trace.verifiers.judged_runs import judged_run
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, open_verifier
-from theodolite.runs import Run
+from theodolite.runs import Result, Run
 
 VERIFIER = "annotation"
 
 
-def trace_rows(run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-    """Every item of a run. The values of an episode are in the row of its original wording in the first style."""
-    values = values_by_item(scores)
+def view_of(run: Run) -> Callable[[Result], dict[str, Any] | None]:
+    """Return a function that gives the steps of an item. Items whose episode is gone are left out."""
     read, verifier = judged_run(run), open_verifier(VERIFIER)
-    first = (read.styles or [""])[0]
-    for trace in read.traces:
-        episode, judged = trace.episode, read.judged(trace, verifier)
-        condition, split = _condition(trace), read.split_of(trace.episode)
-        has_values = trace.is_own and trace.style == first
-        yield ItemRow(
-            id=trace.result.item.name,
-            instrument="trace",
-            model=run.info.model,
-            split=split,
-            cluster=episode.unit,
-            condition=condition,
-            kind=episode.world,
-            question=episode.task,
-            read_as=str(trace.answer.value) if trace.answer.is_read else "",
-            gold=episode.answer,
-            correct=verdict(
-                None if judged is None or not trace.answer.is_read else judged.is_correct, condition
-            ),
-            values=rounded(values.get((episode.id, split), {})) if has_values else {},
-            steps=_view(judged, episode.world),
-            **common(trace.result, place, answer=trace.answer),
-        )
+    traces = {trace.result.item.id: trace for trace in read.traces}
 
+    def view(result: Result) -> dict[str, Any] | None:
+        trace = traces.get(result.item.id)
+        if trace is None:
+            return None
+        judged = read.judged(trace, verifier)
+        is_right = judged.is_correct if judged is not None and trace.answer.is_read else None
+        return {
+            "question": trace.episode.task,
+            "correct": verdict(is_right, result.item.truth.condition),
+            "steps": _view(judged, trace.episode.world),
+        }
 
-def _condition(trace: RunTrace) -> str:
-    if trace.episode.edit is not None:
-        return f"{trace.episode.edit.family} edit"
-    return "plain" if trace.wording == "original" else trace.wording
+    return view
 
 
 def _view(judged: JudgedTrace | None, world: str) -> StepsView | None:

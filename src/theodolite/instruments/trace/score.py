@@ -19,13 +19,13 @@ answer_follows      of the same, the share after which the new right answer is g
 blind_changes       another answer is given without any frame
 blind_retold        of the statements made with the frames, the share not made without them
 
-Edits are those of `theodolite trace perturb`; an episode without any has no metrics of edits.
+Edits are those of `theodolite trace make --of`; an episode without any has no metrics of edits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
@@ -33,8 +33,14 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.answers import READER, Answer, normal_form
-from theodolite.core.scores import ItemScore, Metric, Origin
-from theodolite.core.tables import Unit
+from theodolite.core.definitions import metric_of
+from theodolite.core.scores import (
+    Condition,
+    ItemScore,
+    Signature,
+    SignatureKind,
+    judge_signature,
+)
 from theodolite.instruments.trace.claims.beliefs import facts_of
 from theodolite.instruments.trace.claims.steps import heading_end
 from theodolite.instruments.trace.claims.types import Label, Step, Trace, Verifier
@@ -43,6 +49,8 @@ from theodolite.instruments.trace.formulas.sgr import (
     AS_PAPER,
     Counting,
     mean_of,
+    stage_sgr,
+    step_grounding,
     trace_hr,
     trace_not_understood,
     trace_sgr,
@@ -50,6 +58,7 @@ from theodolite.instruments.trace.formulas.sgr import (
     trace_unverifiable,
 )
 from theodolite.instruments.trace.formulas.tcs import (
+    SENTENCE_MODEL,
     TAU,
     Transition,
     trace_tcs,
@@ -58,62 +67,10 @@ from theodolite.instruments.trace.formulas.tcs import (
 )
 from theodolite.instruments.trace.formulas.vrs import EditedPair, vrs_paper, vrs_sound
 from theodolite.instruments.trace.questions import BLIND
-from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL
-from theodolite.instruments.trace.verifiers.judged_runs import JudgedRun, RunTrace, judged_run
+from theodolite.instruments.trace.verifiers.judged_runs import PAIRS, JudgedRun, RunTrace, judged_run
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, open_verifier
-from theodolite.pairs import AnsweredPair
-from theodolite.pairs.edits import EDIT_FRAMES, EDIT_OTHER_FRAMES
 from theodolite.runs import Parsed, Run
 
-_NAMES: tuple[tuple[str, str, Origin], ...] = (
-    ("right", "answer is right", "ours"),
-    ("sgr", "SGR", "paper"),
-    ("sgr_low", "SGR, unverifiable claims wrong", "ours"),
-    ("sgr_high", "SGR, unverifiable claims right", "ours"),
-    ("hr", "hallucinating steps (HR)", "paper"),
-    ("refutable", "false claims refuted", "ours"),
-    ("unverifiable", "unverifiable claims", "ours"),
-    ("not_understood", "clauses not understood", "ours"),
-    ("tcs", "TCS, equation 2", "paper"),
-    ("tcs_aware", "TCS, contradiction-aware", "sound"),
-    ("vrs_paper", "VRS, equation 4", "paper"),
-    ("vrs_sound", "VRS by facts", "sound"),
-    ("updated", "edited facts are updated", "sound"),
-    ("edited_sgr", "SGR on edited frames", "ours"),
-    ("edited_fall", "fall of SGR on edited frames", "ours"),
-    ("retold", "steps change with edited frames", "ours"),
-    ("retold_beyond", "steps change with edited frames beyond irrelevant ones", "ours"),
-    ("answer_changes", "answer changes with edited frames", "ours"),
-    ("answer_follows", "answer follows edited frames", "ours"),
-    ("blind_changes", "answer changes without frames", "ours"),
-    ("blind_retold", "statements change without frames", "ours"),
-)
-_BOUNDS: Mapping[str, tuple[float, float] | None] = {
-    "tcs": (-1.0, 1.0),
-    "vrs_paper": (0.0, 10.0),
-    "vrs_sound": None,
-    "edited_fall": (-1.0, 1.0),
-    "retold_beyond": (-1.0, 1.0),
-}
-_UNITS: Mapping[str, Unit] = {
-    "vrs_paper": "ratio",
-    "vrs_sound": "ratio",
-    "edited_fall": "points",
-    "retold_beyond": "points",
-}
-METRICS: tuple[Metric, ...] = tuple(
-    Metric(
-        f"trace.{key}",
-        name,
-        higher_is_grounded=key not in {"hr", "edited_fall", "unverifiable", "not_understood"},
-        origin=origin,
-        needs="text",
-        bounds=_BOUNDS.get(key, (0.0, 1.0)),
-        unit=_UNITS.get(key, "share"),
-    )
-    for key, name, origin in _NAMES
-)
-BY_KEY = {metric.key: metric for metric in METRICS}
 OF_TRACE = ("sgr", "sgr_low", "sgr_high", "hr", "unverifiable", "not_understood", "tcs", "tcs_aware")
 OF_EDITS = ("vrs_paper", "vrs_sound", "updated", "edited_sgr", "edited_fall")
 OF_CHANGES = ("retold", "retold_beyond", "answer_changes", "answer_follows")
@@ -288,46 +245,6 @@ def answer_metrics(own: RunTrace, edits: Sequence[RunTrace], pairs: Sequence[Edi
     yield "answer_follows", mean_of([pair.after_new.is_correct for _, pair in turned]), why
 
 
-def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
-    """The answers about each episode and about its edits.
-
-    An edit is relevant if it changes the right answer, and neutral if it changes nothing that the question asks for. The words
-    of the prompt, with the times of the frames, must be the same. Their relation is the fact that is asked for and was edited,
-    such as the side or the room; the family of the edit if the episode does not name it.
-    """
-    read = judged_run(run)
-    for style in read.styles:
-        own = {t.episode.id: t for t in read.own(style)}
-        for after in read.traces:
-            edit = after.episode.edit
-            before = own.get(edit.base) if edit is not None else None
-            if edit is None or before is None or after.style != style or after.wording != "original":
-                continue
-            golds = [normal_form(each.episode.answer) for each in (before, after)]
-            items = before.result.item, after.result.item
-            is_same = items[0].request.text == items[1].request.text
-            if edit.is_relevant == (golds[0] == golds[1]) or not all(golds) or not is_same:
-                continue
-            said = [
-                replace(each.answer, value=normal_form(str(each.answer.value)))
-                if each.answer.is_read
-                else each.answer
-                for each in (before, after)
-            ]
-            yield AnsweredPair(
-                items[0].name,
-                EDIT_FRAMES if edit.is_relevant else EDIT_OTHER_FRAMES,
-                before.episode.unit,
-                said[0],
-                said[1],
-                gold=golds[0],
-                edited_gold=golds[1],
-                split=read.split_of(before.episode),
-                relation=str(before.episode.meta.get("kind") or edit.family),
-                shown=(items[0].name, items[1].name),
-            )
-
-
 def retelling_metrics(own: Trace, edits: Sequence[RunTrace]) -> _Values:
     """How many steps have other words after relevant edits, and after irrelevant ones."""
     shares: dict[bool, list[float]] = {True: [], False: []}
@@ -404,4 +321,83 @@ def write_answers(run: Run, read: JudgedRun) -> None:
     """Stores what was read in the answers, beside the raw text."""
     run.write_parsed(
         Parsed(t.result.item.id, READER, t.answer.status, t.answer.value) for t in read.traces if t.trace
+    )
+
+
+# Signatures of traces.
+#
+# temporal drift   the grounding of steps falls by more than five points from the first to the last quarter
+# language prior   at most a tenth of the answers change without the frames
+
+
+POINTS = 0.05
+FEW = 0.1
+
+TEMPORAL_DRIFT = SignatureKind(
+    "temporal drift",
+    "Show the same frames in another order, or the late frames first: drift follows the number of the step, not the frame "
+    "(`theodolite trace make --of`).",
+    "Keep beliefs about the scene grounded as the task goes on; the paper does not say how.",
+    "step grounding, sections 5.4, 7.1 and 8",
+)
+LANGUAGE_PRIOR = SignatureKind(
+    "language prior",
+    "Show the picture of another scene: an answer that stays the same was not about the picture (`theodolite ask run`).",
+    "Enforce consistency between answers and perceived structure in training, and balance the answers of the data.",
+    "CRISP, section 6; GridVQA-X, appendix B.1",
+)
+
+
+def trace_signatures(folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int) -> list[Signature]:
+    """Temporal drift and language prior."""
+    verifier = open_verifier("annotation")
+    judged: list[JudgedTrace] = []
+    for folder in folders:
+        with Run.open(folder) as run:
+            if run.info.instrument == PAIRS:
+                continue
+            read = judged_run(run)
+        own = [read.judged(t, verifier) for t in read.own((read.styles or [""])[0])]
+        judged += [trace for trace in own if trace is not None and not trace.failure]
+    ends = [(stages["early"], stages["late"], t.unit) for t in judged for stages in [stage_sgr(t)]]
+    drift = Condition(
+        "SGR of the first quarter of the steps minus the last",
+        difference_over(ends),
+        lambda x: x.low > POINTS,
+        "above five points",
+    )
+    unmoved = Condition(
+        "answers that change without the frames",
+        _mean("trace.blind_changes", scores),
+        lambda x: x.high < FEW,
+        "below a tenth",
+    )
+    return [
+        judge_signature(TEMPORAL_DRIFT, [drift], test=_fall_test(judged, seed)),
+        judge_signature(LANGUAGE_PRIOR, [unmoved]),
+    ]
+
+
+def _mean(key: str, scores: Sequence[ItemScore]) -> stats.Estimate | None:
+    return stats.score_mean(metric_of(key), scores)
+
+
+def _fall_test(judged: Sequence[JudgedTrace], seed: int) -> stats.HypothesisTest | None:
+    """Tests whether grounding falls from the first to the last step of a trace, by sign flips over clusters."""
+    rows = [
+        (first, last, trace.unit)
+        for trace in judged
+        if len(trace.steps) > 1
+        and (first := step_grounding(trace.steps[0])) is not None
+        and (last := step_grounding(trace.steps[-1])) is not None
+    ]
+    units = [unit for *_, unit in rows]
+    if len(set(units)) < 2:
+        return None
+    return stats.sign_flip_test(
+        [first for first, *_ in rows],
+        [last for _, last, _ in rows],
+        clusters=units,
+        alternative="greater",
+        seed=seed,
     )

@@ -15,8 +15,8 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Request
-from theodolite.instruments.trace.data.worlds.facts import falsified, sentences_of
-from theodolite.instruments.trace.data.worlds.palette import PAINTS
+from theodolite.worlds.facts import falsified, sentences_of
+from theodolite.worlds.palette import PAINTS
 
 Script: TypeAlias = Callable[[Request], str]
 

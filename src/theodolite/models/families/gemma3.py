@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite.geometry import TokenGrid
-from theodolite.models.families.frames import Frame, Rect, cut, setting, whole
-from theodolite.models.family import Family
+from theodolite.models.family import Family, Frame, Rect, cut, setting, whole
 
 
 class Gemma3(Family):

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite.geometry import TokenGrid
-from theodolite.models.families.frames import Frame, cut, setting, tiles, whole
-from theodolite.models.family import Decoder, Family
+from theodolite.models.family import Decoder, Family, Frame, cut, setting, tiles, whole
 
 _LONGEST = 4096
 """Maximum length of a side, independent of the checkpoint."""

@@ -8,8 +8,7 @@ from typing import Any
 
 from theodolite.core.errors import UnsupportedError
 from theodolite.geometry import TokenGrid
-from theodolite.models.families.frames import Frame, cut, setting, tiles, whole
-from theodolite.models.family import Family
+from theodolite.models.family import Family, Frame, cut, setting, tiles, whole
 
 
 class InternVL(Family):

@@ -10,8 +10,7 @@ import numpy as np
 
 from theodolite.core.errors import UnsupportedError
 from theodolite.geometry import TokenGrid
-from theodolite.models.families.frames import Frame, cut, square, whole
-from theodolite.models.family import Family
+from theodolite.models.family import Family, Frame, cut, square, whole
 
 
 class Llava(Family):

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.geometry import TokenGrid
-from theodolite.models.families.frames import Frame, cut, square, whole
-from theodolite.models.family import Family
+from theodolite.models.family import Family, Frame, cut, square, whole
 
 
 class LlavaOnevision(Family):

@@ -21,8 +21,18 @@ first, as their EXIF data say. Results depend on the arguments alone.
 (220, 90)
 """
 
-from theodolite.pairs.pictures.objects import Cutout, Studio, exchange, find_exchange, find_move, move, remove
-from theodolite.pairs.pictures.placing import PlacingOptions, Unfit, UnfitError
+from theodolite.pairs.pictures.objects import (
+    Cutout,
+    PlacingOptions,
+    Studio,
+    Unfit,
+    UnfitError,
+    exchange,
+    find_exchange,
+    find_move,
+    move,
+    remove,
+)
 from theodolite.pairs.pictures.whole import flip, light, mirror, noise, reencode
 
 __all__ = [

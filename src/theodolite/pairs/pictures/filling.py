@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Pixels
-from theodolite.pairs.pictures.cutting import as_pixels, bounds
+from theodolite.pairs.pictures.whole import as_pixels, bounds
 
 _GROW_SHARE, _GROW_LEAST_PX, _GROW_MOST_PX = 0.03, 4, 10
 """The hole is wider than the outline by a share of the object's size, because annotated outlines are loose."""

@@ -10,32 +10,37 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.definitions import definitions
+from theodolite.core.scores import OWN_SPLIT
 from theodolite.core.tables import Table
-from theodolite.diagnose.items import ITEMS_FILE, read_items
-from theodolite.diagnose.pairs_table import looking_table, lookings, pairs_table
+from theodolite.diagnose.compare import looking_table, lookings, pairs_table
 from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import (
     Counts,
     Diagnosis,
-    ExhibitForm,
-    InstrumentForm,
     InstrumentOfModel,
-    LookingForm,
+    InstrumentResult,
+    LookingResult,
     MetricResult,
+    PairExample,
     read_diagnosis,
 )
+from theodolite.diagnose.running import ITEMS_FILE, read_items
 from theodolite.instruments.instrument import instruments
-from theodolite.report.definitions import definitions
-from theodolite.report.html.definitions import Glossary
-from theodolite.report.html.exhibits import Exhibit, exhibit
-from theodolite.report.html.helpers import Helpers, comparison_groups
-from theodolite.report.html.items import ItemTable, in_words, item_table
-from theodolite.report.html.numbers import show_number
+from theodolite.report.glossary import Glossary
+from theodolite.report.html.items import Exhibit, ItemTable, exhibit, in_words, item_table
 from theodolite.report.html.page import DataBlock, finished
-from theodolite.report.html.pictures import Pictures, into_page
-from theodolite.report.html.series import Series
-from theodolite.report.html.spread import Spread, spread
+from theodolite.report.html.parts import (
+    Helpers,
+    Pictures,
+    Series,
+    Spread,
+    comparison_groups,
+    folded,
+    into_page,
+    show_number,
+    spread,
+)
 from theodolite.report.summary import summaries, telling
 from theodolite.report.tables import as_html
 
@@ -81,7 +86,7 @@ def diagnosis_page(
             into_page(embedded), is_small=True
         )  # so that a page from disk can save them as figures
 
-        def shown(form: ExhibitForm, instrument: str, model: str) -> Exhibit:
+        def shown(form: PairExample, instrument: str, model: str) -> Exhibit:
             place = instrument, model
             return exhibit(
                 form, place, partial(_take, home, small), embedded, lambda item: by_name.get((*place, item))
@@ -101,7 +106,7 @@ def _take(home: Path, pictures: Pictures, name: str) -> tuple[str, int, int] | N
     return pictures.take(path) if path.is_relative_to(home) else None
 
 
-def spreads(instrument: InstrumentForm, table: ItemTable, glossary: Glossary) -> list[Spread]:
+def spreads(instrument: InstrumentResult, table: ItemTable, glossary: Glossary) -> list[Spread]:
     """Compute histograms of the metrics that separate the twins best and have enough distinct values."""
     found: list[Spread] = []
     best = sorted(
@@ -165,8 +170,8 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
         "looking": _table_html(_without_strategies(looking_table(d)), glossary, series),
         "readability": _table_html(replace(readability_table(diagnosis), title=""), glossary, series),
         "counts_words": counts_words,
-        "open_looking": [q for q in d.open_questions if q.question.startswith("Does it look")],
-        "open_metrics": [q for q in d.open_questions if not q.question.startswith("Does it look")],
+        "open_looking": [q for q in d.open_questions if q.is_of_looking],
+        "open_metrics": [q for q in d.open_questions if not q.is_of_looking],
         "comparison_groups": comparison_groups,
         "settings": json.dumps(d.settings, indent=2, ensure_ascii=False, default=str),
         "command": command_of(d, home),
@@ -182,7 +187,7 @@ class LookingGroup:
     label: str
     instrument: str
     question: str
-    views: list[tuple[InstrumentOfModel, LookingForm]]
+    views: list[tuple[InstrumentOfModel, LookingResult]]
 
 
 def looking_groups(diagnosis: Diagnosis) -> list[LookingGroup]:
@@ -205,7 +210,7 @@ class ExhibitRows:
     folded: list[tuple[str, Exhibit]]
 
 
-def exhibit_rows(group: LookingGroup, shown: Callable[[ExhibitForm, str, str], Exhibit]) -> ExhibitRows:
+def exhibit_rows(group: LookingGroup, shown: Callable[[PairExample, str, str], Exhibit]) -> ExhibitRows:
     """Choose the examples that are not folded: of each model the first ones, with different outcomes."""
     cut = max(1, _EXHIBITS // len(group.views))
     rows = ExhibitRows([], [])
@@ -226,7 +231,7 @@ class MetricGroup:
     """Folded metrics."""
 
 
-def metric_groups(instrument: InstrumentForm) -> list[MetricGroup]:
+def metric_groups(instrument: InstrumentResult) -> list[MetricGroup]:
     """Group the metrics by split, those that separate the twins first: the first few to show, the others to fold."""
     groups = []
     for split in dict.fromkeys(result.split for result in instrument.metrics):
@@ -234,8 +239,7 @@ def metric_groups(instrument: InstrumentForm) -> list[MetricGroup]:
             (r for r in instrument.metrics if r.split == split),
             key=lambda r: (not r.separates, -(r.separation.value if r.separation else 0.0), r.key),
         )
-        cut = len(rows) if len(rows) <= _SHOWN + 1 else _SHOWN
-        groups.append(MetricGroup(SPLITS.get(split, split or "All items"), rows[:cut], rows[cut:]))
+        groups.append(MetricGroup(SPLITS.get(split, split or "All items"), *folded(rows, _SHOWN)))
     return groups
 
 

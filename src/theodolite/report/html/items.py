@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from theodolite.core.views import UNSEEN, ItemRow
-from theodolite.report.html.definitions import Glossary
-from theodolite.report.html.page import DataBlock
-from theodolite.report.html.series import Series
+from theodolite.core.views import UNSEEN, HeatMap, ItemRow
+from theodolite.diagnose.record import PairExample, ShownAnswer
+from theodolite.report.glossary import Glossary
+from theodolite.report.html.page import DataBlock, render_page
+from theodolite.report.html.parts import Pictures, Series, into_page
+from theodolite.runs import write_atomically
+
+__all__ = [
+    "Exhibit",
+    "ShownSide",
+    "exhibit",
+    "write_label_page",
+]
+
 
 CHUNK = 100
 _LONGEST = 400
@@ -123,3 +138,168 @@ def in_words(counts: Sequence[tuple[int, str]]) -> str:
     '3 answered, 1 failed'
     """
     return ", ".join(f"{count} {word}" for count, word in counts if count) or "none"
+
+
+# Pairs that are shown as examples: both pictures with their answers, and a relevance map if there is one.
+
+
+_FAINT = 0.02
+_DEEPEST = 0.78
+_MOST_PICTURES = 4
+
+FindRow = Callable[[str], "ItemRow | None"]
+"""Function from the id of a row to the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """A cell of a relevance map, in pixels of the picture."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    opacity: float
+    is_positive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPicture:
+    """A picture with a relevance map."""
+
+    source: str
+    width: int
+    height: int
+    heat: tuple[HeatCell, ...] = ()
+    method: str = ""
+    """The relevance method. Empty if there is no map."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSide:
+    """One side of a pair."""
+
+    pictures: tuple[ShownPicture, ...]
+    answer: str
+    gold: str
+    is_right: bool | None
+    """None if the answer could not be read."""
+    link: str
+    """The item in the browser of items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """One pair."""
+
+    form: PairExample
+    before: ShownSide
+    after: ShownSide
+
+    @property
+    def why(self) -> str:
+        """The rule by which it was chosen, without the outcome, which is shown before it."""
+        return self.form.why.removeprefix(f"{self.form.outcome}, ").removeprefix("as ")
+
+
+def exhibit(
+    form: PairExample, place: tuple[str, str], take: Take, inside: Mapping[str, str], row_of: FindRow
+) -> Exhibit:
+    """Prepare an exhibit for the page.
+
+    Args:
+        form: The exhibit in the record.
+        place: Instrument and model.
+        take: Function that adds a picture to the page.
+        inside: Pictures that are embedded in the page, by name.
+        row_of: Function that finds the row of an item.
+    """
+    return Exhibit(
+        form,
+        _shown(form.before, place, take, inside, row_of),
+        _shown(form.after, place, take, inside, row_of),
+    )
+
+
+def _shown(
+    side: ShownAnswer, place: tuple[str, str], take: Take, inside: Mapping[str, str], row_of: FindRow
+) -> ShownSide:
+    row = row_of(side.item)
+    heat = row.overlay.maps[0] if row is not None and row.overlay is not None and row.overlay.maps else None
+    pictures = []
+    for name in _spaced(side.pictures):
+        taken = take(name)
+        if taken is not None:
+            stored, width, height = taken
+            source = inside.get(stored, f"pictures/{stored}")
+            pictures.append(
+                ShownPicture(source, width, height, _cells(heat), heat.name if heat is not None else "")
+            )
+    return ShownSide(
+        tuple(pictures),
+        side.read_as or " ".join(side.answer.split())[:120],
+        side.gold,
+        None if row is None or not row.read_as else row.correct,
+        f"#item={quote('/'.join((*place, side.item)))}",
+    )
+
+
+def _spaced(names: list[str]) -> list[str]:
+    """Choose at most four pictures of a video, evenly spaced.
+
+    >>> _spaced(list("abcdefg"))
+    ['a', 'c', 'e', 'g']
+    """
+    if len(names) <= _MOST_PICTURES:
+        return names
+    step = (len(names) - 1) / (_MOST_PICTURES - 1)
+    return [names[round(i * step)] for i in range(_MOST_PICTURES)]
+
+
+def _cells(heat: HeatMap | None) -> tuple[HeatCell, ...]:
+    if heat is None or not heat.values:
+        return ()
+    x0, y0, x1, y1 = heat.place_px
+    width, height = (x1 - x0) / len(heat.values[0]), (y1 - y0) / len(heat.values)
+    return tuple(
+        HeatCell(
+            round(x0 + column * width, 2),
+            round(y0 + row * height, 2),
+            round(width, 2),
+            round(height, 2),
+            round(_DEEPEST * min(abs(value), 1.0), 3),
+            value > 0,
+        )
+        for row, line in enumerate(heat.values)
+        for column, value in enumerate(line)
+        if abs(value) >= _FAINT
+    )
+
+
+# A page on which a person labels claims. It opens from disk and saves the file that `theodolite trace annotate` scores.
+
+
+def write_label_page(rows: Sequence[Mapping[str, Any]], path: Path) -> dict[str, str]:
+    """Write the page, with the pictures in it.
+
+    Args:
+        rows: The claims, those of one step one after the other.
+        path: The page. What it saves has the same name, as ``.jsonl``.
+
+    Returns:
+        Pictures that cannot be shown, with the reason.
+    """
+    inside: dict[str, str] = {}
+    pictures = Pictures(into_page(inside), is_small=True)
+    steps, first = [], 0
+    for _, group in groupby(rows, key=lambda row: row["id"].rpartition("/")[0]):
+        own = list(group)
+        shown = [taken[0] for name in own[0]["pictures"] if (taken := pictures.take(Path(name)))]
+        step = {"sentence": own[0]["sentence"], "frames": own[0]["frames"], "pictures": shown}
+        steps.append({**step, "first": first, "last": (first := first + len(own))})
+    key = hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]
+    name = path.with_suffix(".jsonl").name
+    task = {"key": key, "name": name, "rows": rows, "steps": steps, "inside": inside, "pictures": ""}
+    page = render_page("labels.html", {"name": name}, data=[DataBlock("labels", task)])
+    write_atomically(path, page.encode())
+    return pictures.missing

@@ -18,7 +18,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from theodolite import __version__
-from theodolite.report.html.definitions import Glossary
+from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, TONES
+from theodolite.report.glossary import Glossary
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -131,8 +132,10 @@ def policy(*, is_served: bool = False) -> str:
 
 @cache
 def style() -> str:
-    """Return all style sheets as one text."""
-    return "\n".join((_PAGE / name).read_text(encoding="utf-8") for name in _STYLES)
+    """Return all style sheets as one text. The colours of outcomes and verdicts come first; a dark page has its own."""
+    colours = {**OUTCOME_COLOURS, **{tone.name: tone.colour for tone in TONES.values()}}
+    root = ":root {" + "".join(f"--{name}: {colour};" for name, colour in colours.items()) + "}"
+    return "\n".join([root, *((_PAGE / name).read_text(encoding="utf-8") for name in _STYLES)])
 
 
 @cache

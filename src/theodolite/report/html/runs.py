@@ -7,17 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from theodolite.core.tables import Table
+from theodolite.core.tables import Estimate, Table
 from theodolite.diagnose.browse import Browsed, RunFigure
-from theodolite.diagnose.record import Figure
 from theodolite.instruments.instrument import instrument_of_run
-from theodolite.report.html.definitions import Glossary
+from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import SPLITS
-from theodolite.report.html.helpers import Helpers
 from theodolite.report.html.items import in_words
-from theodolite.report.html.numbers import show_number
-from theodolite.report.html.series import Series
-from theodolite.report.html.strips import Strip, strip
+from theodolite.report.html.parts import Helpers, Series, Strip, folded, show_number, strip
 from theodolite.report.tables import as_html
 from theodolite.runs import Run, Tally
 
@@ -54,12 +50,12 @@ class RunView:
     @property
     def done_percent(self) -> float:
         """Width of the finished part of the progress bar."""
-        return percent(self.tally.finished, self.tally.planned)
+        return width_percent(self.tally.finished, self.tally.planned)
 
     @property
     def failed_percent(self) -> float:
         """Width of the failed part of the progress bar."""
-        return percent(self.tally.failed, self.tally.planned)
+        return width_percent(self.tally.failed, self.tally.planned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class FigureRow:
     key: str
     name: str
     origin: str
-    figures: list[tuple[str, Figure]]
+    figures: list[tuple[str, Estimate]]
 
 
 def progress_words(tally: Tally) -> str:
@@ -158,16 +154,14 @@ def _sections(
                 row.figures.append((view.model, f.figure))
         groups = []
         for split, found in rows.items():
-            listed = list(found.values())
-            cut = _SHOWN if len(listed) > _SHOWN + 2 else len(listed)
-            groups.append((SPLITS.get(split, split), listed[:cut], listed[cut:]))
+            groups.append((SPLITS.get(split, split), *folded(list(found.values()), _SHOWN)))
         yield section, groups
 
 
 def _figure_strip(row: FigureRow, series: Series, glossary: Glossary) -> Strip | None:
     unit = glossary.unit(row.key)
     return strip(
-        [(series.colour(model), series.order(model), figure.estimate()) for model, figure in row.figures],
+        [(series.colour(model), series.order(model), figure) for model, figure in row.figures],
         label=lambda value: show_number(value, unit),
         span=(0.0, 1.0) if unit == "share" else None,
     )
@@ -187,6 +181,6 @@ def _session_words(text: str) -> str:
     return f"Measured from {session['started'][:16].replace('T', ' ')} by the {session['engine']} engine, {session['workers']} workers, with {packages}."
 
 
-def percent(count: int, of: int) -> float:
+def width_percent(count: int, of: int) -> float:
     """Return a width in percent."""
     return round(100 * count / of, 3) if of else 0.0

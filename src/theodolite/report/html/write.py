@@ -8,20 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from theodolite.core.errors import StorageError
 from theodolite.core.types import Picture
 from theodolite.diagnose.browse import browse
-from theodolite.diagnose.compare import Verdicts
-from theodolite.diagnose.compare_pairs import FollowedChange, followed_summary
-from theodolite.diagnose.record import Comparison, MetricForm
-from theodolite.report.html.definitions import Glossary
+from theodolite.diagnose.compare import FollowedChange, Verdicts, followed_summary
+from theodolite.diagnose.record import Comparison, MetricEntry
+from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import diagnosis_page, missing_words
-from theodolite.report.html.helpers import Helpers, comparison_groups
 from theodolite.report.html.items import item_table
 from theodolite.report.html.page import finished
-from theodolite.report.html.pictures import Pictures, into_folder, into_page
+from theodolite.report.html.parts import Helpers, Pictures, Series, comparison_groups, into_folder, into_page
 from theodolite.report.html.runs import run_view, runs_context
-from theodolite.report.html.series import Series
 from theodolite.runs import Run, write_atomically
 
 __all__ = ["write_comparison", "write_report", "write_run_report"]
@@ -87,7 +83,7 @@ def write_run_report(runs: Sequence[str | Path], *, out: str | Path, one_file: b
 def write_comparison(
     comparisons: Sequence[Comparison],
     *,
-    metrics: Sequence[MetricForm],
+    metrics: Sequence[MetricEntry],
     out: str | Path,
     title: str = "",
     notes: Sequence[str] = (),
@@ -140,10 +136,6 @@ def _summary(
 
 
 def _write(target: Path, page: str) -> Path:
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StorageError(f"cannot make {target}: {error.strerror}; choose another --out") from error
     path = target / PAGE
     write_atomically(path, page)
     return path

@@ -1,56 +1,620 @@
-"""Read and write files of questions about pictures: JSONL, JSON, CSV or TSV.
-
-Our own form has one object per line: ``{"id": "q1", "question": "Where is the cup?", "answer": "left", "options": ["left",
-"right"], "picture": "cups/1.jpg", "group": "cups"}``. ``id``, ``options`` and ``group`` are optional; the default id is the
-number of the row. ``pictures`` is a list of several pictures. Other layouts: `theodolite.instruments.ask.data.layouts`.
-
-``FILE?picture=FIELD&question=FIELD&answer=FIELD`` names the fields of a file that has other names, and ``?FIELD=value`` chooses
-rows, as for recorded answers (`theodolite.models.answer_tables`).
-"""
+"""Questions about pictures in the user's own files, whatever their layout."""
 
 from __future__ import annotations
 
+import ast
+import base64
+import binascii
 import json
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
-from theodolite.answers import normal_form
+from theodolite.answers import AnswerFormat, normal_form
+from theodolite.answers.options import (
+    LETTERS,
+    LONGEST_ANSWER,
+    NoSuchOption,
+    Offered,
+    named_option,
+    options_in_words,
+)
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, counted_problems
 from theodolite.core.types import Picture, content_hash
-from theodolite.instruments.ask.data.layouts import EXPECTED, looks_like_questions, read_question
-from theodolite.instruments.ask.data.objects import object_questions
-from theodolite.instruments.ask.data.pictures import PictureFinder, Unusable
-from theodolite.instruments.ask.data.question import Question, Removal, natural_groups
-from theodolite.instruments.coco import Instances, find_coco, read_instances
+from theodolite.geometry import Box
+from theodolite.instruments.coco import AnnotatedPicture, Instance, Instances, find_coco, read_instances
 from theodolite.models.tables import (
     NAMES,
     SUFFIXES,
+    NameIndex,
     Role,
     Row,
     chosen_rows,
     fields_of,
     first,
     naming,
+    plain_words,
     read_rows,
     split_options,
+    values,
 )
-from theodolite.pairs.pictures import UnfitError, remove
+from theodolite.pairs.pictures import Cutout, UnfitError, remove
+from theodolite.pairs.pictures.objects import fault_of
 
 __all__ = [
+    "EXPECTED",
+    "PictureFinder",
+    "Question",
     "Questions",
+    "Removal",
+    "Unusable",
     "draw_questions",
     "find_question_file",
+    "given_options",
     "load_questions",
+    "looks_like_questions",
+    "natural_groups",
+    "object_questions",
+    "read_question",
     "read_questions",
     "write_questions",
 ]
+
+
+# A question about a picture, and questions that can be paired.
+
+
+_LONG_OPTION = 24
+"""Options of more characters, or with a comma, are listed with letters."""
+_LARGEST_GROUP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """An object that can be removed from the picture."""
+
+    thing: Cutout
+    others: tuple[Box, ...]
+    """The boxes of all other objects."""
+    answer: str
+    """The right answer without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its picture and its answer."""
+
+    id: str
+    question: str
+    answer: str
+    pictures: tuple[Picture, ...]
+    options: tuple[str, ...] = ()
+    """The possible answers. Empty for an open question, whose answer may be yes or no, a number, or text."""
+    group: str = ""
+    """A name, for results by group."""
+    others: tuple[str, ...] = ()
+    """Other answers to an open question that are right, too."""
+    listing: Literal["", "words", "letters"] = ""
+    """How the question itself lists its options. If it does not, the prompt lists them."""
+    removal: Removal | None = None
+    """An object that can be removed, and the right answer then."""
+
+    @property
+    def format(self) -> AnswerFormat:
+        """The answer format: a choice if there are options, else the kind of the right answer."""
+        if self.options:
+            return AnswerFormat.choice(self.options, style="letter" if self._has_letters else "word")
+        if self.answer.strip().casefold() in {"yes", "no"}:
+            return AnswerFormat.yes_no()
+        if re.fullmatch(r"\d{1,4}", self.answer.strip()):
+            return AnswerFormat.count()
+        return AnswerFormat.number() if _is_number(self.answer) else AnswerFormat.text()
+
+    @property
+    def _has_letters(self) -> bool:
+        if self.listing:
+            return self.listing == "letters"
+        return any(len(option) > _LONG_OPTION or "," in option for option in self.options)
+
+    @property
+    def prompt(self) -> str:
+        """The prompt: the question with its options."""
+        if self.listing or not (self.options or self.format.kind == "text"):
+            return self.question
+        if not self.options:
+            return f"{self.question}\nAnswer with a single word or phrase."
+        if not self._has_letters:
+            return f"{self.question}\nAnswer with one of: {', '.join(self.options)}."
+        lines = (f"{letter}. {option}" for letter, option in self.format.options.items())
+        return "\n".join((self.question, *lines, "Answer with the letter."))
+
+    @property
+    def right(self) -> frozenset[str]:
+        """All right answers, in normal form."""
+        return frozenset(map(normal_form, (self.answer, *self.others)))
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text.strip()) is not None
+
+
+def natural_groups(questions: Iterable[Question]) -> list[list[Question]]:
+    """Group questions with the same words, different pictures and different answers, at most four in a group.
+
+    Every question is in one group, so that groups with different pictures are independent. A group of one has no pair.
+    """
+    by_words: dict[str, list[Question]] = {}
+    for question in questions:
+        by_words.setdefault(question.prompt, []).append(question)
+    found: list[list[Question]] = []
+    for same in by_words.values():
+        size = min(_LARGEST_GROUP, len({question.answer for question in same}))
+        is_open: list[list[Question]] = []
+        # In the order of pictures, so that the same pictures meet in the groups of several questions.
+        for question in sorted(same, key=lambda each: content_hash([each.pictures[0].digest, each.id])):
+            group = next((group for group in is_open if _fits(question, group)), None)
+            if group is None:
+                found.append(group := [])
+                is_open.append(group)
+            group.append(question)
+            if len(group) >= size:
+                is_open.remove(group)
+    return found
+
+
+def _fits(question: Question, group: Sequence[Question]) -> bool:
+    return all(not question.right & other.right and question.pictures != other.pictures for other in group)
+
+
+# The options of a question that are given in fields.
+
+
+def given_options(row: Row) -> Offered:
+    """The options in the fields of a row: a list, an object by letter, text, or one field for each letter."""
+    found = first(row, "options")
+    if isinstance(found, str):
+        found = _listed(found)
+    if isinstance(found, Mapping):
+        found = list(found.values())
+    if not isinstance(found, Sequence) or not found:
+        found = _lettered_fields(row)
+    return tuple(str(option).strip() for option in found)
+
+
+def _listed(text: str) -> list[Any]:
+    """Options in one cell: a list in JSON or Python, or separated by ``|``, ``;`` or line breaks."""
+    text = text.strip()
+    if text[:1] in "[({":
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            return list(value.values())
+        if isinstance(value, list | tuple):
+            return list(value)
+    mark = next((mark for mark in ("|", ";", "\n") if mark in text), ",")
+    return [part.strip() for part in text.split(mark) if part.strip()]
+
+
+def _lettered_fields(row: Row) -> list[Any]:
+    names = {
+        re.sub(r"^(?:option|choice)[\s_-]*", "", name.strip(), flags=re.IGNORECASE).upper(): name
+        for name in row
+    }
+    found = []
+    for letter in LETTERS:
+        value = row.get(names.get(letter, ""))
+        if value is None or not str(value).strip() or str(value) == "nan":
+            break
+        found.append(value)
+    return found if len(found) > 1 else []
+
+
+# Find the pictures that a question file names: by path, by file name, by number, or encoded in the file.
+
+
+_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
+_MOST_FILES = 500_000
+_DEEPEST = 3
+"""How many folders below that of the question file are searched. A folder given with ``--images`` is searched whole."""
+_SHORTEST_ENCODED = 200
+
+
+class Unusable(Exception):  # noqa: N818 - it is counted, not reported
+    """A row cannot be used. The message is the reason under which it is counted."""
+
+
+class PictureFinder:
+    """Finds pictures in the folder of a question file, and in the folder given with ``--images``.
+
+    A relative path that leaves the folder of the file is refused unless it leads into the other one, since pictures are
+    sent to the model. An absolute path is used as it is.
+    """
+
+    def __init__(self, home: Path, images: Path | None = None) -> None:
+        self._home = home
+        self._images = images
+        self._folders = [folder for folder in (images, home) if folder is not None]
+
+    def find(self, value: Any) -> Picture:
+        """Return the picture that a field names.
+
+        Raises:
+            Unusable: If there is none, or more than one.
+        """
+        if isinstance(value, dict):
+            value = (
+                value.get("path") or value.get("file_name") or value.get("bytes") or value.get("url") or ""
+            )
+        encoded = _decoded(value) if isinstance(value, str) else None
+        if encoded is not None:
+            return encoded
+        name = str(value).strip()
+        path = self._by_path(name) if "://" not in name else None
+        try:
+            return Picture.from_path(path or self._by_name(name))
+        except UsageError as error:
+            raise Unusable("picture cannot be read") from error
+
+    def _by_path(self, name: str) -> Path | None:
+        for folder in self._folders:
+            path = folder / name
+            if _is_file(path):
+                self._check(path, folder, name)
+                return path
+        return None
+
+    def _check(self, path: Path, folder: Path, name: str) -> None:
+        inside = Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder))
+        if inside or Path(name).is_absolute():
+            return
+        if self._images is None or not path.resolve().is_relative_to(self._images.resolve()):
+            raise Unusable("picture outside the folder of the file (name its folder with --images)")
+
+    def _by_name(self, name: str) -> Path:
+        found = self._index.find(name)
+        if len(found) != 1:
+            raise Unusable("several pictures of that name" if found else "picture not found")
+        return found[0]
+
+    @cached_property
+    def _index(self) -> NameIndex[Path]:
+        for folder in self._folders:
+            entries = [
+                (str(path), path) for path in _walk(folder, None if folder is self._images else _DEEPEST)
+            ]
+            if entries:
+                return NameIndex(entries)
+        return NameIndex([])
+
+
+def _walk(folder: Path, deepest: int | None) -> Iterator[Path]:
+    """Yield the picture files below a folder, without hidden ones."""
+    n = 0
+    for place, folders, files in os.walk(folder):
+        depth = len(Path(place).relative_to(folder).parts)
+        folders[:] = [] if depth == deepest else sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if os.path.splitext(name)[1].lower() in _SUFFIXES:  # noqa: PTH122 - half a million times
+                yield Path(place, name)
+                n += 1
+                if n == _MOST_FILES:
+                    return
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name that is too long
+        return False
+
+
+def _decoded(text: str) -> Picture | None:
+    """A picture in base64, perhaps as a data URL. None if it is not one."""
+    _, comma, rest = text.partition(",") if text.startswith("data:image/") else ("", "", "")
+    body = rest if comma else text
+    if len(body) < _SHORTEST_ENCODED or re.match(r"[A-Za-z0-9+/\s]+={0,2}\s*$", body) is None:
+        return None
+    try:
+        picture = Picture.from_bytes(base64.b64decode(body))
+    except (binascii.Error, ValueError):
+        return None
+    return None if picture.media_type == "application/octet-stream" else picture
+
+
+# Turn rows of question files into questions, whatever their layout.
+#
+# =============== =========================================================================================================
+# ours            ``picture``, ``question``, ``answer``, perhaps ``options``, ``id`` and ``group``
+# LLaVA           ``conversations`` or ``messages``: a question for each turn of the user that the model answers
+# VQAv2           ``questions`` and ``annotations`` in two files; several people's ``answers``, of which the most frequent is
+#                 the right one, and all that three people gave are accepted
+# GQA             an object by id with ``imageId``, ``question`` and ``answer``
+# VSR             ``caption`` and ``label``, 1 if it is true: asked as a question for yes or no
+# What'sUp        ``caption_options``, of which the first is right: listed in an order that does not depend on it
+# lmms-eval       fields inside ``doc``
+# multiple choice ``options`` or ``choices``, fields ``A``, ``B``, ``C`` …, or options in the words of the question; the answer is
+#                 an option, its letter or its index
+# =============== =========================================================================================================
+#
+# The names of fields are those of `theodolite.models.tables.NAMES`.
+
+
+EXPECTED = (
+    "a picture (image, picture, image_path, image_id …), a question (question, prompt, text, conversations, or caption with a "
+    "label) and a right answer (answer, answers, label, ground_truth …)"
+)
+_VOTES = 3
+_TRUE, _FALSE = (
+    frozenset({"1", "true", "yes", "entailment"}),
+    frozenset({"0", "false", "no", "contradiction"}),
+)
+_WHICH_CAPTION = "Which of these sentences describes the picture?"
+
+
+def looks_like_questions(row: Row) -> bool:
+    """Return True if a row has a picture and a question, whether or not the answer is in the same file."""
+    roles: tuple[Role, ...] = ("question", "statement", "captions")
+    asks = any(first(row, role) is not None for role in roles)
+    return asks and first(row, "picture") is not None
+
+
+def read_question(row: Row, number: int, finder: PictureFinder) -> Question:
+    """Read one row.
+
+    Args:
+        row: The row.
+        number: Its place in the file, which is its id if it has none.
+        finder: Finds its pictures.
+
+    Raises:
+        Unusable: If something is missing.
+    """
+    words, answer, others, options = _asked(row)
+    listing: Literal["", "words", "letters"] = ""
+    in_words, has_letters = options_in_words(words)
+    if options:
+        try:
+            answer = named_option(answer, options)
+        except NoSuchOption as error:
+            raise Unusable(str(error)) from error
+        has_all = all(normal_form(option) in normal_form(words) for option in options)
+        listing = ("letters" if in_words == options and has_letters else "words") if has_all else ""
+    elif in_words:
+        try:
+            answer, options = named_option(answer, in_words), in_words
+            listing = "letters" if has_letters else "words"
+        except NoSuchOption:
+            pass  # what looked like options were none
+    if not options and len(answer.split()) > LONGEST_ANSWER:
+        raise Unusable(f"answer of more than {LONGEST_ANSWER} words")
+    group = first(row, "group")
+    return Question(
+        id=str(first(row, "id") if first(row, "id") is not None else number),
+        question=words,
+        answer=answer,
+        pictures=_pictures(row, finder),
+        options=options,
+        group=group if isinstance(group, str) else "",
+        others=() if options else others,
+        listing=listing,
+    )
+
+
+def _asked(row: Row) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
+    """The words of the question, the right answer, other right ones, and the options."""
+    question, captions = first(row, "question"), first(row, "captions")
+    words = plain_words(question) if isinstance(question, str) else ""
+    if isinstance(captions, list) and len(captions) > 1:
+        texts = [str(caption).strip() for caption in captions]
+        return words or _WHICH_CAPTION, texts[0], (), tuple(sorted(texts, key=content_hash))
+    if not words:
+        statement = first(row, "statement")
+        if not isinstance(statement, str):
+            raise Unusable("no question")
+        return (
+            f"Is this sentence true of the picture? {statement.strip()}\nAnswer yes or no.",
+            _truth_value(row),
+            (),
+            (),
+        )
+    answer, others = _right_answers(row)
+    options = given_options(row)
+    if isinstance(answer, bool) and not options:
+        return words, "yes" if answer else "no", (), ()
+    return words, str(answer).strip(), others, options
+
+
+def _truth_value(row: Row) -> str:
+    label = str(first(row, "truth")).strip().casefold()
+    if label not in _TRUE | _FALSE:
+        raise Unusable("no answer")
+    return "yes" if label in _TRUE else "no"
+
+
+def _right_answers(row: Row) -> tuple[Any, tuple[str, ...]]:
+    """The right answer, and others that are right, too. Of several people's answers the most frequent is the right one."""
+    found = list(values(row, "truth"))
+    if not found:
+        raise Unusable("no answer")
+    several = next((each for each in found if isinstance(each, list)), [])
+    counts = Counter(_answer_text(each) for each in several)
+    if "" in counts or any(isinstance(each, Mapping) for each in found):
+        raise Unusable("no answer")
+    most = max(counts.values(), default=0)
+    accepted = [each for each, n in counts.items() if n >= _VOTES or most == 1]
+    answer = max(counts, key=counts.__getitem__) if isinstance(found[0], list) else found[0]
+    same = {normal_form(str(answer))}
+    return answer, tuple(each for each in accepted if normal_form(each) not in same)
+
+
+def _answer_text(answer: Any) -> str:
+    return str(answer.get("answer", "") if isinstance(answer, Mapping) else answer).strip()
+
+
+def _pictures(row: Row, finder: PictureFinder) -> tuple[Picture, ...]:
+    """The pictures of a row: of the first field that names pictures which are there."""
+    reason = Unusable("no picture named")
+    for value in values(row, "picture"):
+        try:
+            return tuple(_all(value, finder))
+        except Unusable as error:
+            reason = error if str(reason) == "no picture named" else reason
+    raise reason
+
+
+def _all(value: Any, finder: PictureFinder) -> Iterator[Picture]:
+    for each in value if isinstance(value, list) else [value]:
+        yield finder.find(each)
+
+
+# Questions about objects with known boxes: is one there, and how many are there?
+#
+# From COCO instances. For every object that is alone of its kind in a picture: "Is there a dog in the picture?", with the answer
+# yes; and the same question about another picture without one, with the answer no. For two to five objects of a kind: how many
+# there are. Where an object can be removed from the picture so that it looks right, the question is also asked about the picture
+# without it (`theodolite.pairs.pictures.remove`).
+
+
+_SMALLEST = 0.01
+"""The least share of the picture that an object covers."""
+_LARGEST_COUNT = 5
+
+
+def object_questions(
+    instances: Instances, images: Path, *, seed: int = 0
+) -> tuple[list[Question], Counter[str]]:
+    """Make questions about the objects of annotated pictures, and count what is left out by reason.
+
+    Args:
+        instances: The annotations.
+        images: The folder of the pictures.
+        seed: Seed of the pictures in which an object is missing.
+
+    Raises:
+        UsageError: If there is no question.
+    """
+    unused: Counter[str] = Counter(counted_problems(instances.problems))
+    finder = PictureFinder(images)
+    questions = []
+    for picture, name, answer, removed in _asked_about(instances, seed, unused):
+        try:
+            shown = finder.find(picture.file_name)
+        except Unusable as error:
+            unused[str(error)] += 1
+            continue
+        text = _how_many(name) if answer.isdigit() else _is_there(name)
+        key = f"{Path(picture.file_name).with_suffix('').as_posix()}-{name}-{'count' if answer.isdigit() else 'there'}"
+        removal = None if removed is None else _removal(picture, removed, answer)
+        questions.append(Question(key.replace(" ", "_"), text, answer, (shown,), group=name, removal=removal))
+    if not questions:
+        lost = "; ".join(f"{n} × {reason}" for reason, n in unused.items())
+        raise UsageError(f"there is no object to ask about in {images}{': ' + lost if lost else ''}")
+    return questions, unused
+
+
+def _asked_about(
+    instances: Instances, seed: int, unused: Counter[str]
+) -> Iterator[tuple[AnnotatedPicture, str, str, Instance | None]]:
+    """Yield picture, name, right answer and the object to remove, if there is one."""
+    without = _Absent(instances.pictures, seed)
+    for picture in instances.pictures:
+        for name, n in sorted(picture.counts.items()):
+            some = picture.named(name)
+            reason = _fault(name, some)
+            if reason:
+                unused[reason] += n
+                continue
+            removable = (each for each in some if _can_be_cut(picture, each))
+            thing = next(removable, None)
+            if n > 1:
+                yield picture, name, str(n), thing
+                continue
+            yield picture, name, "yes", thing
+            other = without.draw(name)
+            if other is not None:
+                yield other, name, "no", None
+
+
+def _fault(name: str, some: Sequence[Instance]) -> str:
+    """Why objects of one kind are not asked about; empty if they are."""
+    if not name:
+        return "an object of an unknown category"
+    if any(each.is_crowd for each in some):
+        return "a crowd"
+    if len(some) > _LARGEST_COUNT:
+        return f"more than {_LARGEST_COUNT} objects of a kind"
+    if any(each.box is None or each.box_area < _SMALLEST for each in some):
+        return "an object too small"
+    return ""
+
+
+def _can_be_cut(picture: AnnotatedPicture, thing: Instance) -> bool:
+    """True if an object lies whole in the picture and nothing touches it. Whether it leaves a trace is seen when it is removed."""
+    return thing.box is not None and fault_of(thing.box, picture.size_px, picture.other_boxes(thing)) is None
+
+
+def _removal(picture: AnnotatedPicture, thing: Instance, answer: str) -> Removal:
+    if thing.box is None:
+        raise UsageError(f"the {thing.name} of {picture.file_name} has no box")
+    after = str(int(answer) - 1) if answer.isdigit() else "no"
+    return Removal(Cutout(thing.box, thing.outline), picture.other_boxes(thing), after)
+
+
+class _Absent:
+    """Draws pictures without an object, each picture at most once for each name."""
+
+    def __init__(self, pictures: Sequence[AnnotatedPicture], seed: int) -> None:
+        order = np.random.default_rng(seed).permutation(len(pictures))
+        self._pictures: list[AnnotatedPicture] = [pictures[int(i)] for i in order]
+        self._next: Counter[str] = Counter()
+
+    def draw(self, name: str) -> AnnotatedPicture | None:
+        """Return the next picture without an object of that name. None if there is none left."""
+        start = int(content_hash(name)[:8], 16)  # other names start elsewhere, so that pictures take turns
+        while self._next[name] < len(self._pictures):
+            picture = self._pictures[(start + self._next[name]) % len(self._pictures)]
+            self._next[name] += 1
+            if name not in picture.counts and "" not in picture.counts:
+                return picture
+        return None
+
+
+def _is_there(name: str) -> str:
+    """Ask whether an object is there.
+
+    >>> _is_there("dog"), _is_there("umbrella"), _is_there("scissors")
+    ('Is there a dog in the picture? Answer yes or no.', 'Is there an umbrella in the picture? Answer yes or no.', \
+'Are there scissors in the picture? Answer yes or no.')
+    """
+    is_plural = name.endswith("s") and not name.endswith(("ss", "us", "is"))
+    article = "an" if name[:1].casefold() in "aeiou" else "a"
+    start = f"Are there {name}" if is_plural else f"Is there {article} {name}"
+    return f"{start} in the picture? Answer yes or no."
+
+
+def _how_many(name: str) -> str:
+    return f"How many objects of the kind \u201c{name}\u201d are in the picture? Answer with a number."
+
+
+# Read and write files of questions about pictures: JSONL, JSON, CSV or TSV.
+#
+# Our own form has one object per line: ``{"id": "q1", "question": "Where is the cup?", "answer": "left", "options": ["left",
+# "right"], "picture": "cups/1.jpg", "group": "cups"}``. ``id``, ``options`` and ``group`` are optional; the default id is the
+# number of the row. ``pictures`` is a list of several pictures. Other layouts: `theodolite.instruments.ask.data.questions`.
+#
+# ``FILE?picture=FIELD&question=FIELD&answer=FIELD`` names the fields of a file that has other names, and ``?FIELD=value`` chooses
+# rows, as for recorded answers (`theodolite.models.replay`).
+
 
 _FILES = tuple(f"questions{suffix}" for suffix in SUFFIXES)
 _OTHER_DATA = ("scenes.jsonl", "episodes.jsonl", "dataset.json", "pairs.jsonl", "run.json")
@@ -152,7 +716,7 @@ def read_questions(path: str | Path, images: str | Path | None = None) -> list[Q
 def load_questions(path: Path, images: Path | None = None) -> Questions:
     """Read a question file, and count the rows that cannot be used. Pictures are found, but not decoded.
 
-    COCO instances give questions about their objects (`theodolite.instruments.ask.data.objects`).
+    COCO instances give questions about their objects (`theodolite.instruments.ask.data.questions`).
 
     Args:
         path: The file, or a folder with one.

@@ -13,7 +13,7 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Pixels
-from theodolite.instruments.ask.data.question import Question
+from theodolite.instruments.ask.data.questions import Question
 from theodolite.models import PAINTS
 
 _SIDE = 224

@@ -1,20 +1,151 @@
-"""COCO-Pairs: ordered pairs of objects whose names are unique in their picture."""
+"""COCO instances, or any file in that format: pairs of objects, and names matched to boxes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from itertools import permutations
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice, permutations, zip_longest
 from pathlib import Path
+from typing import Literal, TypeAlias, cast, get_args
+
+import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Json
 from theodolite.geometry import Box
-from theodolite.instruments.coco import AnnotatedPicture, Instance, read_instances
-from theodolite.instruments.compass.data.files import PictureFolder
-from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.selection import Filter, PairFilters, Selection, Sieve
-from theodolite.pairs.directions import CARDINAL, Vocabulary
+from theodolite.geometry.directions import CARDINAL, Vocabulary, vocabulary_of
+from theodolite.instruments.coco import AnnotatedPicture, Instance, Instances, find_coco, read_instances
+from theodolite.instruments.compass.data.pairs import (
+    Filter,
+    Pair,
+    PairFilters,
+    PictureFolder,
+    Region,
+    Selection,
+    Sieve,
+    is_outside,
+    read_pairs,
+)
+from theodolite.instruments.instrument import UserData
+from theodolite.instruments.user_files import first_keys, has_file
+from theodolite.pairs.pictures.objects import LEAST_GAP_PX, fault_of, is_clear
+
+# Names matched to the boxes of COCO instance annotations.
+
+
+Names: TypeAlias = Literal["exact", "substring"]
+"""``exact``: a name is a category. ``substring``: or one is a part of the other, if that holds for one category only."""
+
+Boxes: TypeAlias = Literal["unique", "largest"]
+"""Where a picture has several objects of a category: take none, or the one with the largest box."""
+
+DEGENERATE = (Filter.EMPTY, Filter.OUTSIDE, Filter.NEAR)
+"""What can be wrong with boxes that were found."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPolicy:
+    """How captions are matched to boxes."""
+
+    names: Names = "exact"
+    boxes: Boxes = "unique"
+    agree: bool = True
+    """Require that the boxes have the caption's direction."""
+
+    def __post_init__(self) -> None:
+        for name, known in (("names", Names), ("boxes", Boxes)):
+            if getattr(self, name) not in get_args(known):
+                raise UsageError(
+                    f"{name} must be one of {', '.join(get_args(known))}, not {getattr(self, name)!r}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Two objects in their picture."""
+
+    picture: AnnotatedPicture
+    reference: Instance
+    target: Instance
+    reference_box: Box
+    target_box: Box
+
+
+class Matcher:
+    """Finds the boxes of two names in annotated pictures."""
+
+    def __init__(self, instances: Instances, policy: MatchPolicy, vocabulary: Vocabulary = CARDINAL) -> None:
+        self.instances = instances
+        self.vocabulary = vocabulary
+        self._pictures: Mapping[str, AnnotatedPicture] = instances.by_file_name()
+        self._categories = instances.categories
+        self._policy = policy
+
+    def category(self, name: str) -> str | None:
+        """The category that a name stands for; None if there is none, or several."""
+        if name in self._categories or self._policy.names == "exact":
+            return name if name in self._categories else None
+        found = [each for each in self._categories if name in each or each in name]
+        return found[0] if len(found) == 1 else None
+
+    def picture(self, file_name: str) -> AnnotatedPicture | None:
+        """The annotated picture of that file name."""
+        return self._pictures.get(Path(file_name).name)
+
+    def objects(self, file_name: str, names: tuple[str, str]) -> Match | Filter:
+        """The reference and the target in a picture, or the filter that rejects them.
+
+        Args:
+            file_name: File name of the picture.
+            names: Names of reference and target.
+        """
+        categories = [self.category(name) for name in names]
+        picture = self.picture(file_name)
+        if None in categories:
+            return Filter.NO_CATEGORY
+        if picture is None:
+            return Filter.NOT_ANNOTATED
+        reference, target = (self._object(picture, str(category)) for category in categories)
+        for each in (reference, target):
+            if isinstance(each, Filter):
+                return each
+        return self._match(picture, cast("Instance", reference), cast("Instance", target))
+
+    def _object(self, picture: AnnotatedPicture, category: str) -> Instance | Filter:
+        """The object of a category in a picture, or the filter that rejects it."""
+        candidates = [each for each in picture.named(category) if not each.is_crowd]
+        if not candidates:
+            return Filter.NO_BOX
+        if self._policy.boxes == "unique" and picture.counts[category] > 1:
+            return Filter.SEVERAL
+        return max(candidates, key=lambda each: each.box_area)
+
+    @staticmethod
+    def _match(picture: AnnotatedPicture, reference: Instance, target: Instance) -> Match | Filter:
+        if reference is target:
+            return Filter.SEVERAL
+        if reference.box is None or target.box is None:
+            return Filter.EMPTY
+        return Match(picture, reference, target, reference.box, target.box)
+
+    def direction(self, match: Match, word: str) -> str | Filter:
+        """The right answer about matched boxes, or the filter that rejects them.
+
+        Args:
+            match: Two boxes.
+            word: The direction that the caption says. The answer is finer if it is a diagonal beside it; if the boxes
+                contradict the caption and may do so, it is the caption's.
+        """
+        a, b, size = match.reference_box, match.target_box, match.picture.size_px
+        if is_outside(a, size) or is_outside(b, size):
+            return Filter.OUTSIDE
+        if a.centre_px == b.centre_px:
+            return Filter.NEAR
+        agreed = self.vocabulary.agreed(word, a, b)
+        return agreed or (Filter.AGAINST if self._policy.agree else word)
+
+
+# COCO-Pairs: ordered pairs of objects whose names are unique in their picture.
 
 
 def coco_pairs(
@@ -122,3 +253,116 @@ def _objects(picture: AnnotatedPicture, filters: PairFilters, sieve: Sieve) -> l
         sieve.drop(reason, _ordered(len(objects)) - _ordered(len(left)))
         objects = left
     return [(each, each.box) for each in objects if each.box is not None]
+
+
+# Finding the user's own pairs: a pair file, or COCO instances with their pictures.
+
+
+_MARGIN_DEG = {4: 30.0, 8: 15.0}
+"""A direction must be nearer than the next one by this, by the number of directions: at most 30° from the exact one of four, as
+in drawn pictures, and 15° of eight."""
+_FILE_FAULTS = (
+    Filter.BROKEN,
+    Filter.ELSEWHERE,
+    Filter.MISSING,
+    Filter.EMPTY_FILE,
+    Filter.NO_PICTURE,
+    Filter.DAMAGED,
+    Filter.ANOTHER_SIZE,
+    Filter.OUTSIDE,
+    Filter.EMPTY,
+)
+"""Told first: the user can mend these."""
+
+
+def find_pairs(path: Path, images: Path | None) -> UserData | None:
+    """A pair file or its folder, or COCO instances or their folder; None if it is neither."""
+    if path.is_dir() and has_file(path, "pairs.jsonl"):
+        return UserData("compass", "pairs", path)
+    if path.name == "pairs.jsonl" or (
+        path.suffix == ".jsonl" and {"reference", "target", "picture"} <= first_keys(path)
+    ):
+        return UserData("compass", "pairs", path)
+    found = find_coco(path, images)
+    return None if found is None else UserData("compass", "coco", *found)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPairs:
+    """The pairs that a diagnosis asks about, and how many others were left out, by reason."""
+
+    pairs: tuple[Pair, ...]
+    unused: Mapping[str, int]
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The directions that are asked for: eight if one of the pairs is diagonal."""
+        return vocabulary_of(pair.direction for pair in self.pairs)
+
+
+def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
+    """The pairs of a pair file, or at most `n` from COCO instances, balanced by direction.
+
+    Left out are pairs that lie between two directions, where two answers may be called right, and those whose picture cannot
+    be read. Diagonals are directions if the pair file names one.
+    From COCO instances, pairs with an object that can be moved are taken first.
+
+    Raises:
+        UsageError: No pair is left.
+    """
+    if own.form != "coco":
+        sieve = Sieve(str(own.path), {})
+        given = read_pairs(own.path, sieve=sieve)
+        vocabulary = vocabulary_of(pair.direction for pair in given)
+        found = [pair for pair in given if _is_usable(pair, sieve, vocabulary)]
+        sieve.check_any(found)
+        told = {reason: n for reason, n in sieve.told().items() if reason != Filter.BROKEN}
+        return OwnPairs(tuple(found), {**sieve.broken, **told})
+    selection = coco_pairs(
+        own.path, own.images or own.path.parent, filters=PairFilters(min_margin_deg=_MARGIN_DEG[4])
+    )
+    sieve = Sieve(str(own.path), {})
+    sieve.candidates = len(selection.pairs)
+    drawn = _balanced(selection.pairs, n, seed, sieve)
+    sieve.check_any(drawn)
+    told = {**selection.report.broken, **selection.report.excluded, **sieve.told()}
+    if Filter.NOT_DRAWN.value in told:
+        told["not drawn (more with --size)"] = told.pop(Filter.NOT_DRAWN.value)
+    first = [*selection.report.broken, *(each.value for each in _FILE_FAULTS if each.value in told)]
+    return OwnPairs(tuple(drawn), {reason: told[reason] for reason in dict.fromkeys([*first, *told])})
+
+
+def _is_usable(pair: Pair, sieve: Sieve, vocabulary: Vocabulary = CARDINAL) -> bool:
+    """True if a pair can be asked about; counted if not."""
+    nearest = vocabulary.between(pair.reference.box, pair.target.box)
+    if nearest.margin_deg < _MARGIN_DEG[len(vocabulary.names)]:
+        sieve.drop(Filter.BORDER)
+    elif nearest.name != pair.direction:
+        sieve.drop(Filter.AGAINST)
+    else:
+        return True
+    return False
+
+
+def _is_movable(pair: Pair) -> bool:
+    """True if reference or target can be cut out whole and alone."""
+    a, b = pair.reference.box, pair.target.box
+    return is_clear(a, [b], LEAST_GAP_PX) and any(
+        fault_of(box, pair.size_px, pair.others) is None for box in (a, b)
+    )
+
+
+def _balanced(pairs: Sequence[Pair], n: int, seed: int, sieve: Sieve) -> list[Pair]:
+    """At most `n` pairs, in their order, with directions as even as the pairs allow; first those with an object to move."""
+    rng = np.random.default_rng(seed)
+    waiting: dict[str, list[int]] = {}
+    for place in sorted(
+        rng.permutation(len(pairs)).tolist(), key=lambda place: not _is_movable(pairs[place])
+    ):
+        waiting.setdefault(pairs[place].direction, []).append(place)
+    turns = zip_longest(*(waiting[direction] for direction in sorted(waiting)))
+    places = (place for turn in turns for place in turn if place is not None)
+    readable = (place for place in places if _is_usable(pairs[place], sieve))
+    drawn = sorted(islice(readable, n))
+    sieve.drop(Filter.NOT_DRAWN, len(pairs) - len(drawn) - sieve.excluded.total())
+    return [pairs[place] for place in drawn]

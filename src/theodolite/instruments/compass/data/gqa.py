@@ -14,10 +14,16 @@ from theodolite.core.files import Problem, read_json, read_list
 from theodolite.core.forms import Form, Name, Number
 from theodolite.core.types import Json
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.files import PictureFolder
-from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.selection import Filter, PairFilters, Selection, Sieve
-from theodolite.pairs.directions import CARDINAL, Vocabulary
+from theodolite.geometry.directions import CARDINAL, Vocabulary
+from theodolite.instruments.compass.data.pairs import (
+    Filter,
+    Pair,
+    PairFilters,
+    PictureFolder,
+    Region,
+    Selection,
+    Sieve,
+)
 
 GQA_RELATIONS: Mapping[str, str] = {
     "to the left of": "left",

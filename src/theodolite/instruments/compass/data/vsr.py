@@ -25,12 +25,10 @@ from theodolite.core.files import Problem, check, read_lines, told_problems
 from theodolite.core.forms import Form, Name
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Json
+from theodolite.geometry.directions import CARDINAL, Vocabulary
 from theodolite.instruments.coco import Instances, read_instances
-from theodolite.instruments.compass.data.files import PictureFolder
-from theodolite.instruments.compass.data.instances import DEGENERATE, Match, Matcher, MatchPolicy
-from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
-from theodolite.pairs.directions import CARDINAL, Vocabulary
+from theodolite.instruments.compass.data.coco import DEGENERATE, Match, Matcher, MatchPolicy
+from theodolite.instruments.compass.data.pairs import Filter, Pair, PictureFolder, Region, Selection, Sieve
 
 VSR_RELATIONS: Mapping[str, str] = {
     "left of": "left",

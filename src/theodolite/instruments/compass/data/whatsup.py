@@ -19,12 +19,10 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import read_json, read_list
 from theodolite.core.forms import Form, Name
 from theodolite.core.types import Json
+from theodolite.geometry.directions import CARDINAL, Vocabulary
 from theodolite.instruments.coco import read_instances
-from theodolite.instruments.compass.data.files import PictureFolder
-from theodolite.instruments.compass.data.instances import Matcher, MatchPolicy
-from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
-from theodolite.pairs.directions import CARDINAL, Vocabulary
+from theodolite.instruments.compass.data.coco import Matcher, MatchPolicy
+from theodolite.instruments.compass.data.pairs import Filter, Pair, PictureFolder, Region, Selection, Sieve
 
 WHATSUP_RELATIONS: Mapping[str, str] = {
     "to the left of": "left",

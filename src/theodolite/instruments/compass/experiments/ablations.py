@@ -11,12 +11,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
-from theodolite.core.tables import Cell, Column, Table, format_cell
+from theodolite.core.tables import Cell, Column, Estimate, Table, format_cell
 from theodolite.instruments.compass.experiments.framework import DAE, EA, EXCESS, N
 from theodolite.instruments.compass.formulas.projected import MapAngles, ProjectedRun
-from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
+from theodolite.instruments.compass.formulas.projection import PAPER, SOUND, ProjectionOptions
 from theodolite.instruments.compass.measure import Sample, map_key, shown_key, split_key
 from theodolite.instruments.compass.published import published_notes
 
@@ -61,7 +61,7 @@ _COLUMNS = (
     DAE,
     EXCESS,
     EA,
-    Column("change", "− default", "degrees", "compass.ablation", signed=True),
+    column("compass.ablation", "change"),
     N,
 )
 

@@ -32,6 +32,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.core.types import Item
 from theodolite.instruments.compass.formulas.projection import project_batch
+from theodolite.instruments.compass.questions import gold_index
 from theodolite.models import ModelName, open_model
 
 _NOISE, _BFLOAT16_NOISE, _AGREES = 0.9, 0.5, 0.99
@@ -119,7 +120,7 @@ def measure_stability(
                 [item.options for item in items],
                 methods=chosen,
                 targets=["gt"],
-                gold=[cast("int", item.meta["gold"]) for item in items],
+                gold=[gold_index(item) for item in items],
                 batch_size=batch_size,
             )
             found[condition] = [{each.method: each for each in row.maps} for row in explained]

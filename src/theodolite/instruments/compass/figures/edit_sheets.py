@@ -11,8 +11,8 @@ import numpy as np
 
 from theodolite.core.errors import StorageError, UsageError, reason_of
 from theodolite.instruments.compass.data.pairs import Pair
-from theodolite.instruments.compass.experiments.controls.edits import Edit, find_edits, studio_of
-from theodolite.pairs.pictures.placing import PlacingOptions
+from theodolite.instruments.compass.experiments.controls.plan import Edit, find_edits, studio_of
+from theodolite.pairs.pictures.objects import PlacingOptions
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -87,7 +87,7 @@ def edit_sheet(edits: Sequence[Edit]) -> Image:
     studio = studio_of(own)
     for edit in edits:
         pair = edit.edited(studio)
-        tiles.append((_tile(pair), f"{edit.control}: {_said(edit, pair)}"))
+        tiles.append((_tile(pair), f"{edit.control}: {_caption(edit, pair)}"))
     across, down = tiles[0][0].size
     step = max(across, _LEAST_PX) + _MARGIN_PX
     height = down + 2 * _CAPTION_PX + 2 * _MARGIN_PX
@@ -105,7 +105,7 @@ def edit_sheet(edits: Sequence[Edit]) -> Image:
     return sheet
 
 
-def _said(edit: Edit, pair: Pair) -> str:
+def _caption(edit: Edit, pair: Pair) -> str:
     if edit.control == "joint-translation":
         way = {"above": "up", "below": "down"}.get(edit.probe, edit.probe)
         return f"moved {way}, still {pair.direction}"

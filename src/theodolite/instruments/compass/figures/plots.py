@@ -11,10 +11,9 @@ import numpy as np
 
 from theodolite.core.drawing import FAINT, LAYOUT, QUIET, SERIES, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
-from theodolite.core.tables import Table
+from theodolite.core.tables import Estimate, Table
 from theodolite.instruments.compass.experiments.ablations import default_key
-from theodolite.instruments.compass.experiments.faithfulness.deletion import CurvePoint
+from theodolite.instruments.compass.experiments.faithfulness.effects import CurvePoint
 from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP, baseline_key, is_baseline
 from theodolite.instruments.compass.formulas.resampling import paper_key
 from theodolite.instruments.compass.measure import map_key, shown_key, split_key

@@ -26,12 +26,16 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid, direction_deg
-from theodolite.instruments.compass.formulas.compass import KEPT, Compass
-from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
-from theodolite.instruments.compass.formulas.projection import project_batch
-from theodolite.instruments.compass.formulas.projection_options import PAPER, ProjectionOptions
-from theodolite.instruments.compass.formulas.sectors import sector_centres_deg
-from theodolite.instruments.compass.formulas.token_map import TokenMap, has_area, token_areas
+from theodolite.instruments.compass.formulas.dae import KEPT, Compass, DegenerateError, Exclusion
+from theodolite.instruments.compass.formulas.projection import (
+    PAPER,
+    ProjectionOptions,
+    TokenMap,
+    has_area,
+    project_batch,
+    sector_centres_deg,
+    token_areas,
+)
 
 ORACLE, BOX_ONLY, RANDOM_SECTOR, RANDOM_MAP, UNIFORM_MAP = (
     "geometry-oracle",

@@ -1,12 +1,4 @@
-"""Evidence share: how much relevance is on the picture, and on each object, before anything is normalised.
-
-    image share = Σ relevance on image tokens / Σ relevance on image and text tokens; likewise for the boxes of A and B
-
-A compass divides by its own sum, so it looks the same whether a third of all relevance is on the picture or a hundredth. On
-models of known reasoning this share separated those that use the picture from those that do not, and the compass alone did
-not. A token's relevance is divided by the area that each box covers of it; where the boxes overlap, each gets half.
-Shares depend on the method's unit: compare models under one method.
-"""
+"""How much relevance lies on the picture and on each object, and how much an edit moves the answer."""
 
 from __future__ import annotations
 
@@ -18,14 +10,23 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
-from theodolite.instruments.compass.formulas.projection_options import Negative
-from theodolite.instruments.compass.formulas.token_map import (
+from theodolite.instruments.compass.formulas.dae import DegenerateError, Exclusion
+from theodolite.instruments.compass.formulas.projection import (
+    Negative,
     OnGrid,
     check_values,
     has_area,
     without_negative,
 )
+
+# Evidence share: how much relevance is on the picture, and on each object, before anything is normalised.
+#
+#     image share = Σ relevance on image tokens / Σ relevance on image and text tokens; likewise for the boxes of A and B
+#
+# A compass divides by its own sum, so it looks the same whether a third of all relevance is on the picture or a hundredth. On
+# models of known reasoning this share separated those that use the picture from those that do not, and the compass alone did
+# not. A token's relevance is divided by the area that each box covers of it; where the boxes overlap, each gets half.
+# Shares depend on the method's unit: compare models under one method.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +89,7 @@ def evidence(relevance: OnGrid, *, reference: Box, target: Box, negative: Negati
     Raises:
         DegenerateError: Relevance is not finite, or there is none, or no token has a place.
 
-    >>> from theodolite.instruments.compass.formulas.token_map import TokenMap
+    >>> from theodolite.instruments.compass.formulas.projection import TokenMap
     >>> grid = TokenGrid.regular((40, 40), (4, 4))
     >>> found = evidence(TokenMap(np.ones(16), grid, text_mass=48.0), reference=Box(0, 0, 10, 10), target=Box(20, 20, 40, 40))
     >>> float(found.image_share), float(found.target_share)
@@ -135,3 +136,50 @@ def _shares(grid: TokenGrid, reference: Box, target: Box) -> tuple[NDArray[np.fl
     shares[0, placed] = reference.covers(rects) - both / 2
     shares[1, placed] = target.covers(rects) - both / 2
     return shares[0], shares[1]
+
+
+# How much an edit of the picture moves the answer, from the options' log-probabilities (ours).
+#
+# shift       ½ Σ |p − p_edited|: total variation distance between two distributions over the options
+# margin      m = log p(said) − log p(next best)
+# effect      (m − m_edited) / max(|m|, 0.001), both margins of the option said about the original picture
+# occlusion   max over the hidden parts of |effect|
+
+
+_LEAST_MARGIN = 1e-3
+"""In nats: below it the options are practically tied, and a ratio to the margin has no meaning."""
+
+
+def answer_shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    """Total variation distance between two distributions, given as log-probabilities.
+
+    >>> round(answer_shift(np.log([0.5, 0.5]), np.log([0.9, 0.1])), 6)
+    0.4
+    """
+    return 0.5 * float(np.abs(_softmax(before) - _softmax(after)).sum())
+
+
+def hiding_effect(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    """How much of its margin the answer loses.
+
+    >>> hiding_effect(np.array([-1.0, -2.0]), np.array([-1.5, -1.5]))
+    1.0
+    """
+    best = int(before.argmax())
+    margin = _margin(before, best)
+    return (margin - _margin(after, best)) / max(abs(margin), _LEAST_MARGIN)
+
+
+def occlusion(before: NDArray[np.float64], *parts: NDArray[np.float64]) -> float:
+    """The largest effect of hiding one part, in absolute value."""
+    return max(abs(hiding_effect(before, after)) for after in parts)
+
+
+def _margin(log_probabilities: NDArray[np.float64], option: int) -> float:
+    others = np.delete(log_probabilities, option)
+    return float(log_probabilities[option] - others.max())
+
+
+def _softmax(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = np.exp(values - values.max())
+    return np.asarray(weights / weights.sum())

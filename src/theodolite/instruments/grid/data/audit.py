@@ -1,33 +1,36 @@
-"""The audit of a data set: every label, guarantee and split recomputed from the stored scenes, and every shortcut tried.
-
-`compare_datasets` checks two data sets against each other: the same distribution of answers, and no scene in two splits.
-"""
+"""Checks of a data set: what each scene must satisfy, and the scenes that do not."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.grid.data.batch import GUARANTEES, SceneBatch, complete, hash_scenes
-from theodolite.instruments.grid.data.dataset import DatasetPlan
-from theodolite.instruments.grid.data.evaluate import find_anchors
-from theodolite.instruments.grid.data.faults import (
-    Fault,
-    broken_labels,
-    broken_scenes,
-    broken_splits,
-    compare_pictures,
+from theodolite.core.types import Picture
+from theodolite.instruments.grid.data.balanced import room_of
+from theodolite.instruments.grid.data.batch import (
+    GUARANTEES,
+    ROLES,
+    SceneBatch,
+    bag_of_words,
+    complete,
+    dropped_anchor,
+    find_anchors,
+    hash_scenes,
+    majority,
+    split_of,
 )
-from theodolite.instruments.grid.data.files import StoredDataset
+from theodolite.instruments.grid.data.files import DatasetPlan, StoredDataset
 from theodolite.instruments.grid.data.learned import (
     ALLOWED,
+    FAMILIES,
     LearnedShortcut,
     broken_promises,
     every_clue_table,
@@ -35,12 +38,378 @@ from theodolite.instruments.grid.data.learned import (
     learned_tables,
     least_gain,
 )
-from theodolite.instruments.grid.data.promise import Promise, promise_of
-from theodolite.instruments.grid.data.shortcuts import Shortcut, try_shortcuts
-from theodolite.instruments.grid.data.words import Questions, read_questions, words_of, write_questions
-from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKETS, MOST_ANCHORS, Mode
+from theodolite.instruments.grid.data.question_types import (
+    ANCHOR_SIDE,
+    BUCKET_KEYS,
+    BUCKETS,
+    MOST_ANCHORS,
+    Bucket,
+)
+from theodolite.instruments.grid.data.recipe import Recipe, guarantee_of
+from theodolite.instruments.grid.data.render import read_cells
+from theodolite.instruments.grid.data.wording import Questions, read_questions, words_of, write_questions
+from theodolite.instruments.grid.data.world import (
+    COLOUR_OF,
+    COLOURS,
+    N_CLASSES,
+    SHAPE_OF,
+    SHAPES,
+    Flags,
+    Mode,
+    World,
+    class_name,
+)
 from theodolite.instruments.grid.published import published_shortcut
-from theodolite.stats import Estimate, holm, mutual_information, wilson_interval
+from theodolite.stats import Estimate, MutualInformation, holm, mutual_information, wilson_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A check that failed."""
+
+    check: str
+    """What should hold."""
+    count: int
+    """How many scenes fail it."""
+    example: str
+    """One of them, with the reason."""
+
+
+def _fault(data: StoredDataset, check: str, is_broken: NDArray[np.bool_], how: Callable[[int], str]) -> Fault:
+    rows = np.flatnonzero(is_broken)
+    example = f"{data.records[int(rows[0])].id}: {how(int(rows[0]))}" if len(rows) else ""
+    return Fault(check, len(rows), example)
+
+
+def broken_scenes(world: World, data: StoredDataset, questions: Questions) -> Iterator[Fault]:
+    """Checks bucket, objects and anchors; in spurious data also that a bag of words is right."""
+    records = data.records
+    asked = np.array([BUCKET_KEYS[i] for i in questions.bucket])
+    kept = np.array([record.bucket for record in records])
+    yield _fault(data, "the question is of its bucket", asked != kept, lambda i: f"asks {asked[i]}")
+    found = (data.cells > 0).sum(axis=1)
+    planned = {str(density): data.plan.recipe.objects(density) for density in data.plan.densities}
+    wanted = np.array([planned.get(record.density, -1) for record in records])
+    yield _fault(
+        data,
+        "the scene has the objects of its density",
+        found != wanted,
+        lambda i: f"{found[i]}, not {wanted[i]}",
+    )
+    places, counts = find_anchors(data.cells, questions)
+    is_lost = (ANCHOR_SIDE[questions.bucket][:, : places.shape[1]] > 0) & (counts != 1)
+    yield _fault(
+        data,
+        "every anchor is exactly one object",
+        is_lost.any(axis=1),
+        lambda i: f"fitting objects {counts[i].tolist()}",
+    )
+    if data.plan.mode == "spur":
+        said = bag_of_words(world, data.cells, questions)
+        told = [world.answers[i] for i in said]
+        is_wrong = np.array([mine != record.answer for mine, record in zip(told, records, strict=True)])
+        yield _fault(
+            data, "a bag of words is right", is_wrong, lambda i: f"{told[i]}, not {records[i].answer}"
+        )
+
+
+def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int64]) -> Iterator[Fault]:
+    """Checks answers, roles and guarantees against those recomputed from the scenes."""
+    whole = np.zeros(len(data), bool)
+
+    def marked(is_broken: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        spread = whole.copy()
+        spread[rows] = is_broken
+        return spread
+
+    place = {int(row): i for i, row in enumerate(rows)}
+    kept = [data.records[int(row)] for row in rows]
+    truth = [scenes.answer_text(i) for i in range(len(scenes))]
+    yield _fault(
+        data,
+        "the answer is what the evaluator says",
+        marked(np.array([t != r.answer for t, r in zip(truth, kept, strict=True)])),
+        lambda i: f"{data.records[i].answer}, not {truth[place[i]]}",
+    )
+    roles = [[ROLES[role] for role in row] for row in scenes.roles]
+    yield _fault(
+        data,
+        "the roles are the question's",
+        marked(np.array([mine != r.roles for mine, r in zip(roles, kept, strict=True)])),
+        lambda i: (
+            f"{sum(a != b for a, b in zip(roles[place[i]], data.records[i].roles, strict=False))} cells have others"
+        ),
+    )
+    levels = [GUARANTEES[g] for g in scenes.guarantee]
+    yield _fault(
+        data,
+        "the guarantee is as recorded",
+        marked(np.array([mine != r.guarantee for mine, r in zip(levels, kept, strict=True)])),
+        lambda i: f"{data.records[i].guarantee}, not {levels[place[i]]}",
+    )
+    if data.plan.mode == "pure" and data.plan.recipe.law != "balanced":
+        guaranteed = [_guaranteed(scenes, i) for i in range(len(scenes))]
+        is_less = np.array(
+            [GUARANTEES.index(a) < GUARANTEES.index(b) for a, b in zip(levels, guaranteed, strict=True)]
+        )
+        yield _fault(
+            data,
+            "Theorem 1 holds as guaranteed",
+            marked(is_less),
+            lambda i: f"{levels[place[i]]}, not {guaranteed[place[i]]}",
+        )
+
+
+def _guaranteed(scenes: SceneBatch, row: int) -> str:
+    """The guarantee that a scene of this bucket, number of objects and answer must have."""
+    bucket = BUCKETS[int(scenes.bucket[row])]
+    guarantee = guarantee_of(bucket, int((scenes.cells[row] > 0).sum()))
+    said = scenes.answer_text(row)
+    group = ("1" if said == "1" else "more") if bucket.is_count else said
+    return guarantee.by_answer.get(group, guarantee.level)
+
+
+def broken_splits(data: StoredDataset, words: NDArray[np.uint8]) -> Iterator[Fault]:
+    """Checks hashes and splits."""
+    hashes = hash_scenes(data.cells, words)
+    splits = split_of(hashes)
+    stored = np.array([record.hash for record in data.records])
+    fresh = np.array([f"{int(each):016x}" for each in hashes])
+    yield _fault(data, "the hash is the scene's", stored != fresh, lambda i: f"{stored[i]}, not {fresh[i]}")
+    named = np.array([record.split for record in data.records])
+    yield _fault(data, "the split is the hash's", named != splits, lambda i: f"{named[i]}, not {splits[i]}")
+    if data.plan.split is not None:
+        yield _fault(
+            data, f"every scene is of {data.plan.split}", splits != data.plan.split, lambda i: str(splits[i])
+        )
+
+
+def compare_pictures(data: StoredDataset, most: int) -> tuple[int, list[Fault]]:
+    """Compares pictures with their scenes; returns how many were compared."""
+    named = [i for i, record in enumerate(data.records) if record.file_name]
+    chosen = [
+        named[int(i)] for i in np.unique(np.linspace(0, len(named) - 1, min(most, len(named))).astype(int))
+    ]
+    is_broken, how = np.zeros(len(data), bool), {}
+    for row in chosen:
+        try:
+            picture = Picture.from_path(data.folder / str(data.records[row].file_name))
+            seen = read_cells(data.plan.recipe.world, picture.pixels())
+            is_broken[row] = (seen != data.cells[row]).any()
+            how[row] = f"{int((seen != data.cells[row]).sum())} cells differ"
+        except UsageError as error:
+            is_broken[row], how[row] = True, str(error)
+    return len(chosen), [_fault(data, "the picture shows the scene", is_broken, lambda i: how[i])]
+
+
+# How often shortcuts are right on a bucket, and how much they reveal about the answer.
+#
+# Success is a share with Wilson's interval. Information is I(shortcut; answer) in bits minus that of shuffled answers: a
+# shortcut that is always wrong may still be informative, as a bag of words that always counts too many is. Shortcuts that
+# learn something, such as the most frequent answer, learn it on every other scene and are tried on the rest.
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """One shortcut on one bucket."""
+
+    name: str
+    """``prior``, ``bag of words``, ``majority``, ``salience`` or ``without anchor k``."""
+    success: Estimate
+    """The share of right answers."""
+    information: MutualInformation
+    """Mutual information of its answer and the right one, in bits."""
+    note: str = ""
+    """What it learnt, or what it was tried on."""
+
+
+def try_shortcuts(scenes: SceneBatch, *, n_permutations: int = 199, seed: int = 0) -> list[Shortcut]:
+    """All shortcuts on scenes of one bucket and density."""
+    world, cells, questions = scenes.world, scenes.cells, scenes.questions
+    bucket = BUCKETS[int(scenes.bucket[0])]
+
+    def tried(name: str, said: NDArray[np.uint8], truth: NDArray[np.uint8], note: str = "") -> Shortcut:
+        right = int((said == truth).sum())
+        information = mutual_information(said, truth, n_permutations=n_permutations, seed=seed)
+        return Shortcut(name, wilson_interval(right, len(truth)), information, note)
+
+    frequent, is_tied = majority(world, cells, questions)
+    found = [
+        tried("prior", *_prior(scenes)),
+        tried("bag of words", bag_of_words(world, cells, questions), scenes.answer),
+        tried(
+            "majority",
+            frequent,
+            scenes.answer,
+            f"{int(is_tied.sum())} scenes with several most frequent kinds",
+        ),
+        tried("salience", *_salience(scenes)),
+    ]
+    for k in range(bucket.n_anchors):
+        said = dropped_anchor(world, cells, questions, k=k)
+        found.append(tried(f"without anchor {k + 1}", said, scenes.answer))
+    return found
+
+
+def _halves(n: int) -> tuple[slice, slice]:
+    """Scenes to learn from and scenes to try on; a single scene is used for both."""
+    return (slice(0, None, 2), slice(1, None, 2)) if n > 1 else (slice(None), slice(None))
+
+
+def _prior(scenes: SceneBatch) -> tuple[NDArray[np.uint8], NDArray[np.uint8], str]:
+    """The most frequent answer."""
+    learn, rest = _halves(len(scenes))
+    best = int(np.bincount(scenes.answer[learn]).argmax())
+    truth = scenes.answer[rest]
+    return np.full_like(truth, best), truth, f"always {scenes.world.answers[best]}"
+
+
+def _salience(scenes: SceneBatch) -> tuple[NDArray[np.uint8], NDArray[np.uint8], str]:
+    """The most predictive colour, shape or class: one answer if it is present, another if not."""
+    names, present = _attributes(scenes)
+    learn, rest = _halves(len(scenes))
+    answers = scenes.answer[learn]
+    best, best_right, best_pair = 0, -1, (0, 0)
+    for i in range(len(names)):
+        there = present[learn, i]
+        tables = [
+            np.bincount(answers[there == flag], minlength=len(scenes.world.answers)) for flag in (False, True)
+        ]
+        right = sum(int(table.max()) for table in tables)
+        if right > best_right:
+            best, best_right, best_pair = i, right, (int(tables[0].argmax()), int(tables[1].argmax()))
+    said = np.where(present[rest, best], best_pair[1], best_pair[0]).astype(np.uint8)
+    words = scenes.world.answers
+    return (
+        said,
+        scenes.answer[rest],
+        f"{names[best]}: {words[best_pair[1]]} if there, {words[best_pair[0]]} if not",
+    )
+
+
+def _attributes(scenes: SceneBatch) -> tuple[list[str], Flags]:
+    """Colours, shapes and classes present in each scene, (n, 24)."""
+    names = [*COLOURS, *SHAPES, *map(class_name, range(1, N_CLASSES + 1))]
+    columns = [(COLOUR_OF[scenes.cells] == i + 1).any(axis=1) for i in range(len(COLOURS))]
+    columns += [(SHAPE_OF[scenes.cells] == i + 1).any(axis=1) for i in range(len(SHAPES))]
+    columns += [(scenes.cells == i).any(axis=1) for i in range(1, N_CLASSES + 1)]
+    return names, np.stack(columns, axis=1)
+
+
+# What the scenes of a bucket promise, in one sentence; `audit` holds data to it.
+
+
+_WORDS = {
+    "look-alikes": "the number of look-alikes",
+    "dropped anchor": "counts without an anchor",
+    "half target": "half a description of the target",
+    "half, dropped": "half a description of the target without an anchor",
+    "half anchor": "half a description of an anchor",
+    "objects": "numbers of objects",
+    "positions": "places",
+    "joint": "look-alikes together with numbers of objects or a count without an anchor",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What holds for the scenes of a bucket."""
+
+    sentence: str
+    covers: tuple[str, ...] = ()
+    """Families of learned shortcuts that do not pay."""
+    leaks: tuple[str, ...] = ()
+    """Families that are known to pay."""
+
+
+def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Promise:
+    """The promise of a bucket with a number of objects.
+
+    >>> from theodolite.instruments.grid.data.recipe import PAPER, SOUND
+    >>> from theodolite.instruments.grid.data.question_types import bucket_index
+    >>> promise_of(BUCKETS[bucket_index("M-F0-D2")], 17, PAPER, "pure").sentence
+    'Without any one of its anchors, a question gets a wrong answer (Theorem 1).'
+    >>> promise_of(BUCKETS[bucket_index("M-F0-D2")], 17, SOUND, "pure").leaks
+    ('half, dropped',)
+    """
+    if mode == "spur":
+        return Promise("A bag of words is right.")
+    if recipe.law == "balanced":
+        return _balanced(bucket, objects, recipe)
+    if not bucket.n_anchors:
+        return Promise("Nothing: the question has no relation.")
+    if recipe.law == "released":
+        return Promise(
+            "Nothing: Theorem 1 is claimed, but the public generator leaves confuser regions empty."
+        )
+    return _theorem(bucket, objects)
+
+
+def _theorem(bucket: Bucket, objects: int) -> Promise:
+    guarantee = guarantee_of(bucket, objects)
+    theorem = "Without any one of its anchors, a question gets a wrong answer (Theorem 1)"
+    if bucket.is_comparison:
+        theorem = "Without any anchor whose absence can mislead, a question gets a wrong answer (Theorem 1)"
+    if guarantee.level == "full":
+        return Promise(f"{theorem}.")
+    if guarantee.by_answer:
+        kept = " or ".join(answer for answer, level in guarantee.by_answer.items() if level == "full")
+        return Promise(f"{theorem}, if the answer is {kept}: {guarantee.reason}.")
+    return Promise(f"As far as objects suffice: {theorem[0].lower()}{theorem[1:]}; {guarantee.reason}.")
+
+
+def _balanced(bucket: Bucket, objects: int, recipe: Recipe) -> Promise:
+    left_out = (
+        set()
+        if bucket.is_relational
+        else {"look-alikes", "dropped anchor", "half, dropped", "half anchor", "positions", "joint"}
+    )
+    leaks: list[str] = []
+    if not bucket.names_whole:
+        left_out |= {"half target", "half, dropped", "half anchor"}
+    elif not room_of(bucket, objects, recipe).has_halves:
+        leaks = ["half target", "half, dropped"]
+    elif bucket.anchors_per_side > 1:
+        leaks = ["half, dropped"]
+    covers = tuple(family for family in FAMILIES if family not in {*left_out, *leaks})
+    parts = [_WORDS[family] for family in covers]
+    listed = f"{', '.join(parts[:-1])} or {parts[-1]}"
+    points = f"{round(100 * ALLOWED)} points"
+    words = [f"No map from {listed} is right {points} more often than the best constant answer"]
+    if bucket.is_comparison and bucket.is_relational:
+        words[0] += " or, if it counts one group rightly, than the best map from that count"
+        words.append(f"that count alone is more than {points} above the best constant answer")
+    if leaks:
+        words.append(f"{' and '.join(_WORDS[family] for family in leaks)} can tell the answer")
+    return Promise("; ".join(words) + ".", covers, tuple(leaks))
+
+
+def promise_table(plan: DatasetPlan) -> Table:
+    """Every promise of a plan, with its buckets."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for objects in map(plan.recipe.objects, plan.densities):
+        for bucket in BUCKETS:
+            if bucket.key in plan.buckets:
+                sentence = promise_of(bucket, objects, plan.recipe, plan.mode).sentence
+                found.setdefault(sentence, {}).setdefault(bucket.key, []).append(objects)
+    everything = sorted({plan.recipe.objects(density) for density in plan.densities})
+    rows: list[list[Cell]] = []
+    for sentence, buckets in found.items():
+        named = [
+            key if sorted(counts) == everything else f"{key} with {', '.join(map(str, counts))} objects"
+            for key, counts in buckets.items()
+        ]
+        rows.append([sentence, ", ".join(named)])
+    notes = []
+    if plan.mode == "pure" and plan.recipe.law != "balanced":
+        notes = ["Nothing is promised of what can be learned from counts; `grid audit` measures it."]
+    columns = [Column("promise", "promise"), Column("buckets", "buckets")]
+    return Table.of("grid.promises", f"What the preset {plan.recipe.name} promises", columns, rows, notes)
+
+
+# The audit of a data set: every label, guarantee and split recomputed from the stored scenes, and every shortcut tried.
+#
+# `compare_datasets` checks two data sets against each other: the same distribution of answers, and no scene in two splits.
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +708,7 @@ def _success_table(name: str, title: str, audits: Sequence[Audit], shortcuts: Se
         *_place_columns(),
         Column("n", "n", "count"),
         Column("guarantee", "guarantee"),
-        *(Column(word.replace(" ", "_"), word, "share", "grid.shortcut_success") for word in shortcuts),
+        *(column("grid.shortcut_success", word.replace(" ", "_"), word) for word in shortcuts),
     ]
     return Table.of(name, title, columns, rows)
 
@@ -355,7 +724,7 @@ def _information_table(audits: Sequence[Audit]) -> Table:
     columns = [
         *_place_columns(),
         *(
-            Column(name.replace(" ", "_"), name, "bits", "grid.shortcut_information")
+            column("grid.shortcut_information", name.replace(" ", "_"), name)
             for name in (*_SHORTCUTS, *_DROPPED)
         ),
         Column("significant", f"p < {_SIGNIFICANT}"),
@@ -384,8 +753,8 @@ def _overall_table(audits: Sequence[Audit]) -> Table:
         Column("data", "data"),
         Column("shortcut", "shortcut"),
         Column("bucket", "bucket"),
-        Column("success", "right", "share", "grid.shortcut_success"),
-        Column("paper", "paper", "share", "grid.shortcut_success"),
+        column("grid.shortcut_success", "success", "right"),
+        column("grid.shortcut_success", "paper", "paper"),
         Column("remark", "remark"),
     ]
     return Table.of(
@@ -455,7 +824,7 @@ def comparison_table(found: DatasetComparison) -> Table:
             Column("density", "density"),
             Column("n_first", "n, first", "count"),
             Column("n_second", "n, second", "count"),
-            Column("distance", "distance", "number", "grid.answer_distance"),
+            column("grid.answer_distance", "distance"),
             Column("p", "p (Holm)", "p"),
         ],
         [[each.bucket, each.density, *each.n, each.distance, each.p_value] for each in found.answers],

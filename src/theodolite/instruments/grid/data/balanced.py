@@ -30,22 +30,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.kinds import Palette, kinds_with_decoys, paint
-from theodolite.instruments.grid.data.recipe import Recipe
-from theodolite.instruments.grid.data.words import Questions
-from theodolite.instruments.grid.data.world import (
+from theodolite.instruments.grid.data.question_types import (
     BUCKETS,
     MOST_ANCHORS,
     MOST_SIDES,
     Bucket,
-    Cells,
-    Flags,
-    Integers,
-    Mode,
-    RowTable,
-    World,
-    offsets,
+    Palette,
+    kinds_with_decoys,
+    paint,
 )
+from theodolite.instruments.grid.data.recipe import Recipe
+from theodolite.instruments.grid.data.wording import Questions
+from theodolite.instruments.grid.data.world import Cells, Flags, Integers, Mode, RowTable, World, offsets
 
 VOID = 0.01
 """Share of scenes, except comparisons, whose valid region has no cell."""
@@ -78,14 +74,13 @@ def room_of(bucket: Bucket, objects: int, recipe: Recipe) -> Room:
     Comparisons with two anchors on each side would need more objects than a picture can hold for half descriptions of the targets.
 
     >>> from theodolite.instruments.grid.data.recipe import SOUND
-    >>> from theodolite.instruments.grid.data.world import bucket_index
+    >>> from theodolite.instruments.grid.data.question_types import bucket_index
     >>> [room_of(BUCKETS[bucket_index(key)], 17, SOUND).most for key in ("A-F0-D1", "SO-F0-D1", "M-F0-D1", "M-F0-D3")]
     [6, 6, 3, 1]
     """
     per_side, anchors = bucket.anchors_per_side, bucket.n_anchors
-    has_halves = bucket.qtype not in {"SO", "CO"} and not (bucket.is_comparison and per_side > 1)
-    is_named_twice = bucket.qtype not in {"SO", "CO"}
-    decoys = max(2, anchors) if anchors and is_named_twice else 0
+    has_halves = bucket.names_whole and not (bucket.is_comparison and per_side > 1)
+    decoys = max(2, anchors) if anchors and bucket.names_whole else 0
     each = (2 if has_halves else 1) if not per_side else per_side + (3 if has_halves else 1)
     wanted = min(recipe.max_answer or LARGEST, recipe.world.max_count, LARGEST)
     for most in range(wanted, 0, -1):
@@ -138,19 +133,7 @@ def draw_plan(
     room = room_of(bucket, objects, recipe)
     most = room.most
     is_void = (rng.random(n) < VOID) if bucket.n_anchors and not bucket.is_comparison else np.zeros(n, bool)
-    targets = np.zeros((n, MOST_SIDES), np.int64)
-    if bucket.is_comparison:
-        pairs = np.array(list(product(range(most + 1), repeat=2)))
-        is_more = pairs[:, 0] > pairs[:, 1]
-        wanted = rng.random(n) < 0.5
-        for is_yes in (True, False):
-            some, rows = pairs[is_more == is_yes], np.flatnonzero(wanted == is_yes)
-            targets[rows] = some[rng.integers(0, len(some), len(rows))]
-    else:
-        first = rng.integers(0, most + 1, n)
-        if bucket.form == 1:
-            first = np.where(rng.random(n) < 0.5, 0, rng.integers(1, most + 1, n))
-        targets[:, 0] = np.where(is_void, 0, first)
+    targets = np.where(is_void[:, None], 0, bucket.asks.draw_evenly(rng, n, most))
     extra = np.zeros((n, MOST_ANCHORS + MOST_SIDES), np.int64)
     if bucket.n_anchors:
         places = [*range(bucket.n_anchors)]

@@ -1,12 +1,8 @@
-"""Scenes and questions as arrays, with what follows from them: answers, roles, guarantees, hashes and splits.
-
-The split of a scene follows from its hash, so data made at different times on different machines never overlap: training
-leaves out whatever hashes to validation or test.
-"""
+"""Scenes and questions as arrays, the symbolic evaluator, and the ground truth as masks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -15,24 +11,225 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.evaluate import (
-    IS_COMPARISON,
-    IS_COUNT,
-    Sight,
-    as_answer,
-    look,
-    look_alikes,
-)
-from theodolite.instruments.grid.data.words import Questions, text_of
-from theodolite.instruments.grid.data.world import (
+from theodolite.instruments.grid.data.question_types import (
+    ALL_ASKS,
+    ANCHOR_SIDE,
     BUCKET_KEYS,
+    BUCKETS,
     MOST_ANCHORS,
     MOST_SIDES,
+    Asks,
+)
+from theodolite.instruments.grid.data.wording import PHRASES, Questions, character_spans, text_of
+from theodolite.instruments.grid.data.world import (
+    COLOUR_OF,
+    MATCHES,
+    N_CLASSES,
+    SHAPE_OF,
     Cells,
+    Flags,
+    Integers,
     Mode,
+    Rows,
     RowTable,
     World,
+    class_name,
+    offsets,
 )
+
+# The symbolic evaluator and the shortcuts, vectorised over scenes.
+#
+# A question restricts each group of targets by anchors; V_i is the half-plane that anchor i allows. The right answer
+# counts the objects that fit the target's description inside V_T = ⋂ V_i. A shortcut leaves something out:
+#
+# - *bag of words* ignores every relation and counts the description anywhere;
+# - *dropped anchor k* counts inside ⋂_{i≠k} V_i;
+# - *majority* takes the most frequent kind of object for the target.
+#
+# Answers of the evaluator and of shortcuts are indices into `World.answers`.
+
+
+IS_COUNT = np.array([b.is_count for b in BUCKETS])
+_IS_COMPARISON = np.array([b.is_comparison for b in BUCKETS])
+_ASKS_OF = np.array([ALL_ASKS.index(b.asks) for b in BUCKETS])
+_HAS_COLOUR, _HAS_SHAPE = (
+    np.array([getattr(b.type.naming, name) for b in BUCKETS]) for name in ("has_colour", "has_shape")
+)
+
+
+def look_alikes(cells: Cells, kinds: NDArray[np.uint8]) -> Flags:
+    """Cells that hold an object of a description, (n, cells)."""
+    return np.take(_FLAT_MATCHES, kinds.astype(np.int64)[:, None] * (N_CLASSES + 1) + cells)
+
+
+_FLAT_MATCHES = MATCHES.ravel()
+
+
+def find_anchors(cells: Cells, questions: Questions) -> tuple[Integers, Integers]:
+    """The first cell that fits each anchor's description and how many cells fit, both (n, anchors).
+
+    The second dimension is the largest number of anchors in the batch; both are 0 where a question has no such anchor.
+    """
+    sides = ANCHOR_SIDE[questions.bucket]
+    most = int((sides > 0).sum(axis=1).max(initial=0))
+    places = np.zeros((len(cells), most), np.int64)
+    counts = np.zeros((len(cells), most), np.int64)
+    for k in range(most):
+        fits = look_alikes(cells, questions.anchors[:, k]) & (sides[:, k] > 0)[:, None]
+        places[:, k], counts[:, k] = fits.argmax(axis=1), fits.sum(axis=1)
+    return places, counts
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Regions and matching objects of each question in its scene.
+
+    Computed once and used by the evaluator, the shortcuts, the roles and the guarantees. Arrays are as large as the
+    question with most anchors and groups needs.
+    """
+
+    questions: Questions
+    sides: NDArray[np.uint8]
+    """The group that each anchor restricts, (n, anchors); 0 where a question has no such anchor."""
+    valid: Flags
+    """V_k, (n, anchors, cells): the cells in the direction of anchor k; all cells where there is no anchor k."""
+    alike: Flags
+    """Cells that hold an object of each group's description, (n, groups, cells)."""
+
+    def region(self, side: int, drop: int | None = None) -> Flags:
+        """V_T of a group (0 or 1), (n, cells): the intersection of its anchors' regions, without anchor `drop`."""
+        inside = np.ones(self.valid.shape[::2], bool)
+        for k in range(self.valid.shape[1]):
+            if k != drop:
+                inside &= self.valid[:, k] | (self.sides[:, k] != side + 1)[:, None]
+        return inside
+
+    def confusers(self, k: int) -> Flags:
+        r"""C_k = (⋂_{i≠k} V_i) \ V_k over the anchors of k's group, (n, cells); empty where there is no anchor k."""
+        relaxed = self.region(0, drop=k)
+        if (self.sides[:, k] == 2).any():
+            relaxed = np.where((self.sides[:, k] == 2)[:, None], self.region(1, drop=k), relaxed)
+        return np.asarray(relaxed & ~self.valid[:, k] & (self.sides[:, k] > 0)[:, None])
+
+    def own_alike(self, k: int) -> Flags:
+        """Look-alikes of the group that anchor k restricts, (n, cells)."""
+        if self.alike.shape[1] == 1:
+            return self.alike[:, 0]
+        return np.where((self.sides[:, k] == 2)[:, None], self.alike[:, 1], self.alike[:, 0])
+
+    def counts(self, drop: int | None = None) -> Integers:
+        """The number of look-alikes of each group in its region, (n, 2); the second is 0 without a comparison."""
+        found = np.zeros((len(self.questions), MOST_SIDES), np.int64)
+        for side in range(self.alike.shape[1]):
+            found[:, side] = (self.alike[:, side] & self.region(side, drop)).sum(axis=1)
+        return found
+
+
+def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False) -> Sight:
+    """Finds the regions and objects of every question in its scene.
+
+    Args:
+        world: The grid.
+        cells: Class ids, (n, cells).
+        questions: One for each scene.
+        gaps: True if objects or words may be missing. Then a relation without a direction, or whose anchor is not
+            exactly one object, restricts nothing. Otherwise such an anchor is an error.
+
+    Raises:
+        UsageError: An anchor's description fits no object of its scene, or several.
+    """
+    places, counts = find_anchors(cells, questions)
+    most = places.shape[1]
+    sides = ANCHOR_SIDE[questions.bucket][:, :most]
+    is_lost = (sides > 0) & (counts != 1)
+    directions = questions.directions[:, :most]
+    if is_lost.any():
+        if not gaps:
+            scene, k = np.argwhere(is_lost)[0]
+            raise UsageError(
+                f"anchor {k + 1} of scene {scene} must be one object, but {counts[scene, k]} fit its description"
+            )
+        directions = np.where(is_lost, 0, directions)
+    valid = offsets(world.rows, world.columns)[directions, places] >= 1
+    groups = [look_alikes(cells, questions.targets[:, 0])]
+    is_compared = _IS_COMPARISON[questions.bucket]
+    if is_compared.any():
+        groups.append(look_alikes(cells, questions.targets[:, 1]) & is_compared[:, None])
+    return Sight(questions, sides, np.asarray(valid), np.stack(groups, axis=1))
+
+
+def _by_asks(questions: Questions) -> Iterator[tuple[Asks, Rows]]:
+    """Yield everything that some of the questions ask, and which."""
+    asks_of = _ASKS_OF[questions.bucket]
+    there = np.flatnonzero(np.bincount(asks_of))
+    for index in there.tolist():
+        yield ALL_ASKS[index], slice(None) if len(there) == 1 else asks_of == index
+
+
+def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[np.uint8]:
+    """Return the answers to numbers of targets: each question type has its own rule.
+
+    Raises:
+        UsageError: A count is larger than the largest answer. It is not clipped, since two counts would become one.
+    """
+    beyond = IS_COUNT[questions.bucket] & (counts[:, 0] > world.max_count)
+    if beyond.any():
+        raise UsageError(
+            f"{int(counts[beyond, 0].max())} objects were counted, but the answers end at {world.max_count}; give the "
+            "world a larger max_count"
+        )
+    said = np.zeros(len(counts), np.uint8)
+    for asks, rows in _by_asks(questions):
+        said[rows] = asks.answer(world, counts[rows])
+    return said
+
+
+def answer(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
+    """The right answer to every question about its scene."""
+    return as_answer(world, questions, look(world, cells, questions).counts())
+
+
+def bag_of_words(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
+    """The answer of a bag of words: the targets' descriptions counted anywhere."""
+    counts = [look_alikes(cells, questions.targets[:, side]).sum(axis=1) for side in range(MOST_SIDES)]
+    return as_answer(world, questions, np.stack(counts, axis=1))
+
+
+def dropped_anchor(world: World, cells: Cells, questions: Questions, *, k: int) -> NDArray[np.uint8]:
+    """The answer without anchor k (from 0); the right one where there is no anchor k."""
+    return as_answer(world, questions, look(world, cells, questions).counts(drop=k))
+
+
+def majority(world: World, cells: Cells, questions: Questions) -> tuple[NDArray[np.uint8], Flags]:
+    """The answer if the most frequent kind of object is taken for the target, and where several kinds tie.
+
+    Kinds are shapes for shape-only questions, colours for colour-only ones, and classes otherwise. A count is that of
+    the kind; other questions are answered as if all these objects were the (first) targets if the target is of that kind,
+    or of one of the tied, and as if there were none otherwise.
+    """
+    n = len(cells)
+    is_by_shape, is_by_colour = ~_HAS_COLOUR[questions.bucket], ~_HAS_SHAPE[questions.bucket]
+    counts = np.zeros((n, N_CLASSES + 1), np.int64)
+    rows = np.arange(n)
+    for cell in range(cells.shape[1]):
+        shown = np.where(is_by_shape, SHAPE_OF[cells[:, cell]], cells[:, cell])
+        shown = np.where(is_by_colour, COLOUR_OF[cells[:, cell]], shown)
+        counts[rows, shown] += 1
+    counts[:, 0] = 0
+    most = counts.max(axis=1)
+    colour, shape = np.divmod(questions.targets[:, 0].astype(np.int64), 5)
+    own = np.where(is_by_shape, shape, np.where(is_by_colour, colour, 4 * (colour - 1) + shape))
+    is_first = IS_COUNT[questions.bucket] | (counts[rows, own] == most)
+    targets = np.stack([np.where(is_first, most, 0), np.where(is_first, 0, most)], axis=1)
+    is_tied = np.asarray((counts == most[:, None]).sum(axis=1) > 1)
+    return as_answer(world, questions, targets), is_tied
+
+
+# Scenes and questions as arrays, with what follows from them: answers, roles, guarantees, hashes and splits.
+#
+# The split of a scene follows from its hash, so data made at different times on different machines never overlap: training
+# leaves out whatever hashes to validation or test.
+
 
 ROLES = (
     "background",
@@ -133,18 +330,21 @@ def guarantees(world: World, cells: Cells, sight: Sight, mode: Mode) -> NDArray[
     n, n_anchors = sight.sides.shape
     if mode == "spur" or not n_anchors:
         return np.zeros(n, np.uint8)
-    truth = as_answer(world, questions, sight.counts())
-    is_yes = truth == world.yes
-    is_compared = IS_COMPARISON[questions.bucket]
+    counts = sight.counts()
+    truth = as_answer(world, questions, counts)
+    can_be_misled = np.zeros((n, MOST_SIDES), bool)
+    for asks, rows in _by_asks(questions):
+        for side in range(asks.sides):
+            can_be_misled[rows, side] = asks.can_be_misled(counts[rows], side)
     is_full = np.ones(n, bool)
     for k in range(n_anchors):
         is_there = sight.sides[:, k] > 0
         is_full &= (sight.own_alike(k) & sight.confusers(k)).any(axis=1) | ~is_there
         dropped = as_answer(world, questions, sight.counts(drop=k))
-        could_fail = ~is_compared | (is_yes == (sight.sides[:, k] == 2))
+        could_fail = np.where(sight.sides[:, k] == 2, can_be_misled[:, 1], can_be_misled[:, 0])
         is_full &= (dropped != truth) | ~could_fail | ~is_there
-    is_existence = ~IS_COUNT[questions.bucket] & ~is_compared
-    is_hopeless = (is_existence & is_yes) | ((cells > 0).sum(axis=1) < 2 * (sight.sides > 0).sum(axis=1))
+    is_short = (cells > 0).sum(axis=1) < 2 * (sight.sides > 0).sum(axis=1)
+    is_hopeless = ~can_be_misled.any(axis=1) | is_short
     level = np.where(is_hopeless, IMPOSSIBLE, np.where(is_full, FULL, PARTIAL))
     return np.where(sight.sides[:, 0] > 0, level, NO_CLAIM).astype(np.uint8)
 
@@ -209,3 +409,114 @@ def split_of(hashes: NDArray[np.uint64]) -> NDArray[np.str_]:
     """
     part = (hashes % np.uint64(_PARTS)).astype(np.int64)
     return np.array(["test", "validation", "train"])[np.minimum(part, 2)]
+
+
+# Ground truth as masks: cells and pixels of anchors, targets, look-alikes, other objects and background.
+
+
+MaskName: TypeAlias = Literal["anchors", "targets", "adversarial", "other", "background", "truth"]
+
+_ANCHORS = tuple(range(FIRST_ANCHOR, FIRST_TARGET))
+_TARGETS = tuple(range(FIRST_TARGET, ADVERSARIAL))
+_ROLES: dict[MaskName, tuple[int, ...]] = {
+    "anchors": _ANCHORS,
+    "targets": _TARGETS,
+    "adversarial": (ADVERSARIAL,),
+    "other": (OTHER,),
+    "background": (BACKGROUND,),
+    "truth": (*_ANCHORS, *_TARGETS),
+}
+PARTS: tuple[MaskName, ...] = ("anchors", "targets", "adversarial", "other", "background")
+"""The masks that partition a picture. ``truth`` is anchors and targets together: what a right answer depends on."""
+
+
+def cell_mask(batch: SceneBatch, name: MaskName) -> Flags:
+    """A mask at cell level, (n, rows, columns).
+
+    >>> from theodolite.instruments.grid.data.generate import generate
+    >>> batch = generate("M-F0-D2", 2, seed=0)
+    >>> int(cell_mask(batch, "anchors")[0].sum()), int(cell_mask(batch, "targets")[0].sum()) == int(batch.answer[0])
+    (2, True)
+    """
+    if name not in _ROLES:
+        raise UsageError(f"there is no mask {name!r}; there are: {', '.join(_ROLES)}")
+    shape = (len(batch), batch.world.rows, batch.world.columns)
+    return np.isin(batch.roles, _ROLES[name]).reshape(shape)
+
+
+def pixel_mask(batch: SceneBatch, name: MaskName) -> Flags:
+    """A mask at pixel level, (n, height, width): whole cells."""
+    px = batch.world.cell_px
+    return cell_mask(batch, name).repeat(px, axis=1).repeat(px, axis=2)
+
+
+@dataclass(frozen=True, slots=True)
+class SceneObject:
+    """One object of a scene."""
+
+    cell: int
+    class_id: int
+    name: str
+    """Such as ``red circle``."""
+    role: str
+    """One of `ROLES`."""
+    box_px: tuple[int, int, int, int]
+    """Its whole cell: left, top, right, bottom (exclusive)."""
+    phrase: str
+    """The phrase of the question that names it, one of `PHRASES`; empty for a distractor."""
+
+
+def scene_objects(batch: SceneBatch, row: int) -> list[SceneObject]:
+    """All objects of one scene, row by row from the top left."""
+    found = []
+    for cell in np.flatnonzero(batch.cells[row]):
+        class_id, role = int(batch.cells[row, cell]), ROLES[int(batch.roles[row, cell])]
+        phrase = role if role in PHRASES else ""
+        found.append(
+            SceneObject(
+                int(cell), class_id, class_name(class_id), role, batch.world.box_px(int(cell)), phrase
+            )
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SceneRegions:
+    """The regions of a question."""
+
+    valid: Flags
+    """V_T of each group of targets, (n, 2, cells); all cells for a group that is not in the question."""
+    confusers: Flags
+    """C_k of each anchor, (n, 4, cells); no cell where there is no anchor k."""
+
+
+def regions_of(batch: SceneBatch) -> SceneRegions:
+    r"""The valid and the confuser regions: V_T = ⋂ V_i, C_k = (⋂_{i≠k} V_i) \ V_k."""
+    sight = look(batch.world, batch.cells, batch.questions)
+    valid = np.stack([sight.region(side) for side in range(MOST_SIDES)], axis=1)
+    confusers = np.zeros((len(batch), MOST_ANCHORS, batch.world.n_cells), bool)
+    for k in range(sight.valid.shape[1]):
+        confusers[:, k] = sight.confusers(k)
+    return SceneRegions(valid, confusers)
+
+
+def phrase_spans(batch: SceneBatch, row: int) -> dict[str, tuple[int, int]]:
+    """The characters of each phrase of the question: first, and one after the last.
+
+    >>> from theodolite.instruments.grid.data.generate import generate
+    >>> batch = generate("M-F0-D1", 1, seed=0)
+    >>> first, last = phrase_spans(batch, 0)["direction_1"]
+    >>> batch.text(0)[first:last] in {"left of", "right of", "above", "below"}
+    True
+    """
+    return character_spans(batch.text(row), batch.spans[row])
+
+
+def word_roles(batch: SceneBatch) -> NDArray[np.str_]:
+    """The role of each word: target, anchor, direction, other, or empty after the end, (n, words)."""
+    roles = np.where(batch.words > 0, "other", "").astype("<U9")
+    place = np.arange(batch.words.shape[1])[None]
+    for phrase, name in enumerate(PHRASES):
+        inside = (place >= batch.spans[:, phrase, :1]) & (place < batch.spans[:, phrase, 1:])
+        roles[inside] = name.rpartition("_")[0]
+    return roles

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.core.truth import PLAIN
 from theodolite.instruments.grid.data.batch import (
     ADVERSARIAL,
     FIRST_ANCHOR,
@@ -21,26 +22,30 @@ from theodolite.instruments.grid.data.batch import (
     OTHER,
     ROLES,
     SceneBatch,
+    answer,
+    bag_of_words,
     complete,
+    look,
 )
-from theodolite.instruments.grid.data.evaluate import answer, bag_of_words, look
-from theodolite.instruments.grid.data.words import write_questions
-from theodolite.instruments.grid.data.world import (
-    ANCHOR_SIDE,
-    BUCKETS,
-    MATCHES,
-    MOST_SIDES,
-    OPPOSITE,
-    Flags,
-    Integers,
-)
+from theodolite.instruments.grid.data.question_types import ANCHOR_SIDE, BUCKETS, MOST_SIDES
+from theodolite.instruments.grid.data.wording import write_questions
+from theodolite.instruments.grid.data.world import MATCHES, OPPOSITE, Flags, Integers
+from theodolite.pairs.edits import CLEAR, DECOY, EXCHANGE, MOVE_REFERENCE, MOVE_TARGET
 
-PLAIN, SWAPPED, DECOYED, CLEARED, EMPTIED = "plain", "swapped", "decoyed", "cleared", "emptied"
-"""The edits: none; every direction reversed; look-alikes added outside the valid region; unrelated objects removed; all
+SWAPPED, DECOYED, CLEARED, EMPTIED = "swapped", "decoyed", "cleared", "emptied"
+"""The edits: every direction reversed; look-alikes added outside the valid region; unrelated objects removed; all
 objects removed."""
 EXCHANGED, TARGET_MOVED, ANCHOR_MOVED = "exchanged", "target moved", "anchor moved"
 """The edits of places, which change the right answer: two objects exchange their cells; an object that looks like a target,
 or an anchor, moves to an empty cell."""
+PICTURE_EDITS = {
+    EXCHANGED: EXCHANGE,
+    TARGET_MOVED: MOVE_TARGET,
+    ANCHOR_MOVED: MOVE_REFERENCE,
+    DECOYED: DECOY,
+    CLEARED: CLEAR,
+}
+"""The edits of the picture. A reversed direction is an edit of the question, so it does not show that a model looks."""
 _MOST_TRIED = 500
 """Exchanges of two cells that are tried for each scene and edit."""
 

@@ -27,22 +27,25 @@ from theodolite.instruments.grid.data.batch import (
     split_of,
 )
 from theodolite.instruments.grid.data.layout import Counts, Layout, draw_counts, lay_out, pick, redraw_counts
-from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
-from theodolite.instruments.grid.data.words import Questions, write_questions
-from theodolite.instruments.grid.data.world import (
+from theodolite.instruments.grid.data.question_types import (
     BUCKET_KEYS,
     BUCKETS,
+    MOST_ANCHORS,
+    Bucket,
+    Naming,
+    bucket_index,
+)
+from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
+from theodolite.instruments.grid.data.wording import Questions, write_questions
+from theodolite.instruments.grid.data.world import (
     COLOURS,
     MATCHES,
-    MOST_ANCHORS,
     N_CLASSES,
     SHAPES,
-    Bucket,
     Cells,
     Flags,
     Integers,
     Mode,
-    bucket_index,
 )
 
 _MOST_ROUNDS = 400
@@ -65,7 +68,7 @@ def generate(
     """Makes `n` scenes of each bucket, bucket by bucket.
 
     Args:
-        buckets: One key such as ``M-F0-D2``, or several; by default all 19.
+        buckets: One key such as ``M-F0-D2``, or several; by default all.
         n: Scenes per bucket.
         mode: ``pure`` or ``spur``.
         density: ``sparse``, ``dense``, a number of objects, or a share of the cells.
@@ -298,7 +301,7 @@ def _balance(rng: np.random.Generator, cells: Cells, layout: Layout, counts: Cou
     """
     bucket = BUCKETS[int(layout.questions.bucket[0])]
     n, n_cells = cells.shape
-    pool = _free_kinds(bucket.qtype, _free_classes(layout))
+    pool = _free_kinds(bucket.type.naming, _free_classes(layout))
     order = (rng.random(pool.shape) + ~pool).argsort(axis=1)
     size = pool.sum(axis=1)[:, None]
     free = cells == 0
@@ -309,7 +312,7 @@ def _balance(rng: np.random.Generator, cells: Cells, layout: Layout, counts: Cou
     drawn = (rng.random((n, n_cells)) * size).astype(np.int64)
     which = np.where(counts.is_boosted[:, None], turn % size, np.where(turn < rival[:, None], 0, drawn))
     chosen = np.take_along_axis(order, which, axis=1)
-    kinds = _kind_of_pool(bucket.qtype, chosen)
+    kinds = _kind_of_pool(bucket.type.naming, chosen)
     key = rng.random((n, n_cells))
     key[~free] = 2.0
     places = key.argsort(axis=1)
@@ -317,20 +320,20 @@ def _balance(rng: np.random.Generator, cells: Cells, layout: Layout, counts: Cou
     cells[row, places[row, rank]] = _of_kind(rng, kinds[row, rank])
 
 
-def _free_kinds(qtype: str, classes: Flags) -> Flags:
-    """Shapes, colours or classes that a question does not use, (n, kinds)."""
+def _free_kinds(naming: Naming, classes: Flags) -> Flags:
+    """Return which shapes, colours or classes a question does not use, (n, kinds)."""
     table = classes[:, 1:].reshape(-1, len(COLOURS), len(SHAPES))
-    if qtype == "SO":
+    if not naming.has_colour:
         return np.asarray(table.any(axis=1))
-    if qtype == "CO":
+    if not naming.has_shape:
         return np.asarray(table.any(axis=2))
     return classes[:, 1:]
 
 
-def _kind_of_pool(qtype: str, chosen: Integers) -> NDArray[np.uint8]:
-    if qtype == "SO":
+def _kind_of_pool(naming: Naming, chosen: Integers) -> NDArray[np.uint8]:
+    if not naming.has_colour:
         return (chosen + 1).astype(np.uint8)
-    if qtype == "CO":
+    if not naming.has_shape:
         return (5 * (chosen + 1)).astype(np.uint8)
     colour, shape = np.divmod(chosen, len(SHAPES))
     return (5 * (colour + 1) + shape + 1).astype(np.uint8)

@@ -7,22 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.instruments.grid.data.kinds import describe
-from theodolite.instruments.grid.data.placement import draw_anchors, group_regions
-from theodolite.instruments.grid.data.recipe import Recipe, comparison_table, most_targets
-from theodolite.instruments.grid.data.words import Questions
-from theodolite.instruments.grid.data.world import (
+from theodolite.instruments.grid.data.question_types import (
     BUCKETS,
-    COLOURS,
     MOST_ANCHORS,
     MOST_SIDES,
-    N_CLASSES,
-    SHAPES,
+    Asks,
     Bucket,
-    Flags,
-    Integers,
-    RowTable,
+    describe,
 )
+from theodolite.instruments.grid.data.recipe import Recipe, draw_anchors, group_regions, most_targets
+from theodolite.instruments.grid.data.wording import Questions
+from theodolite.instruments.grid.data.world import COLOURS, N_CLASSES, SHAPES, Flags, Integers, RowTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +39,10 @@ class Counts(RowTable):
 def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: int, recipe: Recipe) -> Counts:
     """The numbers of targets and confusers of n scenes."""
     is_boosted = rng.random(n) < recipe.boost
-    if bucket.is_comparison:
+    draw = bucket.asks.draw
+    if draw is None:
         return _comparison_counts(rng, bucket, (objects, recipe), is_boosted, rng.integers(0, 4, n))
-    most = most_targets(bucket, objects, recipe)
-    if bucket.is_count:  # Algorithm 2: the upper or the lower half of 1…most; a middle value is in both
-        number = 1 + ((rng.random(n) + is_boosted) * most / 2).astype(np.int64)
-    else:
-        sort = rng.choice(3, size=n, p=recipe.existence)
-        number = np.where(sort == 2, rng.integers(min(2, most), most + 1, size=n), sort)
+    number = draw(rng, is_boosted, most_targets(bucket, objects, recipe), recipe.existence)
     targets = np.stack([number, np.zeros(n, np.int64)], axis=1)
     anchors = bucket.n_anchors
     confusers = np.zeros((n, MOST_ANCHORS), np.int64)
@@ -84,9 +75,10 @@ def _comparison_counts(
     n, per_side, anchors = len(which), bucket.anchors_per_side, bucket.n_anchors
     slots = objects - anchors
     most = most_targets(bucket, objects, recipe)
-    tables, is_full = comparison_table(per_side, slots, most)
+    assert bucket.asks.divide is not None  # noqa: S101 - two groups have it
+    tables, is_full = bucket.asks.divide(per_side, slots, most)
     if not is_full:
-        tables = _loose_tables(slots, most)
+        tables = _loose_tables(bucket.asks, slots, most)
     row = np.zeros((n, 6), np.int64)
     for number, table in enumerate(tables):
         mine = np.flatnonzero(which == number)
@@ -104,14 +96,13 @@ def _comparison_counts(
     return Counts(targets, confusers, extra, is_boosted, which)
 
 
-def _loose_tables(slots: int, most: int) -> tuple[Integers, ...]:
-    """With too few objects for every confuser: all numbers of targets that leave room for one."""
+def _loose_tables(asks: Asks, slots: int, most: int) -> tuple[Integers, ...]:
+    """List all numbers of targets that leave room for one confuser, where there are too few objects for all of them."""
     pairs = [(a, b) for a in range(most + 1) for b in range(most + 1) if 1 <= a + b <= max(1, slots - 1)]
-    tables = [
-        np.array([[a, b, 0, 0, 0, 0] for a, b in pairs if (a > b) == is_yes], np.int64)
-        for is_yes in (True, False)
-    ]
-    return tables[0], tables[0], tables[1], tables[1]
+    numbers = np.array([(a, b, 0, 0, 0, 0) for a, b in pairs], np.int64)
+    assert asks.is_yes is not None  # noqa: S101 - two groups have it
+    is_yes = asks.is_yes(numbers[:, :2])
+    return numbers[is_yes], numbers[is_yes], numbers[~is_yes], numbers[~is_yes]
 
 
 def draw_kinds(
@@ -128,9 +119,9 @@ def draw_kinds(
     else:
         colour = rng.random((n, len(COLOURS))).argsort(axis=1)[:, :things]
         shape = rng.random((n, len(SHAPES))).argsort(axis=1)[:, :things]
-        if bucket.qtype == "SO":
+        if not bucket.type.naming.has_colour:
             colour = rng.integers(0, len(COLOURS), (n, things))
-        if bucket.qtype == "CO":
+        if not bucket.type.naming.has_shape:
             shape = rng.integers(0, len(SHAPES), (n, things))
     return describe(bucket, colour, shape)
 

@@ -24,11 +24,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.core.definitions import column
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.grid.data.batch import SceneBatch
-from theodolite.instruments.grid.data.evaluate import Sight, find_anchors, look, look_alikes
-from theodolite.instruments.grid.data.words import Questions
-from theodolite.instruments.grid.data.world import BUCKETS, Bucket, Integers
+from theodolite.instruments.grid.data.batch import SceneBatch, Sight, find_anchors, look, look_alikes
+from theodolite.instruments.grid.data.question_types import BUCKETS, Bucket
+from theodolite.instruments.grid.data.wording import Questions
+from theodolite.instruments.grid.data.world import Integers
 from theodolite.stats import Estimate, clustered_mean, holm, wilson_interval
 
 FAMILIES = (
@@ -104,7 +105,7 @@ def clues(scenes: SceneBatch) -> Iterator[Clue]:
     n_objects = (cells > 0).sum(axis=1)[:, None]
     yield Clue("objects", "objects", n_objects)
     halves: list[Integers] = []
-    for half in _HALVES if bucket.qtype not in {"SO", "CO"} else ():
+    for half in _HALVES if bucket.names_whole else ():
         half_targets = replace(asked, targets=_half(asked.targets, half))
         half_sight = look(world, cells, half_targets)
         yield Clue("half target", f"target by {half}", half_sight.counts())
@@ -291,7 +292,7 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
             ]
         )
         bits.append([data, bucket, objects, *(each.bits if each else None for each in best)])
-    shares = [Column(_name(family), family, "share", "grid.learned_success") for family in FAMILIES]
+    shares = [column("grid.learned_success", _name(family), family) for family in FAMILIES]
     notes = [
         "Of each family the clue with the largest gain; each map is measured on scenes it was not learned from.",
         "The baseline is the best constant answer; of a shortcut that counts one group of a comparison rightly, the best map from that count.",
@@ -302,11 +303,11 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
             "Share of right answers by learned shortcut",
             [
                 *_PLACE,
-                Column("constant", "best constant", "share", "grid.learned_success"),
+                column("grid.learned_success", "constant", "best constant"),
                 *shares,
                 Column("strongest", "strongest"),
-                Column("gain", "above its baseline", "points", "grid.learned_success"),
-                Column("above_constant", "most above constant", "points", "grid.learned_success"),
+                column("grid.learned_success", "gain", "above its baseline", difference=True),
+                column("grid.learned_success", "above_constant", "most above constant", difference=True),
             ],
             right,
             notes,
@@ -316,7 +317,7 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
             "Bits about the answer by learned shortcut",
             [
                 *_PLACE,
-                *(Column(_name(family), family, "bits", "grid.learned_information") for family in FAMILIES),
+                *(column("grid.learned_information", _name(family), family) for family in FAMILIES),
             ],
             bits,
             ["Measured on held-out scenes; below 0, the map learned nothing that holds there."],
@@ -351,11 +352,11 @@ def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcu
         *_PLACE,
         Column("family", "family"),
         Column("clue", "clue"),
-        Column("right", "right", "share", "grid.learned_success"),
+        column("grid.learned_success", "right", "right"),
         Column("baseline", "baseline"),
-        Column("base", "baseline right", "share", "grid.learned_success"),
-        Column("gain", "above its baseline", "points", "grid.learned_success"),
-        Column("above_constant", "above constant", "points", "grid.learned_success"),
-        Column("bits", "bits", "bits", "grid.learned_information"),
+        column("grid.learned_success", "base", "baseline right"),
+        column("grid.learned_success", "gain", "above its baseline", difference=True),
+        column("grid.learned_success", "above_constant", "above constant", difference=True),
+        column("grid.learned_information", "bits", "bits"),
     ]
     return Table.of("grid.clues", "Every learned shortcut", columns, cells)

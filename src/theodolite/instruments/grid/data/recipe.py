@@ -1,17 +1,140 @@
-"""How scenes are made: the presets, their parameters, and what each bucket guarantees under them."""
+"""Anchor positions that leave room in the valid region and in every confuser region."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from itertools import permutations, product
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.placement import most_room
-from theodolite.instruments.grid.data.world import Bucket, Integers, World
+from theodolite.instruments.grid.data.question_types import Asks, Bucket
+from theodolite.instruments.grid.data.world import Flags, Integers, World, offsets
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """All arrangements of the anchors of one group, sorted by the room they leave for targets.
+
+    A half-plane depends only on the anchor's column (left of, right of) or row (above, below): its line. Directions
+    are drawn without replacement: of two equal ones, the weaker would be redundant.
+    """
+
+    directions: NDArray[np.uint8]
+    """(arrangements, anchors)."""
+    lines: NDArray[np.int64]
+    """Row or column of each anchor, (arrangements, anchors)."""
+    room: NDArray[np.int64]
+    """|V_T| before the anchors take cells, ascending."""
+
+
+@lru_cache(maxsize=64)
+def anchor_lines(world: World, n_anchors: int, margin: int) -> Lines:
+    """Arrangements with V_T and every C_k non-empty."""
+    found = [_lines_of(world, chosen, margin) for chosen in permutations((1, 2, 3, 4), n_anchors)]
+    directions = np.concatenate([each.directions for each in found])
+    lines = np.concatenate([each.lines for each in found])
+    room = np.concatenate([each.room for each in found])
+    if not len(room):
+        raise UsageError(
+            f"on a grid of {world.rows}×{world.columns} with margin {margin} no {n_anchors} anchors leave room for targets "
+            "and confusers; make the grid larger or the margin smaller"
+        )
+    order = np.argsort(room, kind="stable")
+    return Lines(directions[order], lines[order], room[order])
+
+
+def _lines_of(world: World, chosen: tuple[int, ...], margin: int) -> Lines:
+    sizes = [world.columns if d <= 2 else world.rows for d in chosen]
+    lines = np.array(list(product(*map(range, sizes))), np.int64)
+    along = {True: np.arange(world.columns), False: np.arange(world.rows)}
+    holds, fails = [], []
+    for k, direction in enumerate(chosen):
+        sign = -1 if direction in {1, 3} else 1
+        offset = sign * (along[direction <= 2][None] - lines[:, k : k + 1])
+        holds.append(offset >= margin)
+        fails.append(offset <= 1 - margin)
+
+    def area(which: list[Flags]) -> Integers:
+        sides = []
+        for is_horizontal, places in along.items():
+            fits = np.ones((len(lines), len(places)), bool)
+            for k, direction in enumerate(chosen):
+                if (direction <= 2) == is_horizontal:
+                    fits &= which[k]
+            sides.append(fits.sum(axis=1))
+        return np.asarray(sides[0] * sides[1])
+
+    room = area(holds)
+    is_fit = room > 0
+    for k in range(len(chosen)):
+        is_fit &= area([*holds[:k], fails[k], *holds[k + 1 :]]) > 0
+    directions = np.tile(np.array(chosen, np.uint8), (len(lines), 1))
+    return Lines(directions[is_fit], lines[is_fit], room[is_fit])
+
+
+def most_room(world: World, n_anchors: int, *, margin: int, least_share: float) -> int:
+    """The largest number of targets that at least `least_share` of the arrangements can hold.
+
+    >>> most_room(World(), 1, margin=1, least_share=0.05), most_room(World(), 3, margin=1, least_share=0.05)
+    (20, 9)
+    """
+    if not n_anchors:
+        return world.n_cells
+    room = anchor_lines(world, n_anchors, margin).room
+    return int(room[min(len(room) - 1, int(np.floor((1 - least_share) * len(room))))])
+
+
+def draw_anchors(
+    rng: np.random.Generator, world: World, *, n_anchors: int, room: Integers, margin: int
+) -> tuple[NDArray[np.uint8], Integers]:
+    """Directions and cells of the anchors of one group, each (n, anchors), with room for `room` targets.
+
+    All arrangements with enough room are equally likely; so are the cells along an anchor's line.
+    """
+    table = anchor_lines(world, n_anchors, margin)
+    start = np.searchsorted(table.room, np.maximum(room, 1))
+    start = np.minimum(start, len(table.room) - 1)
+    pick = start + (rng.random(len(room)) * (len(table.room) - start)).astype(np.int64)
+    directions, lines = table.directions[pick], table.lines[pick]
+    is_horizontal = directions <= 2
+    free = np.where(is_horizontal, world.rows, world.columns)
+    along = (rng.random(lines.shape) * free).astype(np.int64)
+    row, column = np.where(is_horizontal, along, lines), np.where(is_horizontal, lines, along)
+    return directions, row * world.columns + column
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The regions of one group of targets, each (n, cells) or (n, anchors, cells), with the margin applied."""
+
+    valid: Flags
+    """V_T: every relation holds by at least the margin."""
+    confusers: Flags
+    """C_k: all relations but the k-th hold, and the k-th fails by the margin."""
+    wrong: Flags
+    """Every relation holds or fails by the margin, and at least one fails."""
+
+
+def group_regions(world: World, directions: NDArray[np.uint8], anchors: Integers, *, margin: int) -> Regions:
+    """The regions around given anchors; ``directions`` and ``anchors`` are (n, anchors) with at least one anchor."""
+    offset = offsets(world.rows, world.columns)[directions, anchors]
+    holds = offset >= margin
+    fails = ~holds if margin == 1 else offset <= 1 - margin
+    count = holds.sum(axis=1, dtype=np.int8)
+    n_anchors = directions.shape[1]
+    valid = count == n_anchors
+    all_but_one = (count == n_anchors - 1)[:, None]
+    wrong = ~valid if margin == 1 else (holds | fails).all(axis=1) & fails.any(axis=1)
+    return Regions(valid, fails & all_but_one, np.asarray(wrong))
+
+
+# How scenes are made: the presets, their parameters, and what each bucket guarantees under them.
+
 
 Density: TypeAlias = Literal["sparse", "dense"] | int | float
 """A density's name, a number of objects (int), or a share of the cells (float)."""
@@ -100,6 +223,9 @@ RELEASED = Recipe(name="released", law="released")
 PRESETS = {"paper": PAPER, "sound": SOUND, "released": RELEASED}
 
 
+_WORLD = World()
+
+
 def find_recipe(preset: str | Recipe) -> Recipe:
     """A preset by name; a recipe is returned as it is."""
     if isinstance(preset, Recipe):
@@ -127,7 +253,7 @@ def guarantee_of(bucket: Bucket, objects: int) -> Guarantee:
     With a anchors, a count needs a anchors, a confusers and room for two different answers: 2a + 2 objects. A comparison
     needs all four tables of `comparison_table`.
 
-    >>> from theodolite.instruments.grid.data.world import BUCKETS, bucket_index
+    >>> from theodolite.instruments.grid.data.question_types import BUCKETS, bucket_index
     >>> [guarantee_of(BUCKETS[bucket_index(key)], 7).level for key in ("M-F0-D2", "M-F0-D3", "CMP-F0-D3", "A-F0-D1")]
     ['full', 'partial', 'impossible', 'none']
     """
@@ -139,11 +265,11 @@ def guarantee_of(bucket: Bucket, objects: int) -> Guarantee:
     if objects < 2 * anchors:
         reason = f"{anchors} anchors and {anchors} confusers are more than {objects} objects"
         return Guarantee("impossible", {}, reason)
-    if bucket.form == 1:
-        reason = (
-            "if the answer is yes, any superset of the targets is not empty either, so no shortcut can fail"
-        )
-        return Guarantee("partial", {"yes": "impossible", "no": "full"}, reason)
+    if bucket.is_existence:
+        by_answer = _levels_by_answer(bucket.asks)
+        hopeless = " or ".join(answer for answer, level in by_answer.items() if level == "impossible")
+        reason = f"if the answer is {hopeless}, any superset of the targets is not empty either, so no shortcut can fail"
+        return Guarantee("partial", by_answer, reason)
     if objects >= 2 * anchors + 2:
         return Guarantee("full", {}, "")
     reason = (
@@ -153,11 +279,21 @@ def guarantee_of(bucket: Bucket, objects: int) -> Guarantee:
     return Guarantee("partial", by_answer, reason)
 
 
+def _levels_by_answer(asks: Asks) -> dict[str, str]:
+    """Return the level of questions about whether there is a target, by answer: look-alikes may not change one of them."""
+    counts = np.array([[0, 0], [1, 0]])
+    said = asks.answer(_WORLD, counts)
+    levels = ["full" if can_fail else "impossible" for can_fail in asks.can_be_misled(counts, 0)]
+    found = {_WORLD.answers[i]: level for i, level in zip(said, levels, strict=True)}
+    return dict(sorted(found.items(), reverse=True))  # yes first
+
+
 def _guarantee_of_comparison(bucket: Bucket, objects: int) -> Guarantee:
     anchors = bucket.n_anchors
 
     def is_enough(count: int) -> bool:
-        return comparison_table(bucket.anchors_per_side, count - anchors, count)[1]
+        assert bucket.asks.divide is not None  # noqa: S101 - two groups have it
+        return bucket.asks.divide(bucket.anchors_per_side, count - anchors, count)[1]
 
     if is_enough(objects):
         return Guarantee("full", {}, "")
@@ -188,39 +324,3 @@ def most_targets(bucket: Bucket, objects: int, recipe: Recipe) -> int:
             f"the targets and confusers of {bucket.key}; make it larger"
         )
     return most
-
-
-@lru_cache(maxsize=256)
-def comparison_table(per_side: int, slots: int, most: int) -> tuple[tuple[Integers, ...], bool]:
-    """All ways to divide the objects of a comparison, in four tables: truth yes or no × bag of words yes or no.
-
-    A row is (n₁, n₂, c₁, c₂, e₁, e₂): targets, confusers per anchor and further look-alikes, of each group. Let
-    δ = n₁ − n₂. Dropping an anchor of group 2 turns a yes into a no if c₂ ≥ δ ≥ 1; dropping one of group 1 turns a no
-    into a yes if c₁ > −δ ≥ 0. The other drops cannot change the answer; their regions are occupied all the same (c ≥ 1).
-    A bag of words counts n + K·c + e. Its answer is drawn independently of the truth, so it carries no information.
-
-    Returns:
-        The tables, and whether all of them have rows. If not, as many confusers are placed as fit.
-    """
-    rows: list[list[list[int]]] = [[], [], [], []]
-    for first in range(most + 1):
-        for second in range(most + 1):
-            delta = first - second
-            if max(first, second) < 1:
-                continue
-            is_yes = delta > 0
-            c1, c2 = (min(1, per_side), delta) if is_yes else (1 - delta, min(1, per_side))
-            if not per_side:
-                c1 = c2 = 0
-            a1, a2 = per_side * c1, per_side * c2
-            for bag_yes in (True, False):
-                e1 = max(0, a2 - delta + 1 - a1) if bag_yes else 0
-                e2 = 0 if bag_yes else max(0, a1 + delta - a2)
-                if not per_side and (e1 or e2):
-                    continue
-                if first + second + a1 + a2 + e1 + e2 <= slots:
-                    rows[2 * (not is_yes) + (not bag_yes)].append([first, second, c1, c2, e1, e2])
-    tables = [np.array(each, np.int64).reshape(-1, 6) for each in rows]
-    if not per_side:
-        tables[1], tables[2] = tables[0], tables[3]
-    return tuple(tables), all(map(len, tables))

@@ -15,19 +15,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.instruments.grid.data.kinds import describe, paint, shared_attributes
 from theodolite.instruments.grid.data.layout import pick
-from theodolite.instruments.grid.data.recipe import Recipe
-from theodolite.instruments.grid.data.words import Questions
-from theodolite.instruments.grid.data.world import (
+from theodolite.instruments.grid.data.question_types import (
     BUCKETS,
-    COLOURS,
-    MATCHES,
     MOST_ANCHORS,
     MOST_SIDES,
+    Bucket,
+    describe,
+    paint,
+    shared_attributes,
+)
+from theodolite.instruments.grid.data.recipe import Recipe
+from theodolite.instruments.grid.data.wording import Questions
+from theodolite.instruments.grid.data.world import (
+    COLOURS,
+    MATCHES,
     N_CLASSES,
     SHAPES,
-    Bucket,
     Cells,
     Flags,
     Integers,
@@ -159,19 +163,20 @@ class _Scene:
         else:
             number = 1 + (rng.random(n) * most).astype(np.int64)
         majors = np.zeros(n, np.int64)
-        if bucket.is_count and bucket.qtype == "A":
+        is_plain = not (bucket.is_relational or bucket.is_comparison)
+        if bucket.is_count and is_plain:
             number, majors = self._plain_counts(objects, n)
         elif bucket.is_count and mode == "spur":
             number, majors = self._spurious_counts(left, room)
-        if bucket.form == 1:
+        if bucket.is_existence:
             sort = rng.choice(3, n, p=(0.5, 0.25, 0.25))
             number = np.where(sort == 2, number, sort)
-        if bucket.qtype == "A":
+        if is_plain:
             self._put_majors(majors)
             self.regions[side] = self.regions[side] & self.free
             region = self.regions[side]
         self._paint(pick(rng, region, number), self.alike[side])
-        if bucket.qtype != "A":
+        if not is_plain:
             self._put_majors(majors)
 
     def _plain_counts(self, objects: int, n: int) -> tuple[Integers, Integers]:
@@ -203,11 +208,12 @@ class _Scene:
         if not number.any():
             return
         pool = (self.pool > 0) & ~self.alike[0]
-        if self.bucket.qtype in {"SO", "CO"}:
+        naming = self.bucket.type.naming
+        if not naming.is_whole:
             table = pool[:, 1:].reshape(-1, len(COLOURS), len(SHAPES))
-            axis = 1 if self.bucket.qtype == "SO" else 2
+            axis = 2 if naming.has_colour else 1
             chosen = (self.rng.random((len(pool), 4)) * table.any(axis=axis)).argmax(axis=1)
-            code = kind_code(0, chosen + 1) if self.bucket.qtype == "SO" else kind_code(chosen + 1, 0)
+            code = kind_code(chosen + 1, 0) if naming.has_colour else kind_code(0, chosen + 1)
         else:
             chosen = (self.rng.random(pool.shape) * pool).argmax(axis=1)
             code = kind_code((chosen - 1) // len(SHAPES) + 1, (chosen - 1) % len(SHAPES) + 1)
@@ -225,6 +231,7 @@ class _Scene:
     def fill(self, objects: int, mode: Mode) -> None:
         """The remaining objects, one after another."""
         valid = np.logical_or.reduce(self.regions)
+        is_plain = not (self.bucket.is_relational or self.bucket.is_comparison)
         left = objects - (~self.free).sum(axis=1)
         gone = np.zeros_like(self.cells, bool)  # fillers that are removed in the end
         start = [confuser & self.free for confuser in self.confusers]
@@ -239,7 +246,7 @@ class _Scene:
             cell = self._one_of(np.where(is_sought[:, None], outside, free))
             is_outside = ~valid[self.rows, cell]
             classes = self._drawn_class(self.pool)
-            if mode == "spur" and self.bucket.qtype != "A":
+            if mode == "spur" and not is_plain:
                 others = self.pool * ~np.logical_or.reduce(self.alike)
                 classes = self._drawn_class(others)
             elif not self.bucket.is_comparison:
@@ -247,7 +254,7 @@ class _Scene:
                 classes = np.where(is_alike, self._drawn_class(self.alike[0] * 1), classes)
                 cell = self._moved(cell, is_alike, free, start)
             counts = self.alike[0][self.rows, classes] & self.regions[0][self.rows, cell] & is_more
-            if self.bucket.form == 1 and counts.any():
+            if self.bucket.is_existence and counts.any():
                 classes = self._without_target(counts, classes, cell, gone)
             self.cells[self.rows[is_more], cell[is_more]] = classes[is_more]
         self.cells[gone] = 0
@@ -277,7 +284,7 @@ class _Scene:
         self, counts: Flags, classes: NDArray[np.uint8], cell: Integers, gone: Flags
     ) -> NDArray[np.uint8]:
         """Existence: a filler that would count is removed (shape or colour alone), or becomes another class."""
-        if self.bucket.qtype in {"SO", "CO"}:
+        if not self.bucket.names_whole:
             gone[self.rows[counts], cell[counts]] = True
             return np.where(counts, np.uint8(N_CLASSES), classes)  # painted over in the end
         taken = np.where(counts, classes, 0)

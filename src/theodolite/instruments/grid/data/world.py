@@ -1,7 +1,4 @@
-"""The world of the grid: cells, sixteen classes of objects, directions, buckets of questions, answers.
-
-This module and the generator need numpy only.
-"""
+"""The world of the grid: cells, sixteen classes of objects, directions, answers. It and the generator need numpy only."""
 
 from __future__ import annotations
 
@@ -32,9 +29,6 @@ DIRECTIONS = ("", "left of", "right of", "above", "below")
 """By direction id; 0 is no relation."""
 OPPOSITE = np.array([0, 2, 1, 4, 3], np.uint8)
 """The opposite of each direction."""
-
-MOST_ANCHORS = 4
-MOST_SIDES = 2
 
 COLOUR_OF = np.array([0, *(1 + i // len(SHAPES) for i in range(N_CLASSES))], np.uint8)
 """Colour of each class, 1 to 4; 0 for an empty cell."""
@@ -177,85 +171,3 @@ def offsets(rows: int, columns: int) -> NDArray[np.int8]:
     table = np.stack([np.full_like(right, 100), -right, right, -below, below]).astype(np.int8)
     table.setflags(write=False)
     return table
-
-
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """One kind of question: question type, form and depth. Density is a property of the scene."""
-
-    qtype: Literal["A", "SO", "CO", "M", "CMP"]
-    form: int
-    """0: count or compare. 1: existence."""
-    depth: int
-
-    @property
-    def key(self) -> str:
-        """Such as ``M-F0-D2``."""
-        return f"{self.qtype}-F{self.form}-D{self.depth}"
-
-    @property
-    def is_comparison(self) -> bool:
-        """True if two groups of targets are compared."""
-        return self.qtype == "CMP"
-
-    @property
-    def is_count(self) -> bool:
-        """True if the answer is a number."""
-        return self.form == 0 and not self.is_comparison
-
-    @property
-    def sides(self) -> int:
-        """The number of groups of targets."""
-        return 2 if self.is_comparison else 1
-
-    @property
-    def anchors_per_side(self) -> int:
-        """The number of relations that restrict each group of targets."""
-        if self.is_comparison:
-            return self.depth - 1
-        return 0 if self.qtype == "A" else self.depth
-
-    @property
-    def n_anchors(self) -> int:
-        """The number of anchors of the question."""
-        return self.sides * self.anchors_per_side
-
-    @property
-    def is_relational(self) -> bool:
-        """True if the question has a direction. Without one, both modes are the same."""
-        return self.n_anchors > 0
-
-
-def _buckets() -> tuple[Bucket, ...]:
-    found = [Bucket("A", form, 1) for form in (0, 1)]
-    found += [Bucket(q, form, depth) for q in ("SO", "CO") for depth in (1, 2) for form in (0, 1)]
-    found += [Bucket("M", form, depth) for depth in (1, 2, 3) for form in (0, 1)]
-    return (*found, *(Bucket("CMP", 0, depth) for depth in (1, 2, 3)))
-
-
-BUCKETS = _buckets()
-"""All 19 buckets, in the order of their indices."""
-BUCKET_KEYS = tuple(bucket.key for bucket in BUCKETS)
-_INDEX = {key: index for index, key in enumerate(BUCKET_KEYS)}
-
-ANCHOR_SIDE = np.array(
-    [
-        [1 + k // b.anchors_per_side if k < b.n_anchors else 0 for k in range(MOST_ANCHORS)]
-        if b.n_anchors
-        else [0] * 4
-        for b in BUCKETS
-    ],
-    np.uint8,
-)
-"""``ANCHOR_SIDE[bucket, k]``: the group of targets that anchor k restricts, 1 or 2; 0 where there is no anchor k."""
-
-
-def bucket_index(key: str) -> int:
-    """The index of a bucket by its key.
-
-    >>> BUCKETS[bucket_index("CMP-F0-D3")].n_anchors
-    4
-    """
-    if key not in _INDEX:
-        raise UsageError(f"there is no bucket {key!r}; there are: {', '.join(BUCKET_KEYS)}")
-    return _INDEX[key]

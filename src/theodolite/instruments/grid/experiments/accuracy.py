@@ -1,29 +1,44 @@
-"""Plain questions: answers read and scored by bucket and density (the paper's Tables 3 and 4).
-
-On pure scenes the right answer and that of a bag of words differ, so a model near one is far from the other.
-
-accuracy        1 if the answer is right; an answer that cannot be read is not right
-bow_agreement   1 if the answer is that of a bag of words
-"""
+"""Answers read and scored: plain questions, edits, several anchors, several models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from theodolite.answers import READER, Answer
-from theodolite.core.scores import ItemScore, Metric
-from theodolite.core.tables import Cell, Column, Table
-from theodolite.core.types import Choice
-from theodolite.instruments.grid.questions import read_answer
-from theodolite.runs import Parsed, Result, Run
-from theodolite.stats import score_mean
+import numpy as np
 
-ACCURACY = Metric("grid.accuracy", "accuracy", True, "paper", "text")  # noqa: FBT003 - higher is grounded
-BOW_AGREEMENT = Metric("grid.bow_agreement", "agrees with a bag of words", False, "ours", "text")  # noqa: FBT003
-METRICS = (ACCURACY, BOW_AGREEMENT)
-_WANTED = {ACCURACY.key: "gold", BOW_AGREEMENT.key: "bag_of_words"}
+from theodolite.answers import READER, Answer
+from theodolite.answers.grading import answers_right, is_right, read_item
+from theodolite.core.definitions import column, metric_of
+from theodolite.core.scores import ItemScore
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.core.truth import PLAIN
+from theodolite.core.types import Choice, Item
+from theodolite.instruments.grid.data.edits import (
+    CLEARED,
+    DECOYED,
+    EMPTIED,
+    SWAPPED,
+)
+from theodolite.instruments.grid.data.files import IMPORTED
+from theodolite.instruments.grid.data.recipe import PAPER, RELEASED
+from theodolite.instruments.grid.formulas.maps import relation_shift, shift
+from theodolite.instruments.grid.published import paper_accuracies
+from theodolite.runs import Parsed, Result, Run
+from theodolite.stats import Scores, score_mean
+from theodolite.stats.scores import difference_table
+
+# Plain questions: answers read and scored by bucket and density (the paper's Tables 3 and 4).
+#
+# On pure scenes the right answer and that of a bag of words differ, so a model near one is far from the other.
+#
+# accuracy        1 if the answer is right; an answer that cannot be read is not right
+# bow_agreement   1 if the answer is that of a bag of words
+
+
+ACCURACY = "grid.accuracy"
+BOW_AGREEMENT = "grid.bow_agreement"
 NOT_ASKED = {"failed", "pending"}
 
 
@@ -35,9 +50,29 @@ class AnsweredItem:
     answer: Answer
 
     @property
+    def item(self) -> Item:
+        """The item that was asked."""
+        return self.result.item
+
+    @property
     def meta(self) -> Mapping[str, Any]:
-        """What scoring needs to know about the item."""
+        """What only the grid knows about the item."""
         return cast("Mapping[str, Any]", self.result.item.meta)
+
+    @property
+    def is_right(self) -> bool:
+        """True if the answer is right."""
+        return answers_right(self.result.item, self.answer)
+
+    @property
+    def follows_words(self) -> bool:
+        """True if the answer is that of a bag of words."""
+        return is_right(self.answer, str(self.meta["bag_of_words"]))
+
+    @property
+    def misleads_words(self) -> bool:
+        """True if the answer of a bag of words is wrong."""
+        return str(self.meta["bag_of_words"]) not in self.result.item.truth.golds
 
     @property
     def said(self) -> str | None:
@@ -62,7 +97,7 @@ class AnsweredItem:
 
 def read_answers(run: Run) -> list[AnsweredItem]:
     """Every item of a run with its answer."""
-    found = [AnsweredItem(result, read_answer(result.item, result.record)) for result in run.results()]
+    found = [AnsweredItem(result, read_item(result.item, result.record)) for result in run.results()]
     run.write_parsed(
         Parsed(each.result.item.id, READER, each.answer.status, each.answer.value)
         for each in found
@@ -78,9 +113,9 @@ def accuracy_scores(run: Run) -> list[ItemScore]:
     """
     found: list[ItemScore] = []
     for each in read_answers(run):
-        name, group = each.result.item.name, f"{each.meta['bucket']} {each.meta['density']}"
-        for key, wanted in _WANTED.items():
-            value = None if each.reason in NOT_ASKED else float(each.said == each.meta[wanted])
+        name, group = each.item.name, f"{each.item.truth.group} {each.meta['density']}"
+        for key, is_true in ((ACCURACY, each.is_right), (BOW_AGREEMENT, each.follows_words)):
+            value = None if each.reason in NOT_ASKED else float(is_true)
             found.append(ItemScore(name, key, value, name, group=group, reason=each.reason))
     return found
 
@@ -94,22 +129,188 @@ def accuracy_table(model: str, scores: Sequence[ItemScore]) -> Table:
         row: list[Cell] = [bucket]
         for density in densities:
             some = [score for score in scores if score.group == f"{bucket} {density}"]
-            row += [score_mean(metric, some) for metric in METRICS]
+            row += [score_mean(metric_of(key), some) for key in (ACCURACY, BOW_AGREEMENT)]
         rows.append(row)
     columns = [Column("bucket", "bucket")]
     for density in densities:
         columns += [
-            Column(f"accuracy_{density}", f"right, {density}", "share", ACCURACY.key),
-            Column(f"bow_agreement_{density}", f"like a bag of words, {density}", "share", BOW_AGREEMENT.key),
+            column(ACCURACY, f"accuracy_{density}", f"right, {density}"),
+            column(BOW_AGREEMENT, f"bow_agreement_{density}", f"like a bag of words, {density}"),
         ]
     return Table.of("grid.accuracy", model, columns, rows, _notes(scores))
 
 
 def _notes(scores: Sequence[ItemScore]) -> list[str]:
     """How many answers have no value, or could not be read, by reason."""
-    mine = [score for score in scores if score.metric == ACCURACY.key]
+    mine = [score for score in scores if score.metric == ACCURACY]
     reasons = dict.fromkeys(score.reason for score in mine if score.reason)
     return [
         f"{sum(score.reason == reason for score in mine)} of {len(mine)} answers: {reason}."
         for reason in reasons
     ]
+
+
+# Questions with several anchors: which of them does a model ignore?
+#
+# A question of depth two or three restricts its targets by two or three anchors. A model that ignores anchor k gives the
+# answer without it, which on pure scenes is wrong.
+#
+# deep_right         1 if the answer is right
+# dropped_anchor_k   1 if the answer is the one without anchor k, where that is wrong; k from 1
+# deep_bag_of_words  1 if the answer is the one without any anchor, where that is wrong
+
+
+def anchor_scores(run: Run) -> list[ItemScore]:
+    """Every metric of every scene; without a value where the answer could not be read."""
+    found: list[ItemScore] = []
+    for each in read_answers(run):
+        scene, split = each.item.subject, each.item.truth.split
+        for key, is_true in _values(each):
+            value = None if each.reason else float(is_true)
+            found.append(ItemScore(scene, f"grid.{key}", value, scene, split, reason=each.reason))
+    return found
+
+
+def _values(answered: AnsweredItem) -> Iterator[tuple[str, bool]]:
+    yield "deep_right", answered.is_right
+    for k, without in enumerate(answered.meta["dropped"], 1):
+        if without is not None and without not in answered.item.truth.golds:
+            yield f"dropped_anchor_{k}", is_right(answered.answer, without)
+    if answered.misleads_words:
+        yield "deep_bag_of_words", answered.follows_words
+
+
+# Behaviour under edits: does the answer depend on the relation, or on what a bag of words counts?
+#
+# Each scene is asked as it is and after edits whose right answer is known (`theodolite.instruments.grid.data.edits`):
+#
+# swapped     every direction reversed; the right answer changes and that of a bag of words is wrong
+# decoyed     look-alikes of a target added outside the valid region until a bag of words is wrong; the right answer stays
+# cleared     objects removed that are neither named nor look like a target; the right answer stays
+# emptied     all objects removed
+# exchanged, target moved, anchor moved
+#             two objects exchange their cells, or one object moves to an empty cell; the right answer changes
+#
+# Metrics of answers: right; swap_changes and swap_follows (the answer is another, the right one, after the swap); decoy_keeps
+# and clear_keeps (the answer stays); empty_changes; bag_of_words (the answer is that of a bag of words, where that is wrong).
+# Metrics of log-probabilities: swap_shift and decoy_shift, ½ Σ |p − p′|; heeds_relation, their difference. A model that uses
+# the relation shifts with the swap and not with decoys.
+
+
+def edit_scores(run: Run) -> list[ItemScore]:
+    """Every metric of every scene. An edit that a scene does not have gives no score, nor do shifts without log-probabilities."""
+    return [score for edits in _by_scene(run) for score in _scene_scores(edits)]
+
+
+def _by_scene(run: Run) -> Iterator[dict[str, AnsweredItem]]:
+    """The answers about each scene, by edit, of scenes that were asked about as they are."""
+    scenes: dict[str, dict[str, AnsweredItem]] = {}
+    for each in read_answers(run):
+        scenes.setdefault(each.item.subject, {})[each.item.truth.condition] = each
+    return (edits for edits in scenes.values() if PLAIN in edits)
+
+
+def _scene_scores(edits: Mapping[str, AnsweredItem]) -> Iterator[ItemScore]:
+    plain = edits[PLAIN]
+    scene, split = plain.item.subject, plain.item.truth.split
+    said = {kind: each.said for kind, each in edits.items()}
+
+    def score(key: str, value: float, *needed: str) -> ItemScore:
+        """The score, or the reason why one of the answers it needs is missing."""
+        reason = next((edits[kind].reason for kind in needed if edits[kind].reason), "")
+        return ItemScore(scene, f"grid.{key}", None if reason else float(value), scene, split, reason=reason)
+
+    before = said[PLAIN]
+    missing = plain.reason
+    right = None if missing in NOT_ASKED else float(plain.is_right)
+    yield ItemScore(scene, "grid.right", right, scene, split, reason=missing)
+    if plain.misleads_words:
+        yield score("bag_of_words", plain.follows_words, PLAIN)
+    if SWAPPED in edits:
+        yield score("swap_changes", said[SWAPPED] != before, PLAIN, SWAPPED)
+        yield score("swap_follows", edits[SWAPPED].is_right, PLAIN, SWAPPED)
+    for key, kind in (("decoy_keeps", DECOYED), ("clear_keeps", CLEARED)):
+        if kind in edits:
+            yield score(key, said[kind] == before, PLAIN, kind)
+    if EMPTIED in edits:
+        yield score("empty_changes", said[EMPTIED] != before, PLAIN, EMPTIED)
+    swap, decoy = (
+        shift(plain.choice, edits[kind].choice) if kind in edits else None for kind in (SWAPPED, DECOYED)
+    )
+    if swap is not None:
+        yield score("swap_shift", swap)
+    if decoy is not None:
+        yield score("decoy_shift", decoy)
+    both = relation_shift(swap, decoy)
+    if both is not None:
+        yield score("heeds_relation", both)
+
+
+# Several models on the same scenes: accuracies beside the paper's Tables 3 and 4, and paired tests.
+
+
+_PAPER_PRESETS = (PAPER.name, RELEASED.name, IMPORTED)
+"""The kinds of scenes that the paper's numbers stand beside."""
+
+
+def model_tables(runs: Sequence[Run]) -> list[Table]:
+    """The accuracy of every model by bucket and density, and the difference of every two; none for fewer than two runs."""
+    if len(runs) < 2:
+        return []
+    scores = [
+        [score for score in accuracy_scores(run) if score.metric == ACCURACY and score.value is not None]
+        for run in runs
+    ]
+    names = [run.info.model for run in runs]
+    if len(set(names)) < len(names):  # one model on several data sets, or twice
+        names = [run.folder.name for run in runs]
+    if len(set(names)) < len(names):
+        names = [str(run.folder) for run in runs]
+    paper = paper_accuracies() if all(map(_is_of_paper, runs)) else {}
+    return [_accuracies(names, scores, paper), _differences(dict(zip(names, scores, strict=True)))]
+
+
+def _is_of_paper(run: Run) -> bool:
+    """True if all scenes are of a kind that the paper has; runs of older versions do not say."""
+    return all(
+        result.item.meta.get("mode") == "pure" and result.item.meta.get("preset") in _PAPER_PRESETS
+        for result in run.results()
+    )
+
+
+def _accuracies(
+    names: Sequence[str], scores: Sequence[Sequence[ItemScore]], paper: Mapping[str, Mapping[str, float]]
+) -> Table:
+    groups = list(dict.fromkeys(score.group for some in scores for score in some))
+    paper = {name: known for name, known in paper.items() if any(group in known for group in groups)}
+    shared = [group for group in groups if all(group in known for known in paper.values())]
+    rows: list[list[Cell]] = []
+    for group in groups:
+        ours: list[Cell] = [
+            score_mean(metric_of(ACCURACY), [s for s in some if s.group == group]) for some in scores
+        ]
+        rows.append([group, *ours, *(known.get(group) for known in paper.values())])
+    last: list[Cell] = ["mean over these" if shared == groups else "mean over those of the paper"]
+    last += [score_mean(metric_of(ACCURACY), [s for s in some if s.group in shared]) for some in scores]
+    last += [float(np.mean([known[group] for group in shared])) for known in paper.values()]
+    columns = [
+        Column("bucket", "bucket"),
+        *(column(ACCURACY, f"model_{i + 1}", name) for i, name in enumerate(names)),
+        *(column(ACCURACY, f"paper_{name}", f"{name} (paper)") for name in paper),
+    ]
+    notes = [
+        "Paper: Tables 3 and 4, pure scenes of its own generator, 50 questions each; 2 points are one question."
+        if paper
+        else f"The paper's Tables 3 and 4 are shown only beside pure scenes of {', '.join(_PAPER_PRESETS)}."
+    ]
+    return Table.of("grid.accuracy_models", "Accuracy of several models", columns, [*rows, last], notes)
+
+
+def _differences(scores: Mapping[str, Sequence[ItemScore]]) -> Table:
+    return difference_table(
+        "grid.accuracy_differences",
+        "Differences of accuracy",
+        Scores(scores).difference(),
+        {ACCURACY: column(ACCURACY, "difference", "difference", difference=True)},
+        heads=[Column("first", "model"), Column("second", "other model")],
+    )

@@ -1,35 +1,184 @@
-"""The additive-fallacy check: does a synergy scalar rise with depth for a model that uses relations, and stay for one that does not?
-
-Only mixed questions of both forms and comparisons have three depths. The trend is Jonckheere and Terpstra's over scenes or matrices; that
-a scalar stays is shown by two one-sided tests on deepest minus shallowest, within a stated band.
-
-Answers vary less the deeper a question is, and a scalar may move for that alone. So each check is made three ways: *plain*;
-*by entropy*, each value divided by the entropy of the model's answers in its bucket (this fits shares, but makes an
-effective number of words rise where only the entropy falls); and with *equal answers*, on scenes chosen so that every answer
-is equally frequent at each depth.
-
-Scalars: ``emap, intershap`` is the mean of |R_ii| / (|a_i| + |b_i| + |R_ii|) over the scenes of a cross matrix, the same for both
-methods; ``intershap, once`` counts the interaction by half, as the later package does. All residuals of a matrix depend on each
-other (in one of 2 × 2 they are equal), so the matrix is the unit, not the scene: the stored matrix is cut along its diagonal into
-matrices of at least `LEAST_POOL` scenes that share no scene, and a smaller one is not used. Answers cannot be made equally frequent
-among matrices. Of each scene: ``dime share`` is |MI|/(|UC|+|MI|);
-``interacting words``, ``higher-order share`` and ``mean order`` come from the explainer of that name.
-"""
+"""How much of the output depends on picture and question together, and does that rise with depth?"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
+from scipy.special import stdtrit
 
 from theodolite import stats
-from theodolite.core.tables import Column, Table
-from theodolite.instruments.grid.data.world import Bucket
+from theodolite.core.definitions import column
+from theodolite.core.errors import UsageError
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.grid.data.question_types import BUCKETS, Bucket
 from theodolite.instruments.grid.experiments.explained import CrossMatrix, ExplainedRun
 from theodolite.instruments.grid.explainers.emap import project_pool
+from theodolite.instruments.grid.explainers.find import find_explainers
+from theodolite.instruments.grid.explainers.pid import SUMMARIES
+
+# How much of the output depends on picture and question together? EMAP, InterSHAP and PID by bucket (figures 12 to 15).
+#
+# The numbers are those of the global explainers, computed from the stored cross matrices.
+
+
+PID = ("convex", "gaussian", "batch")
+"""The estimators of PID; ``batch`` trains small networks and is slow."""
+SHARES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
+    "emap": lambda numbers: (
+        numbers["interaction_mass"]
+        / (numbers["interaction_mass"] + numbers["picture_mass"] + numbers["question_mass"])
+    ),
+    "intershap": lambda numbers: numbers["local_share"],
+}
+"""The share that is drawn of an explainer, from its numbers."""
+LEAST_SCENES = 4
+"""The smallest number of scenes of a matrix whose share has an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketInteraction:
+    """The numbers of the global explainers for one bucket at one density."""
+
+    scenario: str
+    bucket: str
+    density: str
+    n: int
+    numbers: Mapping[str, Mapping[str, float]]
+    """By explainer and name; those that are defined."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """By explainer: why it gave none."""
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """By explainer: the 95 % interval of its share, from the jackknife over scenes. None below `LEAST_SCENES`."""
+
+
+def interactions(
+    run: ExplainedRun, *, pid: Sequence[str] = ("convex", "gaussian"), seed: int = 0
+) -> list[BucketInteraction]:
+    """EMAP, InterSHAP, PID and the run's other global explainers for every bucket.
+
+    Args:
+        run: The run.
+        pid: Estimators of PID, from `PID`.
+        seed: Seed of the shuffles of PID.
+    """
+    own = [each.name for each in find_explainers(run.plan.explainers) if each.scope == "global"]
+    names = ["emap", "intershap", *(f"pid-{estimator}" for estimator in pid)]
+    names += [name for name in own if not name.startswith("pid-") and name not in names]
+    explainers = find_explainers(names)
+    found = []
+    for cross in run.crosses:
+        pool = run.pool(cross, seed=seed)
+        numbers, missing = {}, {}
+        for explainer in explainers:
+            assert explainer.summarise is not None  # noqa: S101 - global
+            try:
+                numbers[explainer.name] = explainer.summarise(pool)
+            except UsageError as error:
+                missing[explainer.name] = str(error)
+        found.append(
+            BucketInteraction(
+                run.scenario,
+                cross.bucket.key,
+                cross.density,
+                len(cross.rows),
+                numbers,
+                missing,
+                share_intervals(run, cross),
+            )
+        )
+    return found
+
+
+def share_intervals(run: ExplainedRun, cross: CrossMatrix) -> dict[str, tuple[float, float]]:
+    """The 95 % interval of each share, θ ± t·√((n−1)/n · Σ(θ₋ᵢ − mean θ₋ᵢ)²), where θ₋ᵢ leaves out scene i as picture and question."""
+    n = len(cross.rows)
+    if n < LEAST_SCENES:
+        return {}
+    keeps = [np.arange(n), *(np.delete(np.arange(n), i) for i in range(n))]
+    parts = [replace(cross, rows=cross.rows[k], logits=cross.logits[np.ix_(k, k)]) for k in keeps]
+    found = {}
+    for explainer in find_explainers(list(SHARES)):
+        assert explainer.summarise is not None  # noqa: S101 - global
+        try:
+            shares = [SHARES[explainer.name](explainer.summarise(run.pool(part))) for part in parts]
+        except (UsageError, KeyError, ZeroDivisionError):  # the same output everywhere
+            continue
+        whole, left_out = shares[0], np.array(shares[1:])
+        half = float(stdtrit(n - 1, 0.975)) * float(
+            np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
+        )
+        if np.isfinite(half):
+            found[explainer.name] = max(whole - half, 0.0), min(whole + half, 1.0)
+    return found
+
+
+_PID_NUMBERS = (("synergy", ""), ("synergy_above_chance", ", above chance"), ("p_value", ", p"))
+_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
+    ("emap", "interaction_share", "EMAP", "grid.interaction_share"),
+    ("emap", "accuracy_drop", "accuracy drop", "grid.emap_accuracy_drop"),
+    ("emap", "picture_mass", "picture", "grid.interaction_share"),
+    ("emap", "question_mass", "question", "grid.interaction_share"),
+    ("emap", "interaction_mass", "together", "grid.interaction_share"),
+    ("intershap", "local_share", "InterSHAP", "grid.intershap"),
+    ("intershap", "local_share_counted_once", "counted once", "grid.intershap"),
+    ("intershap", "share_of_means", "of means", "grid.intershap"),
+    *(
+        (f"pid-{estimator}", name, f"PID {estimator}{words}", "grid.pid_synergy")
+        for estimator in PID
+        for name, words in _PID_NUMBERS
+    ),
+)
+
+
+def interaction_table(found: Sequence[BucketInteraction]) -> Table:
+    """One row per scenario, bucket and density."""
+    shown = [shown for shown in _COLUMNS if any(shown[1] in each.numbers.get(shown[0], {}) for each in found)]
+    rows: list[list[Cell]] = [
+        [
+            each.scenario,
+            f"{each.bucket} {each.density}",
+            each.n,
+            *(each.numbers.get(explainer, {}).get(name) for explainer, name, _, _ in shown),
+        ]
+        for each in found
+    ]
+    columns = [
+        Column("scenario", "scenario"),
+        Column("bucket", "bucket"),
+        Column("n", "scenes", "count"),
+        *(
+            column(key, f"{explainer}_{name}".replace("-", "_"), title)
+            for explainer, name, title, key in shown
+        ),
+    ]
+    reasons = Counter(f"{name}: {why}" for each in found for name, why in each.missing.items())
+    notes = [f"{count} of {len(found)} without {reason}." for reason, count in reasons.items()]
+    notes.append(f"PID in bits, of these summaries: {SUMMARIES}.")
+    title = "Interaction of picture and question, from cross matrices: EMAP, InterSHAP, PID"
+    return Table.of("grid.interaction", title, columns, rows, notes)
+
+
+# The additive-fallacy check: does a synergy scalar rise with depth for a model that uses relations, and stay for one that does not?
+#
+# Only mixed questions of both forms and comparisons have three depths. The trend is Jonckheere and Terpstra's over scenes or matrices; that
+# a scalar stays is shown by two one-sided tests on deepest minus shallowest, within a stated band.
+#
+# Answers vary less the deeper a question is, and a scalar may move for that alone. So each check is made three ways: *plain*;
+# *by entropy*, each value divided by the entropy of the model's answers in its bucket (this fits shares, but makes an
+# effective number of words rise where only the entropy falls); and with *equal answers*, on scenes chosen so that every answer
+# is equally frequent at each depth.
+#
+# Scalars: ``emap, intershap`` is the mean of |R_ii| / (|a_i| + |b_i| + |R_ii|) over the scenes of a cross matrix, the same for both
+# methods; ``intershap, once`` counts the interaction by half, as the later package does. All residuals of a matrix depend on each
+# other (in one of 2 × 2 they are equal), so the matrix is the unit, not the scene: the stored matrix is cut along its diagonal into
+# matrices of at least `LEAST_POOL` scenes that share no scene, and a smaller one is not used. Answers cannot be made equally frequent
+# among matrices. Of each scene: ``dime share`` is |MI|/(|UC|+|MI|);
+# ``interacting words``, ``higher-order share`` and ``mean order`` come from the explainer of that name.
+
 
 Adjustment: TypeAlias = Literal["plain", "by entropy", "equal answers"]
 """What is done about answers that vary less at depth."""
@@ -49,6 +198,7 @@ _MAP_SCALARS = {
 LEAST_POOL = 8
 """Scenes of a cross matrix, at least."""
 _DEPTHS = (1, 2, 3)
+_DEEP_KINDS = {bucket.kind for bucket in BUCKETS if len(bucket.type.depths) == len(_DEPTHS)}
 _NO_ANSWER = -1
 
 Place: TypeAlias = tuple[str, str, str]
@@ -83,7 +233,7 @@ def synergy_values(run: ExplainedRun) -> tuple[list[SynergyValue], Counter[Place
     missing: Counter[Place] = Counter()
 
     def add(scalar: str, bucket: Bucket, density: str, value: float | None, said: int) -> None:
-        kind = f"{bucket.qtype}-F{bucket.form}"
+        kind = bucket.kind
         if value is None or np.isnan(value):
             missing[scalar, kind, density] += 1
         else:
@@ -183,7 +333,7 @@ def depth_checks(run: ExplainedRun, *, seed: int = 0) -> list[DepthCheck]:
     values, missing = synergy_values(run)
     groups: defaultdict[Place, list[SynergyValue]] = defaultdict(list)
     for each in values:
-        if each.kind.partition("-")[0] in {"M", "CMP"}:
+        if each.kind in _DEEP_KINDS:
             groups[each.place].append(each)
     checks = (
         _check(run.scenario, place, rows, adjustment, missing[place], seed)
@@ -278,9 +428,9 @@ def depth_table(found: Sequence[DepthCheck]) -> Table:
             Column("adjustment", "adjustment"),
             Column("kind", "kind"),
             Column("density", "density"),
-            *(Column(f"depth_{depth}", f"depth {depth}", "number", "grid.depth_trend") for depth in _DEPTHS),
+            *(column("grid.depth_trend", f"depth_{depth}", f"depth {depth}") for depth in _DEPTHS),
             Column("p", "trend p", "p", "grid.depth_trend"),
-            Column("change", "change", "number", "grid.depth_trend", signed=True),
+            column("grid.depth_trend", "change", "change", difference=True),
             Column("verdict", "verdict"),
             Column("n", "scenes or matrices", "count"),
             Column("left_out", "left out", "count"),

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.batch import SceneBatch
-from theodolite.instruments.grid.data.masks import PARTS, MaskName, cell_mask, pixel_mask, word_roles
-from theodolite.instruments.grid.data.world import BUCKETS, Bucket, Flags, Integers
+from theodolite.core.files import check
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.grid.data.batch import (
+    PARTS,
+    MaskName,
+    SceneBatch,
+    cell_mask,
+    pixel_mask,
+    word_roles,
+)
+from theodolite.instruments.grid.data.question_types import BUCKETS, Bucket
+from theodolite.instruments.grid.data.world import Flags, Integers
 from theodolite.instruments.grid.explainers.game import Floats
 from theodolite.instruments.grid.explainers.pool import Pool
-from theodolite.instruments.grid.formulas.maps import MapScore, score_map
-from theodolite.instruments.grid.formulas.mass import part_masses, word_shares
+from theodolite.instruments.grid.formulas.maps import MapScore, part_masses, score_map, word_shares
 from theodolite.instruments.grid.questions import EXPLAIN_RUN, ExplainPlan, PreparedData, prepare
 from theodolite.runs import Result, Run
 
@@ -130,7 +141,7 @@ def read_explained(run: Run) -> ExplainedRun:
     """
     if run.info.instrument != EXPLAIN_RUN:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of grid explain")
-    plan = ExplainPlan.from_json(cast("dict[str, Any]", dict(run.info.settings)))
+    plan = check(ExplainPlan, run.info.settings)
     data = prepare(plan)
     maps: list[SceneMap] = []
     crosses: list[CrossMatrix] = []
@@ -226,3 +237,126 @@ def _scored(
         return SceneMap(**known, status="no truth", mass=mass)
     pixel = score_map(pixels, pixel_mask(one, "truth")[0]) if pixels is not None else None
     return SceneMap(**known, status="scored", truth=score_map(cells, truth), pixel=pixel, mass=mass)
+
+
+# Explained runs in short: what was measured, and what it cost in model calls.
+
+
+def runs_table(runs: Sequence[ExplainedRun]) -> Table:
+    """One row per run."""
+    rows: list[list[Cell]] = []
+    for run in runs:
+        right = sum(int(run.batch.answer[row]) == said for row, said in run.said.items())
+        reasons = Counter(run.unmeasured.values())
+        counts = (len(run.said), right, reasons["pending"], reasons["failed"])
+        rows.append([run.name, run.scenario, run.model, run.mode, *counts])
+    columns = [
+        Column("run", "run"),
+        Column("scenario", "scenario"),
+        Column("model", "model"),
+        Column("data", "data"),
+        *(Column(name, name, "count") for name in ("scenes", "right", "pending", "failed")),
+    ]
+    return Table.of("grid.runs", "Explained runs", columns, rows)
+
+
+def cost_table(runs: Sequence[ExplainedRun]) -> Table:
+    """Model calls of every explainer of every run, and what it could not give."""
+    rows: list[list[Cell]] = []
+    for run in runs:
+        for name in dict.fromkeys(each.explainer for each in run.maps):
+            maps = [each for each in run.maps if each.explainer == name]
+            measured = [each for each in maps if each.status != "not measured"]
+            status = Counter(each.status for each in maps)
+            calls = [each.calls for each in measured] or [0]
+            reason = next((each.reason for each in maps if each.reason), "")
+            rows.append(
+                [
+                    run.scenario,
+                    name,
+                    sum(calls) / len(calls),
+                    max(calls),
+                    len(measured),
+                    sum(each.is_exact for each in measured),
+                    status["no relevance"],
+                    status["no truth"],
+                    status["not measured"],
+                    reason,
+                ]
+            )
+    columns = [
+        Column("scenario", "scenario"),
+        Column("explainer", "explainer"),
+        Column("calls", "mean calls", "number"),
+        *(
+            Column(name.replace(" ", "_"), name, "count")
+            for name in ("most", "measured", "exact", "no relevance", "no truth", "not measured")
+        ),
+        Column("reason", "reason"),
+    ]
+    return Table.of("grid.cost", "Cost: model calls per scene", columns, rows)
+
+
+# Differences of RMA that section 5.2 of the paper discusses.
+#
+# Multimodal gain: DIME's interaction map minus its unimodal map, scene by scene. Form gap: counting (form 0) minus existence
+# (form 1), over buckets of equal type, depth and density.
+
+
+FEWEST = 5
+"""Maps on each side that a comparison of two groups needs."""
+
+
+def gains_table(runs: Sequence[ExplainedRun], *, seed: int = 0) -> Table:
+    """The multimodal gain of every run, and the form gap of every explainer with enough maps."""
+    rows: list[list[Cell]] = []
+    for run in runs:
+        found = {("multimodal gain", "dime"): multimodal_gain(run)}
+        for name in dict.fromkeys(each.explainer for each in run.maps):
+            found["form 0 minus form 1", name] = form_gap(run, name, seed=seed)
+        rows += [
+            [run.scenario, difference, explainer, estimate, estimate.n]
+            for (difference, explainer), estimate in found.items()
+            if estimate is not None
+        ]
+    columns = [
+        Column("scenario", "scenario"),
+        Column("difference", "difference"),
+        Column("explainer", "explainer"),
+        column("grid.multimodal_gain", "value", "points"),
+        Column("n", "scenes", "count"),
+    ]
+    return Table.of("grid.gains", "Differences of RMA", columns, rows)
+
+
+def multimodal_gain(run: ExplainedRun) -> stats.Estimate | None:
+    """The mean of RMA(MI map) − RMA(UC map), paired by scene; None without such pairs."""
+    rma = {(each.explainer, each.scene): each.truth.rma for each in run.maps if each.truth}
+    scenes = [scene for name, scene in rma if name == "dime" and ("dime-unimodal", scene) in rma]
+    sides = [[rma[name, scene] for scene in scenes] for name in ("dime", "dime-unimodal")]
+    return stats.clustered_difference(sides[0], sides[1], scenes or None)
+
+
+def form_gap(run: ExplainedRun, explainer: str, *, seed: int = 0) -> stats.Estimate | None:
+    """Mean RMA of counting minus that of existence, with a bootstrap interval; None with too few maps."""
+    scored = [each for each in run.maps if each.explainer == explainer and each.truth]
+    places = {(each.bucket.type, each.bucket.depth, each.density, each.bucket.form) for each in scored}
+    some = [
+        each
+        for each in scored
+        if (each.bucket.type, each.bucket.depth, each.density, 1 - each.bucket.form) in places
+    ]
+    if min(sum(each.bucket.form == form for each in some) for form in (0, 1)) < FEWEST:
+        return None
+    values = [each.truth.rma for each in some if each.truth]
+    counts = [each.bucket.form == 0 for each in some]
+    return stats.bootstrap(
+        (values, counts), _difference, bounds=(-1.0, 1.0), interval="percentile", n_resamples=500, seed=seed
+    )
+
+
+def _difference(values: np.ndarray, is_count: np.ndarray) -> float:
+    is_count = is_count.astype(bool)
+    if is_count.all() or not is_count.any():
+        return float("nan")
+    return float(values[is_count].mean() - values[~is_count].mean())

@@ -2,7 +2,7 @@
 
 Every measure of every map is an item score ``grid.<measure>:<explainer>``; all means are of these. Masses on anchors, on
 look-alikes and on words are of scenes whose question has a relation; the mass on look-alikes also needs a scene that has
-some. `METRICS` are those that a diagnosis reports.
+some. A diagnosis reports those of `metrics_of`.
 """
 
 from __future__ import annotations
@@ -14,61 +14,43 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.definitions import column, definition, metric_of, metrics_of
 from theodolite.core.scores import ItemScore, Metric
-from theodolite.core.tables import Unit
-from theodolite.instruments.grid.data.masks import MaskName
-from theodolite.instruments.grid.experiments.explained import ExplainedRun, SceneMap
+from theodolite.core.tables import Column, Table
+from theodolite.instruments.grid.data.batch import MaskName
+from theodolite.instruments.grid.experiments.explained import FEWEST, ExplainedRun, SceneMap
 from theodolite.instruments.grid.formulas.maps import MapScore
+from theodolite.instruments.grid.questions import SPLITS
 
-EXPLAINERS = (
-    "dime",
-    "multishap",
-    "multiviz",
-    "pixelshap-shapley",
-    "removal",
-    "alike-removal",
-    "interacting-words",
-    "relevance:chefer",
-    "relevance:contrastive-grad-act",
-)
+EXPLAINERS = definition("grid.anchor_mass").variants
 """The explainers of a diagnosis: the four published families, and ours."""
-_PUBLISHED = {"dime", "multishap", "multiviz", "pixelshap-shapley"}
-SPLITS = {"spur": "aligned", "pure": "crossed"}
-"""The split of a diagnosis by mode: a bag of words is right on spurious scenes, and misled on pure ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A number of one map."""
+    """How a metric is read from one map."""
 
-    name: str
     value: Callable[[SceneMap], float | None]
     applies: Callable[[SceneMap], bool] = lambda _: True
     """False where a map cannot have it."""
-    higher: bool = True
-    bounds: tuple[float, float] | None = (0.0, 1.0)
-    unit: Unit = "share"
 
 
-def _of_truth(read: Callable[[MapScore], float]) -> Callable[[SceneMap], float | None]:
-    return lambda each: read(each.truth) if each.truth else None
+def _of_truth(read: Callable[[MapScore], float]) -> Measure:
+    return Measure(lambda each: read(each.truth) if each.truth else None)
 
 
-def _of_pixels(name: str, read: Callable[[MapScore], float]) -> Measure:
+def _of_pixels(read: Callable[[MapScore], float]) -> Measure:
     return Measure(
-        name,
-        lambda each: read(each.pixel) if each.pixel else None,
-        applies=lambda each: each.pixel is not None,
+        lambda each: read(each.pixel) if each.pixel else None, applies=lambda each: each.pixel is not None
     )
 
 
-def _mass(name: str, part: MaskName, **how: object) -> Measure:
-    return Measure(name, lambda each: each.mass.get(part), **how)  # type: ignore[arg-type]
+def _mass(part: MaskName, applies: Callable[[SceneMap], bool] = lambda _: True) -> Measure:
+    return Measure(lambda each: each.mass.get(part), applies)
 
 
 def _words(role: str) -> Measure:
     return Measure(
-        f"{role} words",
         lambda each: (each.words or {}).get(role),
         applies=lambda each: each.words is not None and each.bucket.is_relational,
     )
@@ -79,39 +61,33 @@ def _is_relational(each: SceneMap) -> bool:
 
 
 MEASURES: Mapping[str, Measure] = {
-    "rma": Measure("RMA", _of_truth(lambda s: s.rma)),
-    "area": Measure("area", _of_truth(lambda s: s.area)),
-    "normalised_rma": Measure("normalised RMA", _of_truth(lambda s: s.normalised_rma), bounds=None),
-    "rra": Measure("RRA", _of_truth(lambda s: s.rra)),
-    "map_auc": Measure("AUC", _of_truth(lambda s: s.auc)),
-    "iou": Measure("IoU", _of_truth(lambda s: s.iou)),
-    "iou_paper": Measure("IoU (paper)", _of_truth(lambda s: s.iou_paper)),
-    "pixel_rma": _of_pixels("pixel RMA", lambda s: s.rma),
-    "pixel_iou": _of_pixels("pixel IoU", lambda s: s.iou),
-    "pixel_iou_paper": _of_pixels("pixel IoU (paper)", lambda s: s.iou_paper),
+    "rma": _of_truth(lambda s: s.rma),
+    "area": _of_truth(lambda s: s.area),
+    "normalised_rma": _of_truth(lambda s: s.normalised_rma),
+    "rra": _of_truth(lambda s: s.rra),
+    "map_auc": _of_truth(lambda s: s.auc),
+    "iou": _of_truth(lambda s: s.iou),
+    "iou_paper": _of_truth(lambda s: s.iou_paper),
+    "pixel_rma": _of_pixels(lambda s: s.rma),
+    "pixel_iou": _of_pixels(lambda s: s.iou),
+    "pixel_iou_paper": _of_pixels(lambda s: s.iou_paper),
     "adversarial_mass": _mass(
-        "mass on look-alikes",
-        "adversarial",
-        applies=lambda each: each.bucket.is_relational and each.has_look_alike,
-        higher=False,
+        "adversarial", applies=lambda each: each.bucket.is_relational and each.has_look_alike
     ),
-    "anchor_mass": _mass("mass on anchors", "anchors", applies=_is_relational),
-    "target_mass": _mass("mass on targets", "targets"),
-    "other_mass": _mass("mass on other objects", "other"),
-    "background_mass": _mass("mass on background", "background"),
+    "anchor_mass": _mass("anchors", applies=_is_relational),
+    "target_mass": _mass("targets"),
+    "other_mass": _mass("other"),
+    "background_mass": _mass("background"),
     "direction_words": _words("direction"),
     "target_words": _words("target"),
     "anchor_words": _words("anchor"),
     "other_words": _words("other"),
     "interacting_words": Measure(
-        "interacting words",
         lambda each: each.scalars.get("interacting_words"),
         applies=lambda each: each.explainer == "interacting-words" and each.bucket.is_relational,
-        bounds=None,
-        unit="number",
     ),
 }
-"""What is measured of a map, by kind; against anchors and targets unless the name says otherwise."""
+"""How each metric of maps is read; against anchors and targets unless its definition says otherwise."""
 
 
 def needs_gradients(explainer: str) -> bool:
@@ -120,35 +96,20 @@ def needs_gradients(explainer: str) -> bool:
     >>> [name for name in EXPLAINERS if needs_gradients(name)]
     ['multiviz', 'relevance:chefer', 'relevance:contrastive-grad-act']
     """
-    return explainer == "multiviz" or explainer.startswith("relevance:")
+    return explainer in definition("grid.anchor_mass").needs_gradients
 
 
 def map_metric(kind: str, explainer: str) -> Metric:
-    """The metric of one measure of one explainer; interacting words have one explainer, which is not in the key."""
-    measure = MEASURES[kind]
-    is_ours = kind == "interacting_words"
-    return Metric(
-        f"grid.{kind}" if is_ours else f"grid.{kind}:{explainer}",
-        measure.name if is_ours else f"{measure.name} ({explainer})",
-        measure.higher,
-        "paper" if explainer in _PUBLISHED else "ours",
-        "gradients" if needs_gradients(explainer) else "choices",
-        measure.bounds,
-        measure.unit,
-    )
+    """Return a metric of maps for one explainer; interacting words have one explainer, which is not in the key."""
+    return metric_of(f"grid.{kind}" if kind == "interacting_words" else f"grid.{kind}:{explainer}")
 
 
-METRICS: tuple[Metric, ...] = (
-    *(
-        map_metric(kind, explainer)
-        for explainer in EXPLAINERS
-        for kind in ("direction_words", "anchor_mass", "adversarial_mass")
-        if kind != "direction_words" or not explainer.startswith("relevance:")
-    ),
-    map_metric("interacting_words", "interacting-words"),
-)
-_METRICS_OF = {name: [metric for metric in METRICS if metric.key.endswith(f":{name}")] for name in EXPLAINERS}
-_METRICS_OF["interacting-words"].append(METRICS[-1])
+def _metrics_of(explainer: str) -> set[str]:
+    """Return the keys of an explainer's metrics in a diagnosis."""
+    own = MEASURES if explainer == "interacting-words" else set(MEASURES) - {"interacting_words"}
+    known = {metric.key for metric in metrics_of("grid")}
+    return known & {map_metric(kind, explainer).key for kind in own}
+
 
 _REASONS = {
     "no relevance": "the map is zero everywhere",
@@ -174,7 +135,7 @@ def map_scores(run: ExplainedRun) -> list[ItemScore]:
             value = measure.value(each)
             reason = "" if value is not None else _reason(each)
             found.append(ItemScore(each.scene, key, value, each.scene, split, each.group, reason))
-    planned = {metric.key for name in run.plan.explainers for metric in _METRICS_OF.get(name, ())}
+    planned = {key for name in run.plan.explainers for key in _metrics_of(name)}
     for scene, reason in run.unmeasured.items():
         if not scene.startswith("cross/"):
             found += [ItemScore(scene, key, None, scene, split, reason=reason) for key in sorted(planned)]
@@ -279,3 +240,98 @@ def _mean(  # noqa: PLR0913, PLR0917 - one cell of a table
         mean = float(np.mean(values))
     std = float(np.std(values)) if values else None
     return MapMean(run.scenario, explainer, kind, by, group, mean, std, len(values), len(some) - len(values))
+
+
+# Do an explainer's maps separate the model that evaluates from the one that counts words, on the same scenes?
+#
+# The AUC of the mass on look-alikes (higher for the bag of words) and of the share on direction words (higher for the
+# evaluator), over relational scenes with look-alikes, clustered by scene; ½ means not at all.
+
+
+KINDS = {"adversarial_mass": 1, "direction_words": 0}
+"""The measures, and the model for which each should be higher: 0 pure, 1 spur."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapSeparation:
+    """How well one measure of an explainer separates the two models."""
+
+    explainer: str
+    kind: str
+    auc: stats.Estimate | None
+    """None with fewer than five maps of a model."""
+    pure: float | None
+    """The mean of the model that evaluates."""
+    spur: float | None
+    """The mean of the model that counts words."""
+    n_pure: int
+    n_spur: int
+    left_out: int
+    """Maps without a value, of both models."""
+
+
+def separate_maps(pure: ExplainedRun, spur: ExplainedRun, *, seed: int = 0) -> list[MapSeparation]:
+    """The separation of every explainer that both runs have."""
+    known = {each.explainer for each in spur.maps}
+    names = [name for name in dict.fromkeys(each.explainer for each in pure.maps) if name in known]
+    found = [_separate(pure, spur, name, kind, seed) for name in names for kind in KINDS]
+    return [each for each in found if each is not None]
+
+
+def _separate(
+    pure: ExplainedRun, spur: ExplainedRun, explainer: str, kind: str, seed: int
+) -> MapSeparation | None:
+    maps = [
+        (label, each)
+        for label, run in enumerate((pure, spur))
+        for each in run.maps
+        if each.explainer == explainer and each.bucket.is_relational and each.has_look_alike
+    ]
+    read = MEASURES[kind].value
+    values = [(label, value, each.scene) for label, each in maps if (value := read(each)) is not None]
+    if not values:
+        return None
+    sides = [[value for label, value, _ in values if label == side] for side in (0, 1)]
+    auc = None
+    if min(map(len, sides)) >= FEWEST:
+        auc = stats.roc_auc(
+            [value for _, value, _ in values],
+            [label == KINDS[kind] for label, _, _ in values],
+            clusters=[scene for _, _, scene in values],
+            seed=seed,
+        )
+    pure_mean, spur_mean = (float(np.mean(side)) if side else None for side in sides)
+    n_pure, n_spur = map(len, sides)
+    left_out = len(maps) - len(values)
+    return MapSeparation(explainer, kind, auc, pure_mean, spur_mean, n_pure, n_spur, left_out)
+
+
+def separation_table(found: Sequence[MapSeparation]) -> Table:
+    """One row per explainer and measure."""
+    return Table.of(
+        "grid.separation",
+        "Do the maps separate the two models, on the same scenes? AUC, clustered by scene; ½ means not at all",
+        [
+            Column("explainer", "explainer"),
+            Column("measure", "measure"),
+            Column("pure", "pure", "share"),
+            Column("n_pure", "n, pure", "count"),
+            Column("spur", "spur", "share"),
+            Column("n_spur", "n, spur", "count"),
+            column("grid.separation", "auc"),
+            Column("left_out", "no value", "count"),
+        ],
+        [
+            [
+                each.explainer,
+                definition(f"grid.{each.kind}").name,
+                each.pure,
+                each.n_pure,
+                each.spur,
+                each.n_spur,
+                each.auc,
+                each.left_out,
+            ]
+            for each in found
+        ],
+    )

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from theodolite import stats
+from theodolite.core.definitions import column, definition
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.grid.experiments.map_quality import MEASURES, MapMean
-from theodolite.instruments.grid.published import (
-    EXPLAINERS,
-    RMA,
-    SOURCE,
-    TABLES,
-    TABLES_SOURCE,
-    paper_tables,
-)
+from theodolite.instruments.grid.experiments.map_quality import MapMean
+from theodolite.instruments.grid.published import EXPLAINERS, RMA, SOURCE, TABLES, TABLES_SOURCE, paper_tables
 
 _MASS = ("rma", "normalised_rma", "rra", "map_auc")
 _OVERLAP = ("iou", "iou_paper", "adversarial_mass")
@@ -41,10 +36,10 @@ def _bucket_table(
     paper = {(each.group, each.explainer): each for each in paper_tables() if each.table == number}
     columns = [Column("bucket", "bucket")]
     for name in names:
-        columns += [Column(name, name, "share", f"grid.{kind}"), Column(f"{name}_sd", "sd", "share")]
+        columns += [column(f"grid.{kind}", name, name), Column(f"{name}_sd", "sd", "share")]
         if number is not None and name in EXPLAINERS:
             columns += [
-                Column(f"{name}_paper", "paper", "share", f"grid.{kind}"),
+                column(f"grid.{kind}", f"{name}_paper", "paper"),
                 Column(f"{name}_paper_sd", "sd", "share"),
             ]
     rows: list[list[Cell]] = []
@@ -57,7 +52,7 @@ def _bucket_table(
                 theirs = paper.get((group, name))
                 row += [theirs.mean, theirs.std] if theirs else [None, None]
         rows.append(row)
-    title = f"{MEASURES[kind].name} by bucket, {scenario}"
+    title = f"{definition(f'grid.{kind}').name} by bucket, {scenario}"
     notes = ["Other explainers: `--tables measures`."]
     if number is not None:
         title, notes = f"Table {number}: {title}", [f"Paper: {TABLES_SOURCE}.", *notes]
@@ -89,9 +84,9 @@ def overall_tables(found: Sequence[MapMean]) -> list[Table]:
             "Maps of all scenes: mass and rank on anchors and targets",
             [
                 *_place_columns(),
-                *(_measure_column(kind) for kind in _MASS),
-                _measure_column("area"),
-                Column("paper", "RMA, paper", "share", "grid.rma"),
+                *(column(f"grid.{kind}") for kind in _MASS),
+                column("grid.area"),
+                column("grid.rma", "paper", "RMA, paper"),
                 Column("n", "scenes", "count"),
                 Column("without", "no value", "count"),
             ],
@@ -104,7 +99,7 @@ def overall_tables(found: Sequence[MapMean]) -> list[Table]:
         Table.of(
             "grid.overlap",
             "Maps of all scenes: overlap with anchors and targets, and mass on look-alikes",
-            [*_place_columns(), *(_measure_column(kind) for kind in _OVERLAP)],
+            [*_place_columns(), *(column(f"grid.{kind}") for kind in _OVERLAP)],
             overlap,
             ["Mass on look-alikes: of scenes with a relation and a look-alike."],
         ),
@@ -115,12 +110,6 @@ def _place_columns() -> list[Column]:
     return [Column("scenario", "scenario"), Column("explainer", "explainer")]
 
 
-def _measure_column(kind: str) -> Column:
-    measure = MEASURES[kind]
-    key = f"grid.{kind}" if not kind.endswith("_words") or kind == "direction_words" else "grid.word_share"
-    return Column(kind, measure.name, measure.unit, key)
-
-
 def words_table(found: Sequence[MapMean]) -> Table:
     """The share of the words' relevance by role, by scenario and explainer."""
     means = _over_all_scenes(found)
@@ -129,7 +118,11 @@ def words_table(found: Sequence[MapMean]) -> Table:
         some = [means.get((scenario, explainer, kind)) for kind in _WORDS]
         n = max(each.n for each in some if each)
         rows.append([scenario, explainer, *(each.mean if each else None for each in some), n])
-    columns = [*_place_columns(), *map(_measure_column, _WORDS), Column("n", "scenes", "count")]
+    columns = [
+        *_place_columns(),
+        *(column(f"grid.{kind}") for kind in _WORDS),
+        Column("n", "scenes", "count"),
+    ]
     return Table.of("grid.words", "Relevance of words, questions with a relation", columns, rows)
 
 
@@ -168,3 +161,58 @@ def measures_table(found: Sequence[MapMean]) -> Table:
             for each in found
         ],
     )
+
+
+# The paper's Tables 5 to 8 beside ours: do the same buckets score high?
+
+
+_KINDS = {"rma": ("rma",), "iou": ("iou", "iou_paper", "pixel_iou_paper")}
+"""Our measures beside each of the paper's."""
+_FEWEST_BUCKETS = 10
+"""Buckets that a correlation needs."""
+
+
+def paper_table(means: Sequence[MapMean], *, seed: int = 0) -> Table:
+    """Each column of the paper's tables beside ours: means, and Spearman's correlation over buckets."""
+    ours = {
+        (each.scenario, each.kind, each.explainer, each.group): each.value
+        for each in means
+        if each.by == "bucket"
+    }
+    rows: list[list[Cell]] = []
+    for number, (scenario, measure) in TABLES.items():
+        for explainer in EXPLAINERS:
+            theirs = [c for c in paper_tables() if (c.table, c.explainer) == (number, explainer)]
+            for kind in _KINDS[measure]:
+                pairs = [
+                    (value, cell.mean)
+                    for cell in theirs
+                    if (value := ours.get((scenario, kind, explainer, cell.group))) is not None
+                ]
+                if pairs:
+                    place = (number, scenario, explainer, definition(f"grid.{kind}").name)
+                    rows.append([*place, *_beside(pairs, seed), len(pairs)])
+    return Table.of(
+        "grid.paper",
+        "Beside the paper: means over the buckets that both have, and Spearman's correlation over buckets",
+        [
+            Column("table", "table", "count"),
+            Column("scenario", "scenario"),
+            Column("explainer", "explainer"),
+            Column("measure", "measure"),
+            Column("ours", "ours", "share"),
+            Column("paper", "paper", "share"),
+            column("grid.likeness"),
+            Column("n", "buckets", "count"),
+        ],
+        rows,
+        [f"Paper: {TABLES_SOURCE}."],
+    )
+
+
+def _beside(pairs: Sequence[tuple[float, float]], seed: int) -> tuple[float, float, stats.Estimate | None]:
+    """Both means and the correlation; None with too few buckets, or if one side does not vary."""
+    mine, paper = ([pair[side] for pair in pairs] for side in (0, 1))
+    is_enough = len(pairs) >= _FEWEST_BUCKETS and min(len(set(mine)), len(set(paper))) > 1
+    likeness = stats.spearman(mine, paper, seed=seed) if is_enough else None
+    return sum(mine) / len(mine), sum(paper) / len(paper), likeness

@@ -28,26 +28,27 @@ from theodolite.instruments.grid.explainers.pool import Pool
 
 _PAPER = "Lyu et al. 2022, DIME"
 KERNEL_WIDTH = 0.25
+RIDGE = 1.0
 MOST_REFERENCES = 32
 _MASKS_PER_FEATURE = 4
 _FEWEST_CALLS = 16
 """Four masks per side, two references."""
 
 
-def lime(masks: Flags, targets: Floats, *, kernel_width: float = KERNEL_WIDTH, ridge: float = 1.0) -> Floats:
+def lime(masks: Flags, targets: Floats) -> Floats:
     """LIME's weights, (features,) or (features, targets).
 
     The weight of a mask is √exp(−d²/width²), where d = 1 − √(kept share) is its cosine distance from the whole; the fit is a
     ridge regression with an unpenalised intercept.
     """
     kept = masks.mean(axis=1)
-    weight = np.sqrt(np.exp(-((1 - np.sqrt(kept)) ** 2) / kernel_width**2))
+    weight = np.sqrt(np.exp(-((1 - np.sqrt(kept)) ** 2) / KERNEL_WIDTH**2))
     total = weight.sum()
     design = masks.astype(np.float64)
     flat = targets.reshape(len(masks), -1)
     design = design - (weight @ design) / total
     flat = flat - (weight @ flat) / total
-    gram = design.T @ (weight[:, None] * design) + ridge * np.eye(masks.shape[1])
+    gram = design.T @ (weight[:, None] * design) + RIDGE * np.eye(masks.shape[1])
     found = np.linalg.solve(gram, design.T @ (weight[:, None] * flat))
     return np.asarray(found.reshape(masks.shape[1], *targets.shape[1:]))
 

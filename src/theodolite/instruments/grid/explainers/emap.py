@@ -1,4 +1,4 @@
-r"""EMAP: how far a model is more than the sum of its modalities, from one cross matrix (Hessel and Lee 2020).
+"""EMAP: how far a model is more than the sum of its modalities, from one cross matrix (Hessel and Lee 2020).
 
 With F_ij = f(picture i, question j), μ = mean F, rows a_i = mean_j F_ij − μ and columns b_j = mean_i F_ij − μ, the additive
 projection is f̂_ij = μ + a_i + b_j and the interaction R_ij = F_ij − f̂_ij. EMAP's residual, DIME's MI at the whole input and
@@ -15,8 +15,7 @@ import numpy as np
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.world import World
 from theodolite.instruments.grid.explainers.contract import Explainer
-from theodolite.instruments.grid.explainers.conventions import Explained, explained_output
-from theodolite.instruments.grid.explainers.game import Floats
+from theodolite.instruments.grid.explainers.game import Explained, Floats, explained_output
 from theodolite.instruments.grid.explainers.pool import Pool
 
 _CONSTANT = 1e-12
@@ -128,4 +127,42 @@ EMAP = Explainer(
     summarise=emap,
     paper="Hessel and Lee 2020, EMAP",
     caveat="counting by name is an interaction of picture and question too, so a bag of words scores high",
+)
+
+
+# InterSHAP: the share of interaction in each scene's output (Wenderoth et al. 2025).
+#
+# From the cross matrix of `emap`: with v12 = F_ii, v1 = mean_j F_ij, v2 = mean_i F_ij and v0 = μ, the interaction
+# v12 + v0 − v1 − v2 of two modalities is R_ii.
+
+
+def share_of_means(projection: Projection) -> float | None:
+    """|mean R_ii| / (|mean a_i| + |mean b_i| + |mean R_ii|): the original code's number for a data set.
+
+    Over its own background the means of a and b are 0, so this is 1 whenever it is defined.
+    """
+    parts = (np.diag(projection.residual), projection.rows, projection.columns)
+    own, row, column = (abs(float(np.mean(part))) for part in parts)
+    total = own + row + column
+    return own / total if total > 1e-12 else None
+
+
+def intershap(pool: Pool) -> Mapping[str, float]:
+    """The mean local share, the later package's, and the share of means."""
+    projection = project_pool(pool)
+    found = {}
+    for name, weight in (("local_share", 1.0), ("local_share_counted_once", 0.5)):
+        shares = projection.local_shares(weight=weight)
+        if not np.isnan(shares).all():
+            found[name] = float(np.nanmean(shares))
+    means = share_of_means(projection)
+    return found if means is None else found | {"share_of_means": means}
+
+
+INTERSHAP = Explainer(
+    "intershap",
+    "the share of interaction in each scene's own output, averaged",
+    summarise=intershap,
+    paper="Wenderoth et al. 2025, InterSHAP",
+    caveat="the same number as EMAP's residual at the scene itself",
 )

@@ -9,8 +9,7 @@ import numpy as np
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.world import Flags, Integers
-from theodolite.instruments.grid.explainers.conventions import Convention
-from theodolite.instruments.grid.explainers.game import Floats
+from theodolite.instruments.grid.explainers.game import Convention, Floats
 from theodolite.instruments.grid.explainers.readers import Reader, Shown
 
 

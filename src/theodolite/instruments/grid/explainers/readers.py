@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from theodolite.attribution import is_white_box
 from theodolite.core.errors import ModelError, UnsupportedError, UsageError
 from theodolite.core.types import Choice, Picture, Request
-from theodolite.instruments.grid.data.batch import SceneBatch
+from theodolite.instruments.grid.data.batch import IS_COUNT, SceneBatch
+from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.words import MASK, PAD, text_of
-from theodolite.instruments.grid.data.world import BUCKETS, Flags, Integers, World
-from theodolite.instruments.grid.explainers.conventions import Fill, Hiding, check_hiding
-from theodolite.instruments.grid.explainers.game import Floats
+from theodolite.instruments.grid.data.wording import MASK, PAD, text_of
+from theodolite.instruments.grid.data.world import Flags, Integers, World
+from theodolite.instruments.grid.explainers.game import Fill, Floats, Hiding, check_hiding
 from theodolite.instruments.grid.models.symbolic import CONFIDENCE, Logic, hide_words, symbolic_answer
-from theodolite.instruments.grid.questions import answer_options, prompt_of
+from theodolite.instruments.grid.questions import prompt_of
 from theodolite.models import ChoosingModel, open_model, require
 
 if TYPE_CHECKING:
     from theodolite.instruments.grid.explainers.second_order import Slope, SlopeRequest
-    from theodolite.instruments.grid.models.paired.network import PairedNetwork
+    from theodolite.instruments.grid.models.paired import PairedNetwork
 
 _GREYS: dict[Fill, int] = {"white": 255, "grey": 128, "black": 0}
 _NEVER = -14.0
@@ -93,7 +93,7 @@ class SymbolicReader:
             rows = np.flatnonzero(shown.questions == question)
             asked = hide_words(batch, int(question), shown.word_mask[rows])
             said[rows] = symbolic_answer(world, cells[rows], asked, logic=self.logic)
-        is_count = np.array([b.is_count for b in BUCKETS])[batch.bucket[shown.questions]]
+        is_count = IS_COUNT[batch.bucket[shown.questions]]
         fits = is_count[:, None] == (np.arange(len(world.answers)) <= world.max_count)
         others = np.where(is_count, world.max_count, 1)[:, None]
         logits = np.where(fits, np.log((1 - CONFIDENCE) / others), _NEVER)
@@ -107,7 +107,7 @@ class NetworkReader:
     can_differentiate = True
 
     def __init__(self, name: str, network: PairedNetwork, digest: str, *, device: str = "cpu") -> None:
-        from theodolite.instruments.grid.models.paired.reader import PairedReader
+        from theodolite.instruments.grid.models.paired import PairedReader
 
         self.name, self.identity = name, f"{name}@{digest}"
         self.network, self.device = network, device
@@ -132,7 +132,7 @@ class NetworkReader:
 
     def logits(self, shown: Shown) -> Floats:
         """One forward pass for each input."""
-        from theodolite.instruments.grid.models.paired.reader import FILLS as TILES
+        from theodolite.instruments.grid.models.paired import FILLS as TILES
 
         batch = shown.batch
         self.check(batch.world)
@@ -162,12 +162,10 @@ class CoreReader:
         requests, options = [], []
         for m in range(len(shown)):
             question = int(shown.questions[m])
-            is_count = BUCKETS[int(shown.batch.bucket[question])].is_count
+            asks = BUCKETS[int(shown.batch.bucket[question])].asks
             picture = Picture.from_array(draw(shown, m))
-            requests.append(
-                Request.ask(picture, prompt_of(text_of(words[m]), is_count=is_count), max_tokens=4)
-            )
-            options.append(answer_options(world, is_count=is_count))
+            requests.append(Request.ask(picture, prompt_of(text_of(words[m]), asks), max_tokens=4))
+            options.append(asks.options(world))
         found = self.model.choose(requests, options)
         logits = np.full((len(shown), len(world.answers)), _NEVER)
         for m, (choice, names) in enumerate(zip(found, options, strict=True)):
@@ -225,8 +223,8 @@ def open_reader(model: str, *, device: str = "cpu") -> Reader:
 def _open_network(model: str, target: str, device: str) -> NetworkReader:
     from pathlib import Path
 
-    from theodolite.instruments.grid.models.paired import weights
+    from theodolite.instruments.grid.models import paired
 
-    path = Path(target) if model.startswith("weights:") else weights.released(cast("Any", target))
-    network, digest = weights.open_network(path, device)
+    path = Path(target) if model.startswith("weights:") else paired.released(cast("Any", target))
+    network, digest = paired.open_network(path, device)
     return NetworkReader(model, network, digest, device=device)

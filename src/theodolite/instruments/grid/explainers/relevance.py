@@ -11,11 +11,12 @@ from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.core.types import Picture, Request
 from theodolite.geometry import TokenGrid
 from theodolite.instruments.grid.data.batch import SceneBatch
+from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.world import BUCKETS, World
+from theodolite.instruments.grid.data.world import World
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
 from theodolite.instruments.grid.explainers.game import Floats
-from theodolite.instruments.grid.questions import answer_options, prompt_of
+from theodolite.instruments.grid.questions import prompt_of
 
 
 def as_cells(values: ArrayLike, world: World) -> Floats:
@@ -116,14 +117,14 @@ def asked_of(batch: SceneBatch, row: int, answer: int) -> tuple[Request, tuple[s
     Raises:
         UsageError: The explained answer is above 9.
     """
-    world, is_count = batch.world, BUCKETS[int(batch.bucket[row])].is_count
-    options = answer_options(world, is_count=is_count)[:10]
+    world, asks = batch.world, BUCKETS[int(batch.bucket[row])].asks
+    options = asks.options(world)[:10]
     if world.answers[answer] not in options:
         raise UsageError(
             f"gradients identify answers by their first token, so {world.answers[answer]!r} cannot be explained"
         )
     picture = Picture.from_array(render(world, batch.cells[row][None])[0])
-    prompt = prompt_of(batch.text(row), is_count=is_count)
+    prompt = prompt_of(batch.text(row), asks)
     return Request.ask(picture, prompt, max_tokens=4), options
 
 

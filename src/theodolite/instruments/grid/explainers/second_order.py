@@ -19,16 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.instruments.grid.data.batch import SceneBatch
+from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.words import PAD, word_spans
-from theodolite.instruments.grid.data.world import BUCKETS
+from theodolite.instruments.grid.data.wording import PAD, word_spans
 from theodolite.instruments.grid.explainers.game import Floats
 from theodolite.instruments.grid.explainers.relevance import as_cells, asked_of, token_map_as_cells
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from theodolite.instruments.grid.models.paired.network import PairedNetwork
+    from theodolite.instruments.grid.models.paired import PairedNetwork
     from theodolite.models import VisionLanguageModel
 
 SlopeForm: TypeAlias = Literal["explained", "sum of logits", "mixed"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from theodolite.core.drawing import FAINT, INK, QUIET, TARGET, TRUE, Drawing, new_figure, show_picture, styled
 from theodolite.core.types import Record
-from theodolite.instruments.grid.data.masks import cell_mask
+from theodolite.instruments.grid.data.batch import cell_mask
+from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.world import BUCKETS
 from theodolite.instruments.grid.experiments.explained import ExplainedRun
 from theodolite.instruments.grid.figures.scores import (
     bar_figure,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from theodolite.core.drawing import FAINT, INK, PEAK, QUIET, SERIES, Drawing, new_figure, outline, styled
-from theodolite.instruments.grid.data.world import BUCKETS
-from theodolite.instruments.grid.experiments.depth import DepthCheck
-from theodolite.instruments.grid.experiments.interaction import BucketInteraction
+from theodolite.instruments.grid.data.question_types import BUCKETS, TYPES
+from theodolite.instruments.grid.experiments.depth import BucketInteraction, DepthCheck
 from theodolite.instruments.grid.published import DEPTH, TABLES_SOURCE, paper_tables
 from theodolite.instruments.grid.score import ExplainScore
 from theodolite.stats import Estimate
@@ -24,7 +23,7 @@ _SCALARS = {
     "intershap, once": "InterSHAP, counted once",
     "dime share": "DIME: interaction",
 }
-_ASKED = {"M-F0": "how many?", "M-F1": "is there any?", "CMP-F0": "are there more?"}
+_ASKED = {bucket.kind: f"{' '.join(bucket.asks.head)}?" for bucket in BUCKETS}
 _PAPER = {"emap": "EMAP", "intershap": "InterSHAP"}
 _APART = 0.05
 """Distance of two lines at the same depth."""
@@ -189,13 +188,6 @@ def separation_figure(score: ExplainScore) -> Drawing:
     return Drawing(figure)
 
 
-_KINDS = {
-    "A": "no relation (A)",
-    "SO": "named by shape (SO)",
-    "CO": "named by colour (CO)",
-    "M": "named by both (M)",
-    "CMP": "two groups compared (CMP)",
-}
 _BY_DEPTH = ("#c9a9de", "#9a62bd", PEAK)
 _PARTS = {"interaction": PEAK, "picture": SERIES[5], "question": SERIES[4]}
 _TITLES = {
@@ -241,15 +233,12 @@ def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
 def _lines(there: set[str]) -> list[tuple[str, str]]:
     """The lines from the top: a heading for each kind, without a bucket, and its buckets in words."""
     lines: list[tuple[str, str]] = []
-    for kind, words in _KINDS.items():
-        buckets = [b for b in BUCKETS if b.qtype == kind and b.key in there]
+    for kind in TYPES:
+        buckets = [b for b in BUCKETS if b.type == kind and b.key in there]
         if buckets:
-            lines.append(("", words))
-        for bucket in sorted(buckets, key=lambda b: (b.form, b.depth)):
-            asked = (
-                "are there more" if bucket.is_comparison else "is there any" if bucket.form else "how many"
-            )
-            lines.append((bucket.key, f"{asked}, depth {bucket.depth}"))
+            lines.append(("", f"{kind.title} ({kind.key})"))
+        ordered = sorted(buckets, key=lambda b: (b.form, b.depth))
+        lines += [(b.key, f"{' '.join(b.asks.head)}, depth {b.depth}") for b in ordered]
     return lines
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
@@ -20,10 +21,10 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice, Request, Response
-from theodolite.instruments.grid.data.batch import SceneBatch
-from theodolite.instruments.grid.data.evaluate import as_answer, look
+from theodolite.instruments.grid.data.batch import SceneBatch, as_answer, look
+from theodolite.instruments.grid.data.question_types import MOST_ANCHORS, MOST_SIDES
 from theodolite.instruments.grid.data.render import read_cells
-from theodolite.instruments.grid.data.words import (
+from theodolite.instruments.grid.data.wording import (
     ANCHOR_PHRASE,
     DIRECTION_PHRASE,
     TARGET_PHRASE,
@@ -31,15 +32,8 @@ from theodolite.instruments.grid.data.words import (
     question_words,
     read_questions,
 )
-from theodolite.instruments.grid.data.world import (
-    MOST_ANCHORS,
-    MOST_SIDES,
-    Cells,
-    Flags,
-    Integers,
-    World,
-)
-from theodolite.models import Capability, ModelName, ModelOptions, read_options
+from theodolite.instruments.grid.data.world import Cells, Flags, Integers, World
+from theodolite.models import Capability, ModelName, ModelOptions, VisionLanguageModel, read_options
 
 Logic: TypeAlias = Literal["pure", "bow"]
 LOGICS: tuple[Logic, ...] = ("pure", "bow")
@@ -157,3 +151,26 @@ def _as_choice(said: str, options: tuple[str, ...]) -> Choice:
         return Choice(options, (-math.log(len(options)),) * len(options))
     other = (1 - CONFIDENCE) / (len(options) - 1)
     return Choice(options, tuple(math.log(CONFIDENCE if is_it else other) for is_it in chosen))
+
+
+# The models of the ``grid:`` scheme.
+
+
+TARGETS: Mapping[str, str] = {
+    "pure": "theodolite.instruments.grid.models.paired:open_paired",
+    "spur": "theodolite.instruments.grid.models.paired:open_paired",
+    "symbolic-pure": "theodolite.instruments.grid.models.symbolic:open_symbolic",
+    "symbolic-bow": "theodolite.instruments.grid.models.symbolic:open_symbolic",
+}
+"""What can follow ``grid:``, and the function that opens it."""
+
+
+def open_model(name: ModelName) -> VisionLanguageModel:
+    """Opens a model of the grid."""
+    if name.target not in TARGETS:
+        raise UsageError(
+            f"there is no model grid:{name.target}; there are: {', '.join(f'grid:{t}' for t in TARGETS)}"
+        )
+    module, _, function = TARGETS[name.target].partition(":")
+    opener = cast("Callable[[ModelName], VisionLanguageModel]", getattr(import_module(module), function))
+    return opener(name)

@@ -12,7 +12,6 @@ from pathlib import Path
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, is_there, read_each, told_problems
 from theodolite.core.pictures import decode
-from theodolite.instruments.scene.data.diversity import balance_crowding, drop_alike
 from theodolite.instruments.scene.data.engine import make_questions, thin_questions
 from theodolite.instruments.scene.data.files import (
     BROKEN,
@@ -24,10 +23,16 @@ from theodolite.instruments.scene.data.files import (
     write_data,
     write_pictures,
 )
-from theodolite.instruments.scene.data.graph import SceneGraph
-from theodolite.instruments.scene.data.pipeline import KeepOptions, build_graph
+from theodolite.instruments.scene.data.pipeline import (
+    Found,
+    KeepOptions,
+    SourceView,
+    balance_crowding,
+    build_graph,
+    drop_alike,
+)
 from theodolite.instruments.scene.data.questions import SceneQuestion
-from theodolite.instruments.scene.data.sources.views import Found, SourceView
+from theodolite.worlds.scene_graph import SceneGraph
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.data.compositions import (
-    counting_drafts,
-    deduction_drafts,
-    ranking_drafts,
-    transformation_drafts,
-)
-from theodolite.instruments.scene.data.drafts import Draft, direction_drafts, distance_drafts, size_drafts
-from theodolite.instruments.scene.data.graph import Difficulty, SceneGraph
-from theodolite.instruments.scene.data.questions import (
-    COMPETENCY_OF,
-    LETTERS,
-    NUMERIC_KINDS,
-    Competency,
-    Kind,
-    Option,
-    SceneQuestion,
-    option_text,
-    question_text,
-)
-
-MAKERS: Mapping[Competency, Callable[[SceneGraph, np.random.Generator], Iterator[Draft]]] = {
-    "direction": direction_drafts,
-    "size": size_drafts,
-    "distance": distance_drafts,
-    "ranking": ranking_drafts,
-    "counting": counting_drafts,
-    "transformation": transformation_drafts,
-    "deduction": deduction_drafts,
-}
-"""What can be asked about a scene, by competency."""
+from theodolite.instruments.scene.data.questions import LETTERS, Option, SceneQuestion
+from theodolite.instruments.scene.kinds import COMPETENCIES, KINDS, Competency, Draft, drafts
+from theodolite.worlds.scene_graph import Difficulty, SceneGraph
 
 QUOTAS: Mapping[Difficulty, Mapping[Competency, int]] = {
     "easy": {"size": 1, "distance": 1, "direction": 1, "deduction": 1},
@@ -78,8 +51,8 @@ class MadeQuestions:
 class _Ledger:
     """What was asked so far. Every choice prefers what was used least."""
 
-    kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
-    tags: Counter[tuple[Kind, str]] = field(default_factory=Counter)
+    kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tags: Counter[tuple[str, str]] = field(default_factory=Counter)
     letters: Counter[tuple[Competency, int, str]] = field(default_factory=Counter)
     ranks: Counter[int] = field(default_factory=Counter)
 
@@ -103,9 +76,9 @@ def make_questions(
         rng = np.random.default_rng([seed, number])
         asked: list[Draft] = []
         for competency, n in quotas[scene.difficulty].items():
-            drafts = list(MAKERS[competency](scene, rng))
+            possible = list(drafts(competency, scene, rng))
             for _ in range(n):
-                draft = _pick(drafts, asked, scene, ledger, rng)
+                draft = _pick(possible, asked, scene, ledger, rng)
                 if draft is None:
                     unmet[competency] += 1
                     continue
@@ -127,27 +100,23 @@ def answer_anew(questions: Iterable[SceneQuestion], scene: SceneGraph) -> Iterat
         scene: The scene that gives the answers.
     """
     rng = np.random.default_rng(0)  # for wrong options, which are not used
-    told = {_matter(d): d.answer for make in MAKERS.values() for d in make(scene, rng)}
+    known = {_matter(d): d.answer for competency in COMPETENCIES for d in drafts(competency, scene, rng)}
     for question in questions:
-        answer = told.get(_matter(question))
+        answer = known.get(_matter(question))
         if answer is not None:
             gold = answer if question.form == "number" else question.letter_of(answer)
             if gold is not None:
                 yield replace(question, gold=gold)
 
 
-_DIRECTED = ("is ", "position", "count", "where", "distance after")
-"""Kinds to which the order of objects matters."""
-
-
 def _matter(asked: Draft | SceneQuestion) -> tuple[Any, ...]:
     """What is asked, without its words and options."""
-    objects: Any = asked.objects if asked.kind.startswith(_DIRECTED) else frozenset(asked.objects)
+    objects: Any = asked.objects if KINDS[asked.kind].shape.is_directed else frozenset(asked.objects)
     return asked.kind, objects, asked.relation, asked.distance_m
 
 
 def _pick(
-    drafts: Sequence[Draft],
+    possible: Sequence[Draft],
     asked: Sequence[Draft],
     scene: SceneGraph,
     ledger: _Ledger,
@@ -157,7 +126,7 @@ def _pick(
     taken = {(draft.kind, frozenset(draft.objects), draft.relation, draft.distance_m) for draft in asked}
     free = [
         draft
-        for draft in drafts
+        for draft in possible
         if (draft.kind, frozenset(draft.objects), draft.relation, draft.distance_m) not in taken
         and not _answers_another(draft, asked)
     ]
@@ -181,30 +150,16 @@ def _pick(
 
 def _is_lopsided(draft: Draft, ledger: _Ledger) -> bool:
     """True if this answer to a yes-or-no question was right more often than the other so far."""
-    if not draft.kind.startswith("is "):
+    if not KINDS[draft.kind].shape.is_yes_no:
         return False
     return ledger.tags[draft.kind, draft.answer] > ledger.tags[draft.kind, draft.others[0]]
 
 
-_SAME: Mapping[Kind, str] = {
-    "closer to camera": "camera",
-    "farther from camera": "camera",
-    "closer to object": "object",
-    "farther from object": "object",
-    "count within": "count",
-    "count beyond": "count",
-    "is left": "side",
-    "is right": "side",
-    "is in front": "depth",
-    "is behind": "depth",
-}
-"""Kinds whose answers reveal each other if they are about the same objects."""
-
-
 def _answers_another(draft: Draft, asked: Sequence[Draft]) -> bool:
-    family = _SAME.get(draft.kind)
-    return family is not None and any(
-        _SAME.get(other.kind) == family
+    """True if a question that was asked about the same objects tells the answer."""
+    reveals = KINDS[draft.kind].shape.reveals
+    return bool(reveals) and any(
+        KINDS[other.kind].shape.reveals == reveals
         and set(other.objects) == set(draft.objects)
         and other.distance_m == draft.distance_m
         for other in asked
@@ -214,14 +169,14 @@ def _answers_another(draft: Draft, asked: Sequence[Draft]) -> bool:
 def _question(
     draft: Draft, name: str, scene: SceneGraph, ledger: _Ledger, rng: np.random.Generator
 ) -> SceneQuestion:
-    objects, gold = draft.objects, draft.answer
+    kind, objects, gold = KINDS[draft.kind], draft.objects, draft.answer
     options: tuple[Option, ...] = ()
-    if draft.kind not in NUMERIC_KINDS:
+    if kind.form == "choice":
         keys, gold = _arranged(draft, ledger, rng)
-        options = tuple(Option(option_text(draft.kind, key), key) for key in keys)
-        if len(draft.others) == 1 and not draft.kind.startswith("is "):
+        options = tuple(Option(kind.shape.option_text(key), key) for key in keys)
+        if kind.shape.is_named_in_order:
             objects = (*draft.objects[:-2], int(keys[0]), int(keys[1]))
-    text = question_text(draft.kind, objects, relation=draft.relation, distance_m=draft.distance_m)
+    text = kind.words(objects, draft.relation, draft.distance_m)
     return SceneQuestion(
         id=name,
         scene=scene.id,
@@ -242,10 +197,11 @@ def _arranged(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[
 
     Yes always comes before No; there the balance comes from the choice of questions.
     """
-    if draft.kind.startswith("is "):
+    kind = KINDS[draft.kind]
+    if kind.shape.is_yes_no:
         return ["yes", "no"], "A" if draft.answer == "yes" else "B"
-    others = _neighbours(draft, ledger, rng) if draft.kind.startswith("count") else draft.others
-    competency = COMPETENCY_OF[draft.kind]
+    others = _neighbours(draft, ledger, rng) if kind.shape.is_count else draft.others
+    competency = kind.competency
     letters = [LETTERS[i] for i in rng.permutation(len(others) + 1)]
     gold = min(letters, key=lambda letter: ledger.letters[competency, len(others), letter])
     ledger.letters[competency, len(others), gold] += 1
@@ -266,7 +222,7 @@ def _neighbours(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tupl
 
 def _possible_ranks(draft: Draft) -> list[int]:
     """The ranks that a right count can have among four in a row from 0 to the number of other objects."""
-    if not draft.kind.startswith("count"):
+    if not KINDS[draft.kind].shape.is_count:
         return []
     answer, most = int(draft.answer), len(draft.others)
     return [rank for rank in range(4) if answer - rank >= 0 and answer - rank + 3 <= most]

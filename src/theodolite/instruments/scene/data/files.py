@@ -16,7 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, check, inside, read_json, read_lines
+from theodolite.core.files import Problem, adapter, check, inside, read_json, read_lines
 from theodolite.core.types import Picture, Pixels, content_hash
-from theodolite.instruments.scene.data.graph import SceneGraph
-from theodolite.instruments.scene.data.marks import draw_marks, place_marks
 from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.worlds.marks import draw_marks, place_marks
+from theodolite.worlds.scene_graph import SceneGraph
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -80,26 +80,6 @@ class SceneData:
         return Picture.from_path(inside(self.folder, name, "picture")) if name and self.folder else None
 
 
-@cache
-def _form(record: type[T]) -> TypeAdapter[T]:
-    """What checks a record. Scenes are also made on machines without pydantic, so it is imported late."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(record)
-
-
-def question_to_json(question: SceneQuestion) -> dict[str, Any]:
-    """A question as plain JSON; fields with their default value are left out."""
-    found: dict[str, Any] = _form(SceneQuestion).dump_python(question, mode="json", exclude_defaults=True)
-    return found
-
-
-def question_from_json(value: Mapping[str, Any]) -> SceneQuestion:
-    """The inverse of `question_to_json`."""
-    question: SceneQuestion = _form(SceneQuestion).validate_python(value)
-    return question
-
-
 def write_data(
     folder: str | Path, scenes: Iterable[SceneGraph], questions: Iterable[SceneQuestion], manifest: Manifest
 ) -> Path:
@@ -111,10 +91,10 @@ def write_data(
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        n_scenes = _write_lines(folder / SCENES, scenes, _form(SceneGraph))
-        n_questions = _write_lines(folder / QUESTIONS, questions, _form(SceneQuestion))
+        n_scenes = _write_lines(folder / SCENES, scenes, adapter(SceneGraph))
+        n_questions = _write_lines(folder / QUESTIONS, questions, adapter(SceneQuestion))
         whole = replace(manifest, n_scenes=n_scenes, n_questions=n_questions)
-        (folder / MANIFEST).write_bytes(_form(Manifest).dump_json(whole, indent=2) + b"\n")
+        (folder / MANIFEST).write_bytes(adapter(Manifest).dump_json(whole, indent=2) + b"\n")
     except OSError as error:
         raise UsageError(f"cannot write the scenes into {folder}: {error.strerror}") from error
     return folder

@@ -18,7 +18,6 @@ import numpy as np
 from theodolite.core.errors import UsageError
 from theodolite.core.processes import worker_pool
 from theodolite.geometry import SE3, Box, PinholeCamera
-from theodolite.instruments.scene.data.diversity import drop_alike
 from theodolite.instruments.scene.data.engine import make_questions, thin_questions
 from theodolite.instruments.scene.data.files import (
     TRUTH,
@@ -30,15 +29,15 @@ from theodolite.instruments.scene.data.files import (
     write_data,
     write_pictures,
 )
-from theodolite.instruments.scene.data.graph import Crowding, Domain, SceneGraph
-from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph
+from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph, drop_alike
 from theodolite.instruments.scene.data.questions import SceneQuestion
-from theodolite.instruments.scene.data.render.parts import Part
-from theodolite.instruments.scene.data.render.raster import NEAR, Lattice, visible_shares
-from theodolite.instruments.scene.data.render.shade import Render, Solid, render
-from theodolite.instruments.scene.data.world.rooms import make_room
-from theodolite.instruments.scene.data.world.streets import make_street
-from theodolite.instruments.scene.data.world.things import Thing, World
+from theodolite.worlds.render.parts import Part
+from theodolite.worlds.render.raster import NEAR, Lattice, visible_shares
+from theodolite.worlds.render.shade import Render, Solid, render
+from theodolite.worlds.rooms import make_room
+from theodolite.worlds.scene_graph import Crowding, Domain, SceneGraph
+from theodolite.worlds.streets import make_street
+from theodolite.worlds.things import Thing, World
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -27,18 +27,10 @@ import numpy as np
 from theodolite.core.types import Pixels
 from theodolite.instruments.scene.data.engine import answer_anew
 from theodolite.instruments.scene.data.files import MARKED, Manifest, SceneData, read_data, write_data
-from theodolite.instruments.scene.data.graph import SceneGraph
-from theodolite.instruments.scene.data.marks import RADII, draw_marks, place_marks
 from theodolite.instruments.scene.data.questions import SceneQuestion
-from theodolite.pairs.edits import (
-    EXCHANGE,
-    EXCHANGE_MARKS,
-    LIGHT,
-    MOVE_OBJECT,
-    OTHER_CAMERA,
-    WALLS,
-    Edit,
-)
+from theodolite.pairs.edits import EXCHANGE, EXCHANGE_MARKS, LIGHT, MOVE_OBJECT, OTHER_CAMERA, WALLS, Edit
+from theodolite.worlds.marks import RADII, draw_marks, place_marks
+from theodolite.worlds.scene_graph import SceneGraph
 
 BEFORE = "before"
 EDITS: Mapping[str, Edit] = {

@@ -1,23 +1,29 @@
-"""From a source's annotations of a picture to a scene graph: which objects are kept, and why others are not.
-
-An object is kept if its visible part is large enough, not cut off by the edge and not hidden. Everything left out is counted
-by reason.
-"""
+"""From a source's annotations of a picture to a scene graph: which objects and scenes are kept, and why."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
 
 from theodolite.core.errors import UsageError
-from theodolite.geometry import Box, Cuboid, PinholeCamera, inside_box_px, projected_box_px
-from theodolite.instruments.scene.data.graph import Domain, SceneGraph, SceneObject, Triple
-from theodolite.instruments.scene.data.render.parts import Material, Part, box
-from theodolite.instruments.scene.data.render.raster import Lattice, visible_shares
+from theodolite.core.files import Problem, read_each, read_text
+from theodolite.geometry import SE3, Box, Cuboid, PinholeCamera, inside_box_px, projected_box_px
+from theodolite.worlds.render.parts import Material, Part, box
+from theodolite.worlds.render.raster import Lattice, visible_shares
+from theodolite.worlds.scene_graph import Crowding, Domain, SceneGraph, SceneObject, Triple, in_order
+
+# From a source's annotations of a picture to a scene graph: which objects are kept, and why others are not.
+#
+# An object is kept if its visible part is large enough, not cut off by the edge and not hidden. Everything left out is counted
+# by reason.
+
 
 Unknown: TypeAlias = Literal["estimate", "keep", "drop"]
 """What to do with an object of unknown visibility: estimate it by drawing all boxes into a depth buffer, keep the object, or
@@ -210,3 +216,183 @@ def cuboid_part(cuboid: Cuboid) -> Part:
     """A 3D box as a solid to draw."""
     motion = cuboid.frame_SE3_box
     return box((0, 0, 0), cuboid.size_lwh_m, _GREY).placed(motion.rotation, motion.translation_m)
+
+
+# Drops near-duplicate scenes, and balances how crowded scenes are.
+
+
+SAME_OBJECTS, SAME_EDGES = 0.8, 0.9
+"""Jaccard indices at which two scenes count as the same."""
+DISTANCE_BINS_M = (5.0, 15.0, 25.0)
+BALANCE: Mapping[Crowding, int] = {"sparse": 1, "common": 2, "dense": 2}
+"""Proportion of scenes of each crowding."""
+
+
+def drop_alike(scenes: Sequence[SceneGraph]) -> tuple[list[SceneGraph], Counter[str]]:
+    """Drops scenes that show the same objects, or the same arrangement of the same kinds of objects.
+
+    Two scenes are near-duplicates if the Jaccard index |A ∩ B| / |A ∪ B| of their objects' keys is at least 0.8, or that of
+    their edges (category of both ends, words, distance in bins of 5, 15 and 25 m; as multisets) is at least 0.9. The one with
+    fewer edges is dropped; of equals, the later one.
+
+    Returns:
+        The remaining scenes, in their old order, and how many were dropped by each rule.
+    """
+    counts: Counter[str] = Counter()
+    order = sorted(range(len(scenes)), key=lambda i: (-scenes[i].n_edges, i))
+    kept = _distinct(order, [_keys(scene) for scene in scenes], SAME_OBJECTS)
+    counts["scenes that show the same objects"] = len(order) - len(kept)
+    final = _distinct(kept, [edge_signature(scene) for scene in scenes], SAME_EDGES)
+    counts["scenes arranged alike"] = len(kept) - len(final)
+    return [scenes[i] for i in sorted(final)], +counts
+
+
+def edge_signature(scene: SceneGraph) -> Counter[Hashable]:
+    """The star's edges without names and exact distances, to compare arrangements by."""
+    found: Counter[Hashable] = Counter()
+    for thing in scene.objects:
+        if thing.id != scene.centre:
+            words = tuple(in_order(scene.relation(thing.id, scene.centre)))
+            place = int(
+                np.searchsorted(DISTANCE_BINS_M, scene.between_m(scene.centre, thing.id), side="right")
+            )
+            found[scene[scene.centre].category, thing.category, words, place] += 1
+    return found
+
+
+def _keys(scene: SceneGraph) -> Counter[Hashable]:
+    return Counter(thing.key for thing in scene.objects if thing.key)
+
+
+def _distinct(order: Iterable[int], features: Sequence[Counter[Hashable]], limit: float) -> list[int]:
+    """Greedy: a scene is kept unless a kept one is too similar. Only scenes that share a feature are compared."""
+    holders: defaultdict[Hashable, list[int]] = defaultdict(list)
+    kept = []
+    for i in order:
+        mine = features[i]
+        rivals = {j for feature in mine for j in holders[feature]}
+        if any(_jaccard(mine, features[j]) >= limit for j in rivals):
+            continue
+        kept.append(i)
+        for feature in mine:
+            holders[feature].append(i)
+    return kept
+
+
+def _jaccard(one: Counter[Hashable], two: Counter[Hashable]) -> float:
+    shared = sum((one & two).values())
+    return shared / max(1, one.total() + two.total() - shared)
+
+
+def balance_crowding(
+    scenes: Sequence[SceneGraph],
+    *,
+    most: int | None = None,
+    shares: Mapping[Crowding, int] = BALANCE,
+    seed: int = 0,
+) -> tuple[list[SceneGraph], Counter[str]]:
+    """Keeps as many sparse, common and dense scenes as the proportion 1 : 2 : 2 allows.
+
+    Args:
+        scenes: To choose from.
+        most: The largest number of scenes in all.
+        shares: The proportion.
+        seed: Seed of the choice.
+
+    Returns:
+        The chosen scenes in their old order, and how many were left out.
+    """
+    by_crowding: defaultdict[Crowding, list[int]] = defaultdict(list)
+    for i, scene in enumerate(scenes):
+        by_crowding[scene.crowding].append(i)
+    present = {crowding: share for crowding, share in shares.items() if by_crowding[crowding]}
+    if not present:
+        return [], Counter()
+    units = min(len(by_crowding[crowding]) / share for crowding, share in present.items())
+    if most is not None:
+        units = min(units, most / sum(present.values()))
+    rng = np.random.default_rng(seed)
+    chosen: list[int] = []
+    for crowding, share in present.items():
+        places = by_crowding[crowding]
+        n = min(len(places), max(1, round(units * share)))
+        chosen += [places[k] for k in rng.permutation(len(places))[:n]]
+    return [scenes[i] for i in sorted(chosen)], Counter(
+        {"scenes left out for balance": len(scenes) - len(chosen)}
+    )
+
+
+# What every reader of a source yields, and helpers that they share.
+#
+# A reader yields a `SourceView` for each picture, and a `Problem` for each record that is broken: an object, or a picture with all
+# its objects.
+
+
+FARTHEST_M = 1e6
+"""No object of a scene is farther away, or larger."""
+
+Metres: TypeAlias = Annotated[float, Field(ge=-FARTHEST_M, le=FARTHEST_M)]
+Place: TypeAlias = tuple[Metres, Metres, Metres]
+Turn: TypeAlias = tuple[Metres, Metres, Metres, Metres]
+"""A quaternion w, x, y, z."""
+Matrix: TypeAlias = list[list[Metres]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceView:
+    """A picture of a source with all its annotated objects."""
+
+    view: View
+    candidates: tuple[Candidate, ...]
+    picture: Path
+    """May not exist on this machine."""
+    skipped: Counter[str] = field(default_factory=Counter)
+    """Annotations that cannot be used, by reason."""
+
+
+Found: TypeAlias = SourceView | Problem
+
+
+def read_view(where: str, read: Callable[[], Iterator[Found]]) -> Iterator[Found]:
+    """Yield what a picture's files give; a `Problem` if one of them is broken."""
+    found, problems = read_each([(where, None)], lambda _: list(read()))
+    yield from problems
+    for _, all_of_it in found:
+        yield from all_of_it
+
+
+def text_lines(path: Path) -> list[tuple[str, str]]:
+    """The lines of a text file that are not empty, each with its place."""
+    lines = enumerate(read_text(path).split("\n"), 1)
+    return [
+        (f"{path.parent.name}/{path.name}, line {number}", line) for number, line in lines if line.strip()
+    ]
+
+
+def numbers(words: Sequence[str], n: int) -> NDArray[np.float64]:
+    """Exactly `n` words as numbers that a scene can have."""
+    told = " ".join(words)[:80]
+    if len(words) != n:
+        raise UsageError(f"expected {n} numbers, got {len(words)}: {told!r}")
+    try:
+        found = np.array([float(word) for word in words])
+    except ValueError:
+        raise UsageError(f"expected numbers, got {told!r}") from None
+    if not (np.abs(found) <= FARTHEST_M).all():
+        raise UsageError(f"expected numbers of at most {FARTHEST_M:g}, got {told!r}")
+    return found
+
+
+def up_in(dst_SE3_world: SE3) -> tuple[float, float, float]:
+    """The world's z axis in another frame."""
+    x, y, z = map(float, dst_SE3_world.rotation @ np.array([0.0, 0.0, 1.0]))
+    return x, y, z
+
+
+def yawed_about_down(yaw_rad: float) -> NDArray[np.float64]:
+    """Axes of a box in a level camera's frame (x right, y down, z forward), turned about +y by an angle in KITTI's convention.
+
+    The length lies along (cos, 0, −sin), the width along (sin, 0, cos), the height along (0, −1, 0).
+    """
+    c, s = np.cos(yaw_rad), np.sin(yaw_rad)
+    return np.array([[c, s, 0.0], [0.0, 0.0, -1.0], [-s, c, 0.0]])

@@ -1,9 +1,4 @@
-"""Small marked rooms with questions, and edits of them with their new answers. The pocket twins are trained on such rooms.
-
-Two to five objects stand on the floor, seen by one camera, with large marks. The camera has one height and one tilt, objects
-stand apart, and each category has three fixed forms, so that distance follows from the place in the picture and size from the
-category. Only an edit moves the camera, sideways along the floor.
-"""
+"""Which scenes the pocket twins have learnt, and what to say where they are asked about others."""
 
 from __future__ import annotations
 
@@ -18,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.core.splits import Split, check_split
+from theodolite.core.scores import Split, check_split
 from theodolite.geometry import SE3, Box, PinholeCamera
 from theodolite.instruments.scene.data.engine import answer_anew, make_questions
 from theodolite.instruments.scene.data.files import (
@@ -30,7 +25,6 @@ from theodolite.instruments.scene.data.files import (
     read_data,
     write_data,
 )
-from theodolite.instruments.scene.data.graph import SceneGraph
 from theodolite.instruments.scene.data.pairs import (
     EditableScene,
     SceneVersion,
@@ -40,13 +34,42 @@ from theodolite.instruments.scene.data.pairs import (
     write_pairs,
 )
 from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph
-from theodolite.instruments.scene.data.questions import SceneQuestion
-from theodolite.instruments.scene.data.render.shade import Light, Solid, render
-from theodolite.instruments.scene.data.shortcut_rule import is_aligned
-from theodolite.instruments.scene.data.twin_rooms import NAME
-from theodolite.instruments.scene.data.world.room_shell import Room, room_shell
-from theodolite.instruments.scene.data.world.things import Thing, World, look, thing_of
+from theodolite.instruments.scene.data.questions import SceneQuestion, is_aligned
 from theodolite.pairs.edits import EXCHANGE, MOVE_OBJECT, OTHER_CAMERA, WALLS, Edit
+from theodolite.worlds.render.shade import Light, Solid, render
+from theodolite.worlds.rooms import Room, room_shell
+from theodolite.worlds.scene_graph import SceneGraph
+from theodolite.worlds.things import Thing, World, look, thing_of
+
+NAME = "pocket"
+"""What the names of small rooms begin with, and the source of their data sets."""
+
+
+def unlearnt(model: str, scenes: Iterable[str]) -> tuple[str, ...]:
+    """What to say of a twin that is asked about scenes which it never learnt; nothing of other models and of small rooms.
+
+    Args:
+        model: Its name.
+        scenes: The names of the scenes that it is asked about.
+
+    >>> unlearnt("pocket:grounded", ["pocket-0-00001"]), len(unlearnt("pocket:grounded", ["indoor-0-00001"]))
+    ((), 1)
+    """
+    if not model.startswith("pocket:") or all(scene.startswith(f"{NAME}-") for scene in scenes):
+        return ()
+    told = (
+        f"{model} has learnt only small rooms, none like these: its answers here say nothing about the instrument. "
+        "`theodolite scene make --small 20 --out DIR` makes rooms that it knows."
+    )
+    return (told,)
+
+
+# Small marked rooms with questions, and edits of them with their new answers. The pocket twins are trained on such rooms.
+#
+# Two to five objects stand on the floor, seen by one camera, with large marks. The camera has one height and one tilt, objects
+# stand apart, and each category has three fixed forms, so that distance follows from the place in the picture and size from the
+# category. Only an edit moves the camera, sideways along the floor.
+
 
 SIZE_PX = (320, 240)
 CATEGORIES = (

@@ -1,26 +1,142 @@
-"""The solvers on graphs of graded quality: how much of a graph's worth each of them gets out of it.
-
-The ceiling is a solver's score on true graphs, but models write imperfect ones. Here true graphs get noise on their words, on their
-lengths, or on both (`theodolite.instruments.scene.experiments.noise`), and every solver answers every question from the same graphs.
-"""
+"""What a solver gets out of true graphs and of graphs of graded quality."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.scene.data.graph import StarGraph
-from theodolite.instruments.scene.data.questions import Competency, SceneQuestion
+from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.experiments.blind import FloatArray, macro_mean
 from theodolite.instruments.scene.experiments.noise import NOISY, Noisy, noisy_graphs
-from theodolite.instruments.scene.experiments.paired import FloatArray
+from theodolite.instruments.scene.formulas.layout import triangles
 from theodolite.instruments.scene.formulas.mra import MraComparison, score_values
 from theodolite.instruments.scene.formulas.sgc import score_graph
 from theodolite.instruments.scene.formulas.solver import SOLVERS, Solver, SolverName
+from theodolite.instruments.scene.kinds import GROUPS, Competency, group_name
+from theodolite.worlds.scene_graph import Domain, SceneGraph, StarGraph
+
+# The solver's ceiling: its score on true graphs. Derived QA and self-consistency cannot be expected to exceed it.
+
+
+_DOMAINS: tuple[Domain | None, ...] = (None, "indoor", "outdoor")
+
+
+@dataclass(frozen=True, slots=True)
+class SolverCeiling:
+    """One solver on the true graphs of one domain."""
+
+    solver: SolverName
+    domain: Domain | None
+    """None: all."""
+    n_questions: int
+    macro: stats.Estimate | None
+    """The macro mean over groups."""
+    groups: Mapping[str, stats.Estimate]
+    failed: Mapping[str, int]
+    """Questions without an answer, by reason."""
+    triangles: int
+    """Triangles camera–centre–object in the true graphs."""
+    impossible_triangles: int
+    """0 unless the data set is wrong."""
+
+
+def solver_ceilings(
+    scenes: Mapping[str, SceneGraph], questions: Iterable[SceneQuestion], *, comparison: MraComparison = "<"
+) -> tuple[SolverCeiling, ...]:
+    """Answers every question from its scene's true graph, with each solver.
+
+    Args:
+        scenes: By id.
+        questions: About them.
+        comparison: How MRA compares numbers.
+    """
+    asked = list(questions)
+    found = []
+    for name in SOLVERS:
+        solvers = {scene.id: Solver(scene.star(), name) for scene in scenes.values()}
+        answers = [solvers[question.scene].solve(question) for question in asked]
+        values = score_values(asked, [answer.value for answer in answers], comparison=comparison)
+        reasons = [answer.reason for answer in answers]
+        for domain in _DOMAINS:
+            keep = [i for i, question in enumerate(asked) if domain in {None, question.domain}]
+            if keep:
+                part = [asked[i] for i in keep]
+                failed = Counter(reasons[i] for i in keep if reasons[i])
+                found.append(_ceiling(solvers, domain, part, values[keep], failed))
+    return tuple(found)
+
+
+def _ceiling(
+    solvers: Mapping[str, Solver],
+    domain: Domain | None,
+    questions: Sequence[SceneQuestion],
+    values: FloatArray,
+    failed: Counter[str],
+) -> SolverCeiling:
+    groups = {}
+    for name in (group_name(*group) for group in GROUPS):
+        inside = [i for i, question in enumerate(questions) if question.group_name == name]
+        estimate = stats.clustered_mean(values[inside], [questions[i].scene for i in inside])
+        if estimate is not None:
+            groups[name] = estimate
+    checks = [triangles(solvers[scene].graph) for scene in dict.fromkeys(q.scene for q in questions)]
+    return SolverCeiling(
+        next(iter(solvers.values())).name,
+        domain,
+        n_questions=len(questions),
+        macro=macro_mean(questions, values),
+        groups=groups,
+        failed=dict(failed.most_common()),
+        triangles=sum(n for n, _ in checks),
+        impossible_triangles=sum(n_impossible for _, n_impossible in checks),
+    )
+
+
+def ceiling_tables(ceilings: Sequence[SolverCeiling]) -> list[Table]:
+    """For each solver a table of groups by domain."""
+    return [
+        _solver_table(name, [each for each in ceilings if each.solver == name])
+        for name in dict.fromkeys(each.solver for each in ceilings)
+    ]
+
+
+def _solver_table(name: SolverName, ceilings: Sequence[SolverCeiling]) -> Table:
+    groups = dict.fromkeys(group for each in ceilings for group in each.groups)
+    notes = [
+        f"{each.domain or 'overall'}: {each.n_questions} questions, {sum(each.failed.values())} without an answer; "
+        f"{each.impossible_triangles} of {each.triangles} triangles are impossible."
+        for each in ceilings
+    ]
+    return Table.of(
+        f"scene.ceiling_{name}",
+        f"The {name} solver on true graphs",
+        [
+            Column("group", "group"),
+            *(
+                column("scene.ceiling", each.domain or "overall", each.domain or "overall")
+                for each in ceilings
+            ),
+        ],
+        [
+            *([group, *(each.groups.get(group) for each in ceilings)] for group in groups),
+            ["macro mean", *(each.macro for each in ceilings)],
+        ],
+        notes,
+    )
+
+
+# The solvers on graphs of graded quality: how much of a graph's worth each of them gets out of it.
+#
+# The ceiling is a solver's score on true graphs, but models write imperfect ones. Here true graphs get noise on their words, on their
+# lengths, or on both (`theodolite.instruments.scene.experiments.noise`), and every solver answers every question from the same graphs.
+
 
 CURVE_LEVELS = (0.0, 0.05, 0.1, 0.15, 0.25, 0.4)
 """Noise levels: the relative error of lengths, and the share of pairs of words that are replaced."""
@@ -145,10 +261,10 @@ def curve_table(on: Noisy, points: Sequence[CurvePoint]) -> Table:
         [
             Column("competency", "competency"),
             Column("noise", "noise", "number"),
-            Column("quality", "SGC of the graph", "share", "scene.sgc"),
-            *(Column(name, name, "share", "scene.solver_curve") for name in SOLVERS),
+            column("scene.sgc", "quality", "SGC of the graph"),
+            *(column("scene.solver_curve", name, name) for name in SOLVERS),
             Column("better", "better of the other two"),
-            Column("gain", "fused − better", "points", "scene.solver_curve"),
+            column("scene.solver_curve", "gain", "fused − better", difference=True),
         ],
         rows,
         [f"The solvers agree at every level on {', '.join(same)}: the graph states these answers."]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.scene.formulas.layout import triangles
 from theodolite.instruments.scene.reading.results import GraphResult
@@ -99,10 +100,10 @@ def graphs_table(overviews: Sequence[GraphOverview]) -> Table:
         [
             Column("setting", "setting"),
             Column("asked", "asked", "count"),
-            Column("valid", "valid JSON", "share", "scene.graph_valid"),
-            Column("readable", "readable", "share", "scene.graph_valid"),
-            Column("complete", "complete", "share", "scene.graph_valid"),
-            Column("contradictions", "impossible triangles", "share", "scene.graph_contradicts"),
+            column("scene.graph_valid", "valid", "valid JSON"),
+            column("scene.graph_valid", "readable", "readable"),
+            column("scene.graph_valid", "complete", "complete"),
+            column("scene.graph_contradicts", "contradictions"),
             Column("refused", "refused", "count"),
             Column("unreadable", "unreadable", "count"),
             Column("failed", "failed", "count"),
@@ -133,7 +134,7 @@ def parts_table(overviews: Sequence[GraphOverview]) -> Table:
         "Parts of SGC",
         [
             Column("setting", "graphs"),
-            *(Column(name, title, "share", key) for name, title, key, _ in _PARTS),
+            *(column(key, name, title) for name, title, key, _ in _PARTS),
         ],
         [[each.setting, *(each.parts[name] for name, *_ in _PARTS)] for each in overviews],
     )

@@ -9,8 +9,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.data.graph import DECIMALS, Edge, Node, StarGraph
-from theodolite.instruments.scene.data.relations import PAIRS, Predicate
+from theodolite.worlds.scene_graph import DECIMALS, PAIRS, Edge, Node, Predicate, StarGraph
 
 NOISE_LEVELS = (0.0, 0.1, 0.2, 0.35, 0.6, 1.0)
 """From the true graph to a nearly random one."""

@@ -24,10 +24,10 @@ from theodolite.core.drawing import (
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Pixels
 from theodolite.instruments.scene.data.files import SceneData
-from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
 from theodolite.instruments.scene.formulas.layout import Layout, lay_out, triangles
 from theodolite.instruments.scene.formulas.sgc import score_graph
 from theodolite.instruments.scene.score import SceneScore
+from theodolite.worlds.scene_graph import SceneGraph, StarGraph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,12 +11,13 @@ The paper writes ``<``; its public code, like VSI-Bench's, computes ``<=``. ``<`
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from theodolite.instruments.scene.data.questions import SceneQuestion
+if TYPE_CHECKING:
+    from theodolite.instruments.scene.data.questions import SceneQuestion
 
 MraComparison: TypeAlias = Literal["<", "<="]
 """The paper's comparison, and the public code's."""

@@ -19,9 +19,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from theodolite.instruments.scene.data.graph import StarGraph
-from theodolite.instruments.scene.data.relations import PAIRS
 from theodolite.instruments.scene.reading.graph_parser import GraphReading
+from theodolite.worlds.scene_graph import PAIRS, StarGraph
 
 EPSILON = 1e-6
 
@@ -79,7 +78,7 @@ NO_GRAPH = GraphScore(EstimateScore(0.0, 0.0, 0.0), RelationScore(0.0, 0.0))
 def score_graph(reading: GraphReading | StarGraph, true: StarGraph) -> GraphScore:
     """The scores of a graph against the true one.
 
-    >>> from theodolite.instruments.scene.data.graph import Edge, Node
+    >>> from theodolite.worlds.scene_graph import Edge, Node
     >>> true = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
     >>> near = StarGraph(1, (Node(1, 3.0, 1, 1, 1), Node(2, 5.0, 1, 2, 2)), (Edge(2, 2.0, frozenset({"left"})),))
     >>> score = score_graph(near, true)

@@ -1,13 +1,14 @@
-"""Questions in CRISP-Bench's format: ShareGPT-style lines, type ``MCQ`` and ``NAQ`` (the public code also uses ``NA``).
+"""Questions in CRISP-Bench's wording and files.
 
-Their questions are plain text, so reading one means finding out its kind, its objects and the meaning of each option. Ours
-hold that, and the wording that models are shown, in ``meta.theodolite`` too, which their code ignores.
+Its solver finds out what a question asks by matching its sentences word for word, so they belong to its file format
+(`theodolite.instruments.scene.kinds`). Ours say more (what *in front* means, which side is the width), and so are shown to
+models; an exported question has both.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -15,24 +16,41 @@ from pydantic import ConfigDict, Field
 
 from theodolite.core.errors import UsageError
 from theodolite.core.forms import Form, Number, Whole
-from theodolite.instruments.scene.data.graph import Difficulty, Domain
-from theodolite.instruments.scene.data.questions import KINDS, LETTERS, SECTORS, Kind, Option, SceneQuestion
-from theodolite.instruments.scene.data.relations import PREDICATES, Predicate, in_order
-from theodolite.instruments.scene.interop.crisp_wording import crisp_lines
+from theodolite.instruments.scene.data.questions import LETTERS, Option, SceneQuestion
+from theodolite.instruments.scene.kinds import KINDS, MARK, IsThere, Shape, WhereIs, directions_in, kind_of
+from theodolite.worlds.scene_graph import PREDICATES, Difficulty, Domain, Predicate
+
+
+def crisp_lines(question: SceneQuestion) -> str:
+    """A question with its lettered options, in their wording.
+
+    >>> from theodolite.instruments.scene.data.questions import Option
+    >>> options = (Option("Yes", "yes"), Option("No", "no"))
+    >>> asked = SceneQuestion("q", "s", "indoor", "is behind", "Is 2 behind 1?", (2, 1), "A", "easy", options)
+    >>> crisp_lines(asked).splitlines()[0]
+    "From the camera's viewpoint, is object 2 behind object 1?"
+    """
+    text = question.spec.crisp_words(question.objects, question.relation, question.distance_m)
+    if not question.options:
+        return text
+    names = [f"object {mark}" for mark in question.objects]
+    shown = [
+        f"{letter}: {question.spec.shape.crisp_option(option.key).format(*names)}"
+        for letter, option in zip(question.letters, question.options, strict=True)
+    ]
+    return "\n".join([text, "Options:", *shown])
+
+
+# Questions in CRISP-Bench's format: ShareGPT-style lines, type ``MCQ`` and ``NAQ`` (the public code also uses ``NA``).
+#
+# Their questions are plain text, so reading one means finding out its kind, its objects and the meaning of each option. Ours
+# hold that, and the wording that models are shown, in ``meta.theodolite`` too, which their code ignores.
+
 
 NumericType: TypeAlias = Literal["NAQ", "NA"]
 
 _OPTION = re.compile(r"^\s*\(?([A-Z])[:.)]\s*(.*?)\s*$", re.MULTILINE)
-_MARK = re.compile(r"\bobject\s*#?(\d+)\b", re.IGNORECASE)
 _METRES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:m\b|met(?:er|re)s?\b)", re.IGNORECASE)
-_PLACES: tuple[tuple[str, Predicate], ...] = (
-    (r"\bleft\b", "left"),
-    (r"\bright\b", "right"),
-    (r"\bfront\b", "in front of"),
-    (r"\bbehind\b|\bback\b", "behind"),
-    (r"\babove\b|\bup(?:per)?\b", "up"),
-    (r"\bbelow\b|\bdown\b|\bunder\b|\blower\b", "down"),
-)
 
 
 class NotUnderstoodError(UsageError):
@@ -139,8 +157,8 @@ def read_question(line: QuestionForm, about: QuestionScene) -> SceneQuestion:
     if ours is not None:
         text, texts = ours.text or text, ours.options or texts
     known = _ours(ours) if ours is not None else _theirs(text, competency, texts)
-    keys = known.keys or [_key(known.kind, option) for option in texts]
     try:
+        keys = known.keys or [kind_of(known.kind).shape.crisp_key(option) for option in texts]
         return SceneQuestion(
             id=line.id,
             scene=about.scene,
@@ -160,7 +178,7 @@ def read_question(line: QuestionForm, about: QuestionScene) -> SceneQuestion:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    kind: Kind
+    kind: str
     objects: tuple[int, ...]
     keys: Sequence[str] = ()
     relation: Predicate | None = None
@@ -186,90 +204,31 @@ def _ours(fields: _Ours) -> _Known:
     )
 
 
-_RULES: Mapping[str, Sequence[tuple[str, Kind]]] = {
-    "size": (
-        (r"volume|larger|bigger", "larger"),
-        (r"taller", "taller"),
-        (r"wider", "wider"),
-        (r"how long|length", "length"),
-        (r"height|how tall|how high", "height"),
-        (r"width|how wide", "width"),
-    ),
-    "distance": (
-        (r"between", "distance between"),
-        (r"how far.*camera", "distance to camera"),
-        (r"closer.*camera", "closer to camera"),
-        (r"farther.*camera", "farther from camera"),
-        (r"closer", "closer to object"),
-        (r"farther", "farther from object"),
-    ),
-    "ranking": (
-        (r"height|tall", "rank by height"),
-        (r"distance|near", "rank by distance"),
-        (r"size|volume|large", "rank by volume"),
-    ),
-    "counting": (
-        (r"within", "count within"),
-        (r"farther than|more than .* away|beyond", "count beyond"),
-        (r"how many", "count in direction"),
-    ),
-    "transformation": ((r"", "where after turning"),),
-    "deduction": ((r"", "distance after placing"),),
-}
-"""By competency: the first pattern that matches decides."""
-_ASKS: Mapping[Predicate, Kind] = {
-    "left": "is left",
-    "right": "is right",
-    "in front of": "is in front",
-    "behind": "is behind",
-    "up": "is above",
-    "down": "is below",
-}
-
-
 def _theirs(text: str, competency: str, options: Sequence[str]) -> _Known:
     plain = text.lower()
-    marks = tuple(int(mark) for mark in _MARK.findall(text))
+    marks = tuple(int(mark) for mark in MARK.findall(text))
     if not marks:
         raise NotUnderstoodError("no object is named")
-    words = [word for pattern, word in _PLACES if re.search(pattern, _MARK.sub(" ", plain).replace("-", " "))]
+    words = directions_in(text)
     if competency == "direction":
+        asked: Shape = WhereIs()
         if {option.lower() for option in options} == {"yes", "no"}:
             if len(words) != 1:
                 raise NotUnderstoodError("no single direction is named")
-            return _Known(_ASKS[words[0]], marks[:2])
-        return _Known("position", marks[:2])
-    kind = next((kind for pattern, kind in _RULES.get(competency, ()) if re.search(pattern, plain)), None)
+            asked = IsThere(words[0])
+        return _Known(next(kind.name for kind in KINDS.values() if kind.shape == asked), marks[:2])
+    kinds = [kind for kind in KINDS.values() if kind.competency == competency and kind.crisp_pattern]
+    kinds.sort(key=lambda kind: kind.crisp_rank)
+    kind = next((kind for kind in kinds if re.search(kind.crisp_pattern, plain)), None)
     if kind is None:
         raise NotUnderstoodError(f"category {competency!r}")
     far = [float(number) for number in _METRES.findall(text)]
-    needs_word = kind in {"count in direction", "distance after placing"}
-    needs_metres = kind in {"count within", "count beyond", "distance after placing"}
+    needs_word, needs_metres = kind.shape.takes_relation, kind.shape.takes_distance
     if (needs_word and len(words) != 1) or (needs_metres and len(far) != 1):
         raise NotUnderstoodError("its direction or distance is not clear")
     return _Known(
-        kind,
+        kind.name,
         tuple(dict.fromkeys(marks)),
         relation=words[0] if needs_word else None,
         distance_m=far[0] if needs_metres else None,
     )
-
-
-def _key(kind: Kind, option: str) -> str:
-    """The key of one of their options."""
-    plain = option.lower().strip(" .")
-    if kind.startswith("is "):
-        return plain
-    bare = _MARK.sub(" ", plain).replace("-", " ")
-    words = in_order(word for pattern, word in _PLACES if re.search(pattern, bare))
-    if kind == "where after turning":
-        parts = {"in front of": "front", "behind": "back", "left": "left", "right": "right"}
-        sector = " ".join(parts[word] for word in ("in front of", "behind", "left", "right") if word in words)
-        if sector not in SECTORS:
-            raise NotUnderstoodError(f"direction {option!r}")
-        return sector
-    if kind == "position":
-        return "+".join(words)
-    if kind.startswith("count"):
-        return plain
-    return "-".join(_MARK.findall(option)) or plain

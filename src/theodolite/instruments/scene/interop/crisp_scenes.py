@@ -20,15 +20,19 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import check
 from theodolite.core.forms import Form, Number, Whole
 from theodolite.geometry import Box, PinholeCamera
-from theodolite.instruments.scene.data.graph import Domain, GivenEdge, SceneGraph, SceneObject, Triple
-from theodolite.instruments.scene.data.relations import (
+from theodolite.instruments.scene.data.pipeline import Matrix, Metres, Place, Turn
+from theodolite.worlds.scene_graph import (
     PREDICATES,
     RELATION_MARGIN_M,
+    Domain,
+    GivenEdge,
     Predicate,
     Relation,
+    SceneGraph,
+    SceneObject,
+    Triple,
     in_order,
 )
-from theodolite.instruments.scene.data.sources.views import Matrix, Metres, Place, Turn
 
 _UPRIGHT = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
 """A box with its length along the camera's x axis and its height pointing up: a quarter turn about x."""
@@ -277,11 +281,11 @@ def _star(item: _SceneForm) -> tuple[int | None, tuple[GivenEdge, ...]]:
         return None, ()
     if len({edge.source for edge in stated}) > 1 or any(edge.to not in marks for edge in stated):
         raise UsageError("the edges are no star: they have several centres, or lead to an unknown object")
-    edges = tuple(GivenEdge(marks[edge.to], edge.distance, _said(edge.relation)) for edge in stated)
+    edges = tuple(GivenEdge(marks[edge.to], edge.distance, _predicates(edge.relation)) for edge in stated)
     return marks[stated[0].source], edges
 
 
-def _said(relation: Mapping[str, int | bool] | Sequence[str]) -> tuple[Predicate, ...]:
+def _predicates(relation: Mapping[str, int | bool] | Sequence[str]) -> tuple[Predicate, ...]:
     if isinstance(relation, Mapping):
         relation = [word for word, is_said in relation.items() if is_said]
     return tuple(in_order(relation))

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from theodolite.answers import Answer, read_answer
-from theodolite.answers.grading import Grade
+from theodolite.answers.grading import Grade, format_from_json
 from theodolite.answers.grading import grade as grade_choice
-from theodolite.answers.items import format_from_json
 from theodolite.instruments.scene.formulas.mra import mean_relative_accuracy
 from theodolite.instruments.scene.formulas.sgc import score_graph
 from theodolite.instruments.scene.reading.graph_parser import parse_graph, star_from_json

@@ -25,10 +25,9 @@ from theodolite.answers import (
     quantities,
     read_answer,
 )
-from theodolite.answers.directions import axes_of
+from theodolite.answers.options import axes_of
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
-from theodolite.instruments.scene.data.relations import PAIRS, Predicate, Relation, opposite
+from theodolite.worlds.scene_graph import PAIRS, Edge, Node, Predicate, Relation, StarGraph, opposite
 
 GRAPH_READER = "scene-graph/3"
 """Name and version of the reader, stored beside every graph."""
@@ -86,7 +85,7 @@ _WORDS: Mapping[str, Predicate] = {
     "up": "up",
     "down": "down",
 }
-"""The words of a graph, by the directions of `theodolite.answers.directions`."""
+"""The words of a graph, by the directions of `theodolite.answers.options`."""
 _BESIDE = frozenset(
     {"center", "centre", "central", "object", "camera", "than", "with", "respect", "relative"}
 )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from theodolite.answers import READER, Answer
-from theodolite.answers.items import FORMAT, format_to_json, read_record
+from theodolite.answers.grading import read_record
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Record
-from theodolite.instruments.scene.data.files import question_from_json
-from theodolite.instruments.scene.data.graph import Domain, StarGraph
 from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.formulas.sgc import GraphScore, score_graph
-from theodolite.instruments.scene.questions import PICTURES
+from theodolite.instruments.scene.questions import PICTURES, is_graph, question_of, setting_of, true_graph
 from theodolite.instruments.scene.reading.graph_parser import (
     GRAPH_READER,
     GraphReading,
@@ -22,6 +20,7 @@ from theodolite.instruments.scene.reading.graph_parser import (
     star_from_json,
 )
 from theodolite.runs import Parsed, Result, Run
+from theodolite.worlds.scene_graph import Domain, StarGraph
 
 RUN_KINDS = ("scene", PICTURES)
 """The kinds of run that the instrument scores."""
@@ -170,11 +169,11 @@ def read_results(
     parsed: list[Parsed] = []
     modes: set[str] = set()
     for result in results:
-        meta = cast("Mapping[str, Any]", result.item.meta)
-        if mode is not None and meta.get("mode") != mode:
+        asked = str(result.item.meta.get("mode", "direct"))
+        if mode is not None and asked != mode:
             continue
-        modes.add(str(meta.get("mode", "direct")))
-        if meta["task"] == "graph":
+        modes.add(asked)
+        if is_graph(result.item):
             graph = read_graph_result(result)
             graphs.setdefault(graph.setting, {})[graph.scene] = graph
             if graph.is_measured:
@@ -200,35 +199,34 @@ def read_results(
 class _Known:
     """What was read already: the same question is asked in many settings, and often gets the same answer."""
 
-    questions: dict[str, SceneQuestion] = field(default_factory=dict)
+    questions: dict[tuple[str, ...], SceneQuestion] = field(default_factory=dict)
     answers: dict[tuple[str, ...], Answer] = field(default_factory=dict)
 
 
 def read_answer_result(result: Result, known: _Known | None = None) -> AnswerResult:
     """One question of a run with its answer."""
     known = known or _Known()
-    meta, record = cast("Mapping[str, Any]", result.item.meta), result.record
-    key = str(meta["question"]["id"])
-    if key not in known.questions:
-        known.questions[key] = question_from_json(meta["question"])
-    question, noise = known.questions[key], meta.get("noise")
-    said: tuple[str, ...] = ()
+    item, record = result.item, result.record
+    meta, key = cast("Mapping[str, Any]", item.meta), item.subject
+    version = (key, *item.truth.golds)  # after an edit the same question has another right answer
+    if version not in known.questions:
+        known.questions[version] = question_of(item)
+    noise = meta.get("noise")
+    text: tuple[str, ...] = ()
     if record is not None:
-        given = record.response
-        said = (given.status, given.text, given.finish, given.reasoning, given.reason)
-    if (key, *said) not in known.answers:
-        form = {FORMAT: format_to_json(question.format)}  # runs of older versions do not store it
-        known.answers[key, *said] = read_record(replace(result.item, meta=form), record)
+        response = record.response
+        text = (response.status, response.text, response.finish, response.reasoning, response.reason)
+    if (key, *text) not in known.answers:
+        known.answers[key, *text] = read_record(item, record)
     graph = star_from_json(meta["graph"]) if noise is not None and meta.get("graph") else None
-    answer = known.answers[key, *said]
-    return AnswerResult(question, str(meta["setting"]), _status(record), answer, noise, graph)
+    answer = known.answers[key, *text]
+    return AnswerResult(known.questions[version], setting_of(item), _status(record), answer, noise, graph)
 
 
 def read_graph_result(result: Result) -> GraphResult:
     """One graph of a run, read and scored."""
-    meta, record = cast("Mapping[str, Any]", result.item.meta), result.record
-    true = star_from_json(meta["graph"], int(meta["centre"]))
-    status = _status(record)
+    item, record = result.item, result.record
+    true, status = true_graph(item), _status(result.record)
     if record is not None and status == "answered":
         marks = {node.id for node in true.nodes}
         is_cut_off = record.response.finish == "length"
@@ -236,14 +234,9 @@ def read_graph_result(result: Result) -> GraphResult:
     else:
         reason = record.response.reason if record is not None else ""
         reading = GraphReading("refused" if status == "refused" else "unreadable", reason=reason or status)
+    domain = cast("Domain", item.meta["domain"])
     return GraphResult(
-        str(meta["scene"]),
-        meta["domain"],
-        str(meta["setting"]),
-        status,
-        reading,
-        true,
-        score_graph(reading, true),
+        item.cluster, domain, setting_of(item), status, reading, true, score_graph(reading, true)
     )
 
 

@@ -6,30 +6,31 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
+from theodolite.answers.normalise import word_set
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.hedges import hedge_of
+from theodolite.instruments.trace.claims.clauses import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence, remembered
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
 _NOBODY = Mention("")
-_GENERIC = words.word_set(
+_GENERIC = word_set(
     "item object one nobody everyone someone somebody anyone everybody anybody nothing something anything everything thing"
 )
 """Words for what can be seen, though not for what it is."""
-_STATIVE = words.word_set(
+_STATIVE = word_set(
     "resemble remind weigh match matter cost understand confuse fit face_up refuse pretend fail deserve own lack equal miss"
     " symbolize symbolise complement contrast compare rule_out add feel sound smell"
 )
 """Verbs for what no frame shows, beside `lexicon.META_VERBS`."""
-_PLACED = words.word_set(
+_PLACED = word_set(
     "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat hang dress drape stop"
 )
 """Verbs whose bare passive says where something is, or how it looks."""
-_COMING_TO = words.word_set("enter reach approach leave")
+_COMING_TO = word_set("enter reach approach leave")
 """Verbs whose object is a place, which *with* describes."""
-_MOVING = words.word_set(
+_MOVING = word_set(
     "turn rotate pan spin move walk go step head proceed advance back look face pivot swivel run drive continue travel veer tilt stop"
     " strafe sidestep"
 )

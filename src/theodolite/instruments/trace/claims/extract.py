@@ -11,13 +11,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
+from theodolite.answers.normalise import word_set
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import action_claims, span_of
-from theodolite.instruments.trace.claims.comparisons import comparison_claims
-from theodolite.instruments.trace.claims.hedges import hedge_of
+from theodolite.instruments.trace.claims.clauses import hedge_of
 from theodolite.instruments.trace.claims.language import Parser, Sentence, open_parser, sentence_spans
-from theodolite.instruments.trace.claims.predicates import predicate_claims, quality, quality_kind
+from theodolite.instruments.trace.claims.predicates import (
+    comparison_claims,
+    predicate_claims,
+    quality,
+    quality_kind,
+)
 from theodolite.instruments.trace.claims.spatial import spatial_claims
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import NOT_UNDERSTOOD, Claim, ClaimKind, Mention
@@ -29,13 +34,13 @@ MOST_CLAIMS = 1000
 """Further claims of a text are not extracted: subjects, verbs and objects in long lists multiply."""
 
 _NOBODY = Mention("")
-_WEAK_CUES = words.word_set("as next first during since following later prior")
+_WEAK_CUES = word_set("as next first during since following later prior")
 """Words that usually do not order two events."""
-_CHANGING = words.word_set(
+_CHANGING = word_set(
     "than except instead rather unlike besides twice only excluding partially partly barely nearly almost half scarcely"
 )
 """Words that change the meaning of their clause."""
-_UNASSERTED = words.word_set("? if unless whether suppose supposing provided lest")
+_UNASSERTED = word_set("? if unless whether suppose supposing provided lest")
 """Hedges of questions and conditions, in which nothing is claimed."""
 
 _Reading = tuple[Claim, Token | None]

@@ -15,9 +15,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from theodolite.answers.normalise import word_set
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.constructions import plain_clauses
+from theodolite.instruments.trace.claims.repairs import plain_clauses
 from theodolite.instruments.trace.claims.trees import Token, repaired, to_universal
 
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ def _word(text: str, lemma: str, tag: str) -> tuple[str, str]:
 
 
 _NO_E = ("nt", "ct", "lk", "ck", "sh", "ld", "nd", "mp", "ft", "pt", "wn", "ow", "ay", "oy", "ll", "ss")
-_PLURALS = words.word_set(
+_PLURALS = word_set(
     "scissors trousers glasses sunglasses pants jeans shorts goggles pliers tongs headphones stairs clothes"
 )
 _SILENT = re.compile(r"[^aeiou]*[aeiouy][bcdfgklmnpstvz]")

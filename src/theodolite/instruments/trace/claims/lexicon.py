@@ -16,13 +16,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
+from theodolite.answers.normalise import word_set
 from theodolite.answers.numbers import NUMBER_WORDS
-
-
-def word_set(text: str) -> frozenset[str]:
-    """The words of a text. An underscore stands for a space within a word."""
-    return frozenset(word.replace("_", " ") for word in text.split())
-
 
 _TABLE: dict[str, Any] = tomllib.loads(
     resources.files(__package__).joinpath("lexicon.toml").read_text(encoding="utf-8")

@@ -1,23 +1,298 @@
-"""From the text of a model to a trace: steps with their frames and claims, and the final answer."""
+"""Texts that hold no reasoning in English: they are *no trace*, which is counted, and neither right nor wrong.
+
+The tests take time linear in the text, and look at words only.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
-from theodolite.answers import Answer, cut_note, guarded
+from theodolite.answers import Answer, cut_note, guarded, json_values
+from theodolite.answers.normalise import word_set
+from theodolite.answers.reading import declines
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.align import align_steps
 from theodolite.instruments.trace.claims.extract import MOST_CLAIMS, extract_many
-from theodolite.instruments.trace.claims.gates import NO_TRACE, no_trace
-from theodolite.instruments.trace.claims.grading import final_answer
 from theodolite.instruments.trace.claims.language import LONGEST_SENTENCE, Parser, open_parser
-from theodolite.instruments.trace.claims.steps import StepTexts, heading_end, read_steps
-from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
-from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.claims.steps import StepTexts, final_answer, heading_end, read_steps
+from theodolite.instruments.trace.claims.types import Alignment, Claim, Mention, Step, Trace
+from theodolite.worlds.episodes import Episode
+
+NO_TRACE = "no trace"
+"""How the failure of such a trace begins."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_SENTENCE = re.compile(r"[.!?\n]+")
+_ABOUT_ITSELF = re.compile(
+    r"\b(?:image|picture|photo|video|frame|visual|ai|language model|assist|answer|sorry|comply|request)s?\b",
+    re.IGNORECASE,
+)
+_ENGLISH = word_set(
+    "the a an is are was were be been of in on at to and or it this that there with for from by as not no has have had he she"
+    " they his her their its i we you my then but so if which who what left right"
+)
+_FOREIGN = (
+    word_set(
+        "el la los las un una es está están del en y que con por para se no como pero más hay sobre"  # Spanish
+        " le les des du une est sont et dans sur avec pour qui que il elle ne pas au aux ce cette"  # French
+        " der die das ein eine ist sind und auf mit von zu im den dem nicht er sie wird eines einem links rechts"  # German
+        " il lo gli uno è sono di che nel nella sul sulla con per non si della"  # Italian
+        " o os um uma é são do da dos das em no na com para não se ao"  # Portuguese
+        " de het een van en op met voor niet zijn naar dat"  # Dutch
+    )
+    - _ENGLISH
+)
+_FEW_WORDS, _MANY_WORDS, _GROUP = 3, 12, 6
+
+
+def no_trace(text: str) -> str:
+    r"""Why a text is no trace; empty if it may be one.
+
+    >>> no_trace("The red ball is left of the box."), no_trace(""), no_trace("ball ball ball ball")
+    ('', 'empty', 'repeats itself')
+    >>> no_trace("As an AI language model, I cannot see images."), no_trace('```json\n{"objects": ["cup"]}\n```')
+    ('refused', 'JSON without steps')
+    >>> no_trace("El perro está en la mesa y la pelota está debajo."), no_trace("I cannot see the red ball.")
+    ('not English', '')
+    """
+    words = [word.casefold() for word in _WORD.findall(text)]
+    if not words:
+        return "empty"
+    if _is_json(text):
+        return "JSON without steps"
+    if _is_foreign(text, words):
+        return "not English"
+    if _is_repetition(text, words):
+        return "repeats itself"
+    return "refused" if _is_refusal(text) else ""
+
+
+def _is_json(text: str) -> bool:
+    """True if the text is a table or list, perhaps in a fence, and no steps are listed in it."""
+    bare = re.sub(r"```\w*", "", text).strip()
+    if bare[:1] not in {"{", "["} or bare[-1:] not in {"}", "]"}:
+        return False
+    found = json_values(bare)
+    return bool(found) and not any(isinstance(each.value, dict) and "steps" in each.value for each in found)
+
+
+def _is_foreign(text: str, words: list[str]) -> bool:
+    """True if most letters are not Latin, or words of other languages outnumber those of English."""
+    letters = [c for c in text if c.isalpha()]
+    if sum(c > "ɏ" for c in letters) > len(letters) / 2:
+        return True
+    foreign, english = sum(word in _FOREIGN for word in words), sum(word in _ENGLISH for word in words)
+    return foreign >= _FEW_WORDS and foreign > 2 * english
+
+
+def _is_repetition(text: str, words: list[str]) -> bool:
+    """True if one word, one group of words or one sentence is written again and again."""
+    if len(words) >= _FEW_WORDS and len(set(words)) == 1:
+        return True
+    if len(words) < _MANY_WORDS:
+        return False
+    sentences = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
+    if len(sentences) < len(words) / _MANY_WORDS:  # hardly a stop: the words themselves repeat
+        groups = {tuple(words[i : i + _GROUP]) for i in range(len(words) - _GROUP + 1)}
+        return len(groups) < 0.25 * (len(words) - _GROUP + 1)
+    _, most = Counter(sentences).most_common(1)[0]
+    return most >= 10 and most > 0.8 * len(sentences)
+
+
+def _is_refusal(text: str) -> bool:
+    parts = [part for part in _SENTENCE.split(text) if part.strip()]
+    is_short = len(parts) <= _FEW_WORDS
+    return is_short and all(map(declines, parts[:1])) and _ABOUT_ITSELF.search(text) is not None
+
+
+# Finds the frames that a step is about: by number, by time, by words of order, else by its position among the steps.
+
+
+_FRAMES = re.compile(
+    r"\bframes?\s*(?:no\.?|number|#)?\s*(\d+)(?:\s*(-|–|—|to|through|and|&)\s*(?:frame\s*)?#?(\d+))?",
+    re.IGNORECASE,
+)
+_ORDINALS = {
+    word: i
+    for i, word in enumerate(
+        ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+    )
+}
+_ORDINAL_FRAME = re.compile(
+    rf"\b({'|'.join(_ORDINALS)}|last|final)\s+(?:few\s+)?(?:frame|image|picture)s?\b", re.IGNORECASE
+)
+_CLOCK = re.compile(r"(?<![\d:])(\d{1,2}):(\d{2}(?:\.\d+)?)(?![\d:])")
+_SECONDS = re.compile(
+    r"\b(?:(?:from|between)\s+)?(\d+(?:\.\d+)?)\s*(?:s|sec|secs|seconds?)?\s*(?:-|–|to|and|until)\s*(\d+(?:\.\d+)?)\s*(?:s|sec|secs|seconds?)\b"
+    r"|\b(\d+(?:\.\d+)?)\s*(?:s|sec|secs|seconds?)\b",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(
+    r"\b(throughout|in (?:all|every|each) (?:of the )?frames?|the (?:whole|entire) (?:time|video|clip|sequence)|at all times|always)\b",
+    re.IGNORECASE,
+)
+_START = re.compile(
+    r"^\W*(?:(?:at|in) the (?:very )?(?:beginning|start|outset)|initially|to begin with|at first|first(?:ly)?)\b|\bat the (?:beginning|start)\b",
+    re.IGNORECASE,
+)
+_END = re.compile(
+    r"^\W*(?:(?:at|in) the (?:very )?end|finally|lastly|in conclusion|ultimately|eventually)\b|\bat the end\b",
+    re.IGNORECASE,
+)
+_MIDDLE = re.compile(r"\b(?:halfway|midway|in the middle of the (?:video|clip|sequence))\b", re.IGNORECASE)
+_NEXT = re.compile(
+    r"^\W*(?:then|next|after (?:that|this|which)|afterwards?|subsequently|later|now|following (?:that|this))\b",
+    re.IGNORECASE,
+)
+
+
+MOST_CHARACTERS = 4000
+"""The longest step that is read, about 650 words. Longer ones are cut, which is reported: parsing time is quadratic."""
+_MOST_DIGITS = 10
+"""Of a frame number that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """The frames of one step, and how they were found."""
+
+    frames: tuple[int, ...]
+    how: Alignment
+    problem: str = ""
+
+
+def align(texts: Sequence[str], episode: Episode) -> list[Aligned]:
+    """Finds the frames of each step, in order.
+
+    A frame number is preferred to a time, a time to a word of order, and that to the position. *Then* means the frame after
+    those of the previous step. By position, step i of n takes the frames from ⌊iF/n⌋ to ⌈(i+1)F/n⌉ − 1 of F.
+
+    >>> from theodolite.worlds.episodes import Episode, Frame
+    >>> episode = Episode("e", "?", tuple(Frame(float(t)) for t in range(6)))
+    >>> [a.frames for a in align(["In frame 2 it falls.", "Then it rolls.", "At 4 s it stops.", "At the end it is gone."], episode)]
+    [(1,), (2,), (4,), (5,)]
+    """
+    found: list[Aligned] = []
+    for place, text in enumerate(texts):
+        before = found[-1].frames if found else ()
+        found.append(_align(text, episode, place=place, of=len(texts), before=before))
+    return found
+
+
+def align_steps(texts: Sequence[str], episode: Episode) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """Steps with their frames, and the problems found.
+
+    >>> from theodolite.worlds.episodes import Episode, Frame
+    >>> steps, problems = align_steps(["A cup. " * 1000], Episode("e", "?", (Frame(0.0),)))
+    >>> len(steps[0].text), problems
+    (4000, ('step 1: 7000 characters; only the first 4000 are read',))
+    """
+    kept = [text[:MOST_CHARACTERS] for text in texts]
+    aligned = align(kept, episode)
+    steps = tuple(Step(text, a.frames, a.how) for text, a in zip(kept, aligned, strict=True))
+    problems = []
+    for number, (text, found) in enumerate(zip(texts, aligned, strict=True), 1):
+        if len(text) > MOST_CHARACTERS:
+            problems.append(
+                f"step {number}: {len(text)} characters; only the first {MOST_CHARACTERS} are read"
+            )
+        if found.problem:
+            problems.append(f"step {number}: {found.problem}")
+    return steps, tuple(problems)
+
+
+def _align(text: str, episode: Episode, *, place: int, of: int, before: tuple[int, ...]) -> Aligned:
+    n = len(episode.frames)
+    problem = ""
+    by_number, wrong = _by_number(text, episode)
+    if by_number:
+        return Aligned(by_number, "index", wrong)
+    problem = wrong
+    by_time, late = _by_time(text, episode)
+    if by_time:
+        return Aligned(by_time, "time", problem or late)
+    problem = problem or late
+    if _WHOLE.search(text):
+        return Aligned(tuple(range(n)), "whole", problem)
+    by_order = _by_order(text, n, before)
+    if by_order:
+        return Aligned(by_order, "order", problem)
+    first = place * n // of
+    last = max(first, -(-(place + 1) * n // of) - 1)
+    return Aligned(tuple(range(min(first, n - 1), min(last, n - 1) + 1)), "position", problem)
+
+
+def _by_number(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
+    """Frames named by number: counted from 1, or by the data set's own numbers if there are fewer frames."""
+    n = len(episode.frames)
+    own = {frame.number: place for place, frame in enumerate(episode.frames) if frame.number is not None}
+    found: set[int] = set()
+    wrong = ""
+    for match in _FRAMES.finditer(text):
+        first, joint, last = match.groups()
+        ends = [int(end[:_MOST_DIGITS]) for end in (first, last) if end]
+        is_range = joint not in {"and", "&"}
+        if all(1 <= end <= n for end in ends):
+            found.update(range(min(ends) - 1, max(ends)) if is_range else (end - 1 for end in ends))
+        elif all(end in own for end in ends):
+            places = [own[end] for end in ends]
+            found.update(range(min(places), max(places) + 1) if is_range else places)
+        else:
+            wrong = f"names frame {max(ends)}, but there are {n}"
+    for match in _ORDINAL_FRAME.finditer(text):
+        word = match.group(1).casefold()
+        place = n - 1 if word in {"last", "final"} else _ORDINALS[word]
+        if place < n:
+            found.add(place)
+        else:
+            wrong = f"names the {word} frame, but there are {n}"
+    return tuple(sorted(found)), wrong
+
+
+def _by_time(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
+    """Frames that cover a timestamp. A frame covers the time until the next one."""
+    spans: list[tuple[float, float]] = []
+    for match in _CLOCK.finditer(text):
+        at = 60 * int(match.group(1)) + float(match.group(2))
+        spans.append((at, at))
+    for match in _SECONDS.finditer(text):
+        start, end, single = match.groups()
+        spans.append((float(single), float(single)) if single else (float(start), float(end)))
+    first, last = episode.frames[0].time_s, episode.frames[-1].time_s
+    step = (last - first) / max(1, len(episode.frames) - 1)
+    slack = 0.05 * step  # a written time is rounded: 0.33 s means the frame at 1/3 s
+    inside = [(a, b) for a, b in spans if first - step <= a <= last + 2 * step]
+    frames = {
+        i
+        for a, b in inside
+        for i, frame in enumerate(episode.frames)
+        if frame.time_s <= max(b, first) + slack and episode.until_s(i) > a + slack
+    }
+    late = (
+        f"names {max(a for a, _ in spans):g} s, but the last frame is at {last:g} s"
+        if spans and not inside
+        else ""
+    )
+    return tuple(sorted(frames)), late
+
+
+def _by_order(text: str, n: int, before: tuple[int, ...]) -> tuple[int, ...]:
+    if _END.search(text):
+        return (n - 1,)
+    if _START.search(text):
+        return (0,)
+    if _MIDDLE.search(text):
+        return (n // 2,)
+    if _NEXT.search(text) and before:
+        return (min(max(before) + 1, n - 1),)
+    return ()
+
+
+# From the text of a model to a trace: steps with their frames and claims, and the final answer.
+
 
 _GOVERNED = re.compile(
     r"\b(?:of|on|in|at|with|near|by|behind|under|against|beside)(?: [a-z-]+){0,3} $", re.IGNORECASE

@@ -1,10 +1,15 @@
-"""Repairs of what a small parser often gets wrong, one small method each."""
+"""Parses repaired and constructions rewritten, so that the claim rules need to know plain clauses alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from theodolite.answers.normalise import word_set
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.edited_trees import INSIDE, EditedTree
-from theodolite.instruments.trace.claims.trees import Token
+from theodolite.instruments.trace.claims.trees import INSIDE, EditedTree, Token
+
+# Repairs of what a small parser often gets wrong, one small method each.
+
 
 _LIKE = frozenset({"shaped", "colored", "coloured", "sized"})
 _MARKS = frozenset({"while", "when", "as", "after", "before", "until", "once", "because", "since"})
@@ -381,3 +386,437 @@ _BY_TAG = {
     "VBG": _PARTICIPLE,
 }
 """A part of speech -> the repairs of words that were tagged so."""
+
+
+# Constructions that hide a plain clause, rewritten as one, so that the claim rules need to know plain clauses only.
+#
+# | written | read as |
+# | --- | --- |
+# | at least three of the men stand | men stand, with the quantity *at least 3* |
+# | none of the men stands | men stand, with the quantity *no* |
+# | on the table sits a cup | a cup sits on the table |
+# | hanging on the wall is a mirror | a mirror is hanging on the wall |
+# | the smallest of the dolls stands | the smallest doll stands |
+# | she hands the boy a cup | *boy* is the indirect object |
+# | the door remains closed | the door is closed, with *remains* as copula |
+# | it is no longer on | it is not on |
+
+
+_BOUNDS = {
+    ("at", "least"): "at least",
+    ("no", "fewer", "than"): "at least",
+    ("no", "less", "than"): "at least",
+    ("at", "most"): "at most",
+    ("no", "more", "than"): "at most",
+    ("not", "more", "than"): "at most",
+    ("up", "to"): "at most",
+    ("more", "than"): "more than",
+    ("over",): "more than",
+    ("fewer", "than"): "fewer than",
+    ("less", "than"): "fewer than",
+    ("exactly",): "",
+    ("precisely",): "",
+    ("only",): "",
+    ("just",): "",
+    ("about",): "about",
+    ("around",): "about",
+    ("roughly",): "about",
+    ("approximately",): "about",
+    ("nearly",): "about",
+    ("almost",): "about",
+}
+"""Words before a number or *all* -> how it bounds."""
+_SHARES = {
+    ("not", "a", "single"): "no",
+    ("not", "one"): "no",
+    ("a", "couple", "of"): "at least 2",
+    ("a", "few"): "at least 2",
+    ("a", "number", "of"): "at least 2",
+    ("a", "dozen"): "12",
+    ("a", "single"): "1",
+    ("half",): "half",
+    ("all",): "all",
+    ("every",): "all",
+    ("each",): "all",
+    ("both",): "all",
+    ("most",): "most",
+    ("several",): "at least 2",
+    ("many",): "at least 2",
+    ("multiple",): "at least 2",
+    ("none",): "no",
+    ("neither",): "no",
+    ("no",): "no",
+}
+_BOUNDED = {("about", "all"): "most", ("more than", "half"): "most"}
+"""A bound and a share -> the share that both say."""
+
+
+def _by_first_word(phrases: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
+    """The phrases that begin with each word, the longest first."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in sorted(phrases, key=len, reverse=True):
+        found.setdefault(phrase[0], []).append(phrase)
+    return found
+
+
+_SHARES_BY_WORD, _BOUNDS_BY_WORD = _by_first_word(_SHARES), _by_first_word(_BOUNDS)
+_OPENING = {*_SHARES_BY_WORD, *_BOUNDS_BY_WORD, *words.NUMBERS, "not"}
+"""Words that a quantity may begin with, beside figures."""
+_LASTING = word_set("remain stay")
+_TURNING = word_set("become turn get grow go")
+LINKING = _LASTING | _TURNING | {"look", "seem", "appear"}
+"""Verbs that link a subject with a quality or a place, as *is* does."""
+_PARTICLE_VERBS = {
+    (verb, particle)
+    for line in (
+        "put on down away up",
+        "take off out down",
+        "turn on off",
+        "switch on off",
+        "pick up",
+        "pull on off",
+    )
+    for verb, *particles in [line.split()]
+    for particle in particles
+}
+_PARTICIPLES = frozenset({"VBG", "VBN", "VBD"})
+_COMING = words.POSTURES | word_set("walk come run go appear emerge hide sleep kneel roll fly")
+
+
+def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The same words, with these constructions rewritten."""
+    tree = _Tree(tokens)
+    tree.misread_verb()
+    tree.misread_verbs()
+    tree.misplaced()
+    tree.misread_nouns()
+    tree.quantities()
+    tree.ranked()
+    tree.no_longer()
+    tree.particles()
+    tree.linking_verbs()
+    tree.two_objects()
+    tree.inversion()
+    return tuple(tree.tokens)
+
+
+class _Tree(RepairedTree):
+    """Tokens whose constructions are being rewritten."""
+
+    def quantities(self) -> None:
+        """*At least three of the four men*: the quantity goes to the noun, which takes the phrase's place."""
+        at = 0
+        while at < len(self.tokens):
+            end, quantity = self._quantity(at)
+            noun = self._noun_from(end) if quantity else None
+            if noun is None:
+                at += 1
+                continue
+            self._quantify(at, end, noun, quantity)
+            at = end
+
+    def _begins(self, at: int, phrases: dict[str, list[tuple[str, ...]]]) -> tuple[str, ...]:
+        fitting = phrases.get(self._texts[at], ()) if at < len(self._texts) else ()
+        return next((p for p in fitting if tuple(self._texts[at : at + len(p)]) == p), ())
+
+    def _number(self, at: int) -> str:
+        if at >= len(self.tokens):
+            return ""
+        word = self._texts[at]
+        if word.isdecimal() and len(word) < 6:
+            return str(int(word))
+        return str(words.NUMBERS[word]) if word in words.NUMBERS else ""
+
+    def _quantity(self, at: int) -> tuple[int, str]:
+        """Where a quantity that begins here ends, and what it says; empty if none begins."""
+        if self._texts[at] not in _OPENING and not self._texts[at].isdecimal():
+            return at, ""
+        before = self.tokens[at - 1] if at else None
+        if before is not None and (
+            (before.tag in {"NN", "NNP"} and self._texts[at].isdigit())
+            or (before.tag in {"DT", "PRP$"} and self._texts[at] == "most")
+        ):
+            return at, ""  # *frame 3*, *the most colourful*
+        if self._texts[at + 1 : at + 2] == ["-"]:
+            return at, ""  # *half-eaten*
+        is_negated = self._texts[at] == "not" and self._texts[at + 1 : at + 2] in (
+            ["all"],
+            ["every"],
+            ["both"],
+        )
+        start = at + is_negated
+        bound = self._begins(start, _BOUNDS_BY_WORD)
+        begin = start + len(bound)
+        number = self._number(begin)
+        if number:
+            return self._of(begin + 1, f"{_BOUNDS.get(bound, '')} {number}".strip(), is_bare=not bound)
+        share = self._begins(begin, _SHARES_BY_WORD)
+        if not share or (bound and _SHARES[share] not in {"all", "half", "12", "1", "no"}):
+            return at, ""
+        said = _SHARES[share]
+        if bound:
+            said = f"{_BOUNDS[bound]} {said}".strip() if said == "12" else said  # *more than a dozen*
+            said = _BOUNDED.get((_BOUNDS[bound], said), said)
+        end, said = self._of(begin + len(share), "not all" if is_negated else said)
+        if said == "all" and self._number(end) and self._texts[end - 1] != "the":
+            end += 1  # *all three*
+        return end, said
+
+    def _of(self, end: int, said: str, *, is_bare: bool = False) -> tuple[int, str]:
+        """*… of the five*, *… out of five*."""
+        if self._texts[end : end + 2] == ["out", "of"]:
+            end += 1
+        elif self._texts[end : end + 1] != ["of"]:
+            return end, said
+        end += 1
+        if end < len(self.tokens) and self.tokens[end].tag in {"DT", "PRP$"}:
+            end += 1
+        total = self._number(end)
+        if total and said.isdigit():
+            return end + 1, f"{said} of {total}"
+        if said == "1" and is_bare:
+            said = "at least 1"  # *one of the men*
+        return end + bool(total), said
+
+    def _quantify(self, at: int, end: int, noun: int, quantity: str) -> None:
+        phrase = range(at, end)
+        above = self.tokens[noun].head
+        while above in phrase:  # the quantity stands where the noun belongs
+            top = self.tokens[above]
+            is_root = top.head == above
+            self._set(noun, dep=top.dep, head=noun if is_root else top.head)
+            above = noun if is_root else top.head
+        for index in phrase:
+            for child in self._children(index):
+                if child.index not in phrase and child.index != noun:
+                    self._set(child.index, head=noun)
+            self._set(index, head=noun, dep="det", tag="DT")
+        self._set(noun, quantity=quantity)
+
+    def ranked(self) -> None:
+        """*The smallest of the dolls stands*: the smallest doll stands."""
+        for at in range(len(self.tokens) - 2):
+            word = self.tokens[at]
+            is_open = self._texts[at + 1] == "of" and word.dep.partition(":")[0] in {"nsubj", "obj", "obl"}
+            is_open = is_open and (word.tag == "JJS" or self._texts[at] == "some")
+            noun = self._noun_from(at + 2) if is_open else None
+            if noun is None or self.tokens[noun].head != at:
+                continue
+            self._take_place(noun, at)
+            self._set(at, dep="amod" if word.tag == "JJS" else "det")
+            self._set(at + 1, dep="fixed", head=at)
+
+    def particles(self) -> None:
+        """*Puts on his jacket*: what follows such a verb directly is its particle, and the noun its object."""
+        for at in range(len(self.tokens) - 1):
+            verb, word = self.tokens[at], self.tokens[at + 1]
+            if (verb.lemma, word.text.casefold()) not in _PARTICLE_VERBS or verb.tag not in {
+                "VBZ",
+                "VBP",
+                "VBD",
+                "VB",
+                "VBG",
+            }:
+                continue
+            noun = self._noun_from(at + 2)
+            if noun is None or not self._is_fresh(at + 2):
+                continue
+            self._set(at + 1, head=at, dep="compound:prt", tag="RP")
+            self._set(noun, head=at, dep="obj")
+
+    def no_longer(self) -> None:
+        """*Is no longer on*: *longer* is never the predicate, and the two words are *not*."""
+        for at in range(len(self.tokens) - 1):
+            if (self._texts[at], self._texts[at + 1]) != ("no", "longer"):
+                continue
+            longer = at + 1
+            below = [t for t in self._children(longer) if t.index > longer and t.tag not in {".", ","}]
+            verb = next((t.index for t in self.tokens[longer + 1 :] if t.tag.startswith("VB")), None)
+            heir = below[0].index if below else verb
+            if heir is None and self.tokens[longer].dep == "advmod":
+                heir = self.tokens[longer].head
+            if heir is None:
+                continue
+            if self.tokens[longer].head in {longer, self.tokens[heir].head} or below:
+                self._take_place(heir, longer)
+            self._set(longer, head=heir, dep="advmod", tag="RB", lemma="not")
+            self._set(at, head=heir, dep="advmod", tag="RB", lemma="not")
+
+    def linking_verbs(self) -> None:
+        """*Remains closed*, *stays behind the door*, *turns green*: the verb becomes the copula of what it links."""
+        for at in range(len(self.tokens)):
+            verb = self.tokens[at]
+            if verb.lemma not in LINKING or not verb.tag.startswith("VB"):
+                continue
+            below = [t for t in self._children(verb.index) if t.index > verb.index]
+            said = self._linked(verb, below)
+            if said is None or (verb.lemma not in _LASTING and said.tag.startswith(("NN", "VBG", "VB"))):
+                continue
+            if verb.lemma in {"seem", "appear"}:
+                continue
+            self._take_place(said.index, verb.index)
+            self._set(verb.index, dep="cop")
+
+    def _linked(self, verb: Token, below: list[Token]) -> Token | None:
+        """The quality or place that such a verb links."""
+        after = self.tokens[verb.index + 1 : verb.index + 2]
+        said = [t for t in below if t.dep == "xcomp" and not self._has(t.index, "mark")]
+        if verb.lemma in _TURNING:
+            said += [t for t in after if t.text.casefold() in words.COLOURS]
+        if verb.lemma in _LASTING | {"look"}:
+            said += [t for t in below if t.tag.startswith(("JJ", "VBN")) and t.dep != "amod"]
+        if verb.lemma in _LASTING:
+            said += [t for t in below if t.dep in {"obl", "obj", "advmod"}]
+        return said[0] if said else None
+
+    def two_objects(self) -> None:
+        """*Hands the boy a cup*: the first of two noun phrases after such a verb is the indirect object."""
+        for verb in list(self.tokens):
+            if verb.lemma not in words.GIVING_VERBS or verb.dep in {"amod", "compound", "aux"}:
+                continue
+            first = self._noun_from(verb.index + 1)
+            second = None if first is None else self._noun_from(first + 1)
+            if first is None or second is None or not self._is_fresh(first + 1):
+                continue
+            if not verb.tag.startswith("VB") and not self._is_fresh(verb.index + 1):
+                continue
+            if not verb.tag.startswith("VB"):
+                if verb.head != verb.index:
+                    continue
+                self._set(verb.index, tag="VBZ")
+                before = self._noun_before(verb.index)
+                if before is not None:
+                    self._set(before, dep="nsubj", head=verb.index)
+            self._set(first, dep="iobj", head=verb.index)
+            self._set(second, dep="obj", head=verb.index)
+            for index in (*range(verb.index + 1, first), *range(first + 1, second)):
+                if self.tokens[index].tag in INSIDE:
+                    self._set(index, head=first if index < first else second)
+
+    def inversion(self) -> None:
+        """A place before the verb and its subject after it."""
+        start = next(
+            (t.index for t in self.tokens if t.tag not in {"RB", ",", "CC"} or self._opens(t.index)), None
+        )
+        if start is None:
+            return
+        verb = next(
+            (
+                t
+                for t in self.tokens[start:]
+                if t.tag in {"VBZ", "VBP", "VBD", "VB", "NNS"} and self._inverts(t)
+            ),
+            None,
+        )
+        if verb is None or verb.index == start or not self._opens_with_place(start, verb.index):
+            return
+        noun = self._noun_from(verb.index + 1)
+        before = [t for t in self.tokens[start : verb.index] if t.tag != "EX"]
+        if noun is None or len(before) != verb.index - start:
+            if noun is not None:
+                self._existential(start, verb.index, noun)
+            return
+        is_read = self.tokens[noun].dep == "nsubj" and start <= self.tokens[noun].head < verb.index
+        if is_read and verb.dep == "cop" and self.tokens[start].tag not in _PARTICIPLES:
+            return  # read so by the parser already
+        if self.tokens[start].tag in _PARTICIPLES:
+            if self.tokens[start].tag == "VBG" or self._is_fresh(verb.index + 1):
+                self._participle_first(start, verb.index, noun)
+            return
+        self._place_first(self._place_head(start, verb.index), verb, noun)
+
+    def _place_first(self, place: int, verb: Token, noun: int) -> None:
+        """*On the table sits a cup*, *next to the bed is a lamp*."""
+        if verb.lemma == "be":
+            root = self.tokens[noun] if self.tokens[noun].head != verb.index else verb
+            is_root = root.head == root.index
+            self._set(place, head=place if is_root else root.head, dep="ROOT" if is_root else root.dep)
+            self._set(verb.index, head=place, dep="cop")
+            self._set(noun, head=place, dep="nsubj")
+            return
+        if self.tokens[verb.index].tag == "NNS":
+            self._set(verb.index, tag="VBZ")
+        top = self.tokens[noun]
+        if top.head == noun:
+            self._set(verb.index, head=verb.index, dep="ROOT")
+        self._set(noun, head=verb.index, dep="nsubj")
+        self._set(place, head=verb.index, dep="obl")
+
+    def _inverts(self, token: Token) -> bool:
+        is_tense = token.tag != "NNS" or token.lemma in _COMING
+        return is_tense and (token.lemma == "be" or token.lemma in _COMING)
+
+    def _opens_with_place(self, start: int, verb: int) -> bool:
+        """True if everything between is one phrase of place: no subject, no comma."""
+        opens = self._opens(start)
+        own = [t for t in self._children(start) if t.dep in {"nsubj", "obj"} and t.index < verb]
+        opens = opens or (self.tokens[start].tag in _PARTICIPLES and not own)
+        between = self.tokens[start + 1 : verb]
+        return (
+            opens
+            and all(
+                t.tag
+                in {"IN", "TO", "DT", "JJ", "NN", "NNS", "PRP$", "PRP", "CD", "RB", "EX", "NNP", "VBN", "JJS"}
+                for t in between
+            )
+            and not any(t.tag in {"NN", "NNS"} and not self._is_governed(t.index, start) for t in between)
+        )
+
+    def _opens(self, start: int) -> bool:
+        first = self._texts[start]
+        return (
+            first in words.PLACES
+            or first in words.PATHS
+            or first in {"next", "close", "left", "right", "straight", "here"}
+        )
+
+    def _is_governed(self, noun: int, start: int) -> bool:
+        """True if a preposition comes before the noun phrase."""
+        for index in range(noun - 1, start - 1, -1):
+            token = self.tokens[index]
+            if token.tag in {"IN", "TO"} or token.text.casefold() in {"next", "straight"}:
+                return True
+            if token.tag not in INSIDE and not token.tag.startswith("NN"):
+                return False
+        return False
+
+    def _place_head(self, start: int, verb: int) -> int:
+        """The word of a place phrase that links it: *left* in *to the left of the door*, else its first noun."""
+        inside = self.tokens[start:verb]
+        side = next((t for t in inside if t.text.casefold() in {*words.SIDES, "ahead", "end"}), None)
+        begin = next((t.index for t in inside[1:] if t.tag not in {"IN", "TO"}), start)
+        noun = self._noun_from(begin)
+        found = side.index if side is not None and self._texts[start] not in {"in", "ahead"} else noun
+        found = start if found is None else found
+        for token in inside:
+            if token.index != found and not start <= token.head < verb:
+                self._set(token.index, head=found, dep="case" if token.tag in {"IN", "TO"} else token.dep)
+        if noun is not None and noun != found and self.tokens[noun].head in {noun, verb}:
+            self._set(noun, head=found, dep="nmod")
+        if self.tokens[start].tag in {"IN", "TO"}:
+            self._set(start, head=found, dep="case")
+        return found
+
+    def _existential(self, start: int, verb: int, noun: int) -> None:
+        """*To my left there is a window*: the place belongs to *is*, and the window is its subject."""
+        there = next(t.index for t in self.tokens if t.tag == "EX")
+        if start >= there:
+            return
+        place = self._place_head(start, there)
+        self._set(place, head=verb, dep="obl")
+        self._set(there, head=verb, dep="expl")
+        if self.tokens[noun].head == noun:
+            self._set(verb, head=verb, dep="ROOT")
+        self._set(noun, head=verb, dep="nsubj")
+
+    def _participle_first(self, start: int, verb: int, noun: int) -> None:
+        is_passive = self.tokens[start].tag != "VBG"
+        self._set(start, head=start, dep="ROOT", tag="VBN" if is_passive else "VBG")
+        for token in self.tokens[start + 1 : verb]:
+            if not start <= token.head < verb:
+                self._set(token.index, head=start)
+        self._set(verb, head=start, dep="aux:pass" if is_passive else "aux")
+        self._set(noun, head=start, dep="nsubj")
+        for token in self.tokens[verb + 1 :]:
+            if token.index != noun and token.head in {verb, token.index}:
+                self._set(token.index, head=start)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from theodolite.answers.normalise import word_set
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import is_asserted, is_goal
-from theodolite.instruments.trace.claims.hedges import hedge_of
+from theodolite.instruments.trace.claims.clauses import hedge_of
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
@@ -33,9 +34,9 @@ _PHRASES = {
 _SIDE_PHRASES = {"front": ("in",), "top": ("on",)}
 _ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
 _GENERIC = words.GENERIC_NOUNS | {"nothing", "something", "anything"}
-_NOUNS = words.word_set("front back rear middle centre center top bottom foot edge corner end")
+_NOUNS = word_set("front back rear middle centre center top bottom foot edge corner end")
 """Sides that are also parts: *covers the back of the chair*."""
-_NO_PLACE = words.word_set(
+_NO_PLACE = word_set(
     "resemble remind create add provide contribute draw serve make give extend stretch invite"
 )
 """Verbs after which a place is not that of their subject: *creating a contrast in the room*."""

@@ -1,16 +1,37 @@
-"""From the text of a model to its steps: numbered, bulleted, under frame headings, in JSON, or plain sentences.
-
-Thoughts, tags, answers and JSON are found by `theodolite.answers`; here the rest is split into steps. The final answer is
-read by `theodolite.instruments.trace.claims.reading`.
-"""
+"""From the text of a model to its steps, its final answer, and the score of that."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from theodolite.answers import json_values, outer_layers
+from theodolite.answers import (
+    Answer,
+    AnswerFormat,
+    cut_note,
+    guarded,
+    json_values,
+    normal_form,
+    outer_layers,
+    read_answer,
+)
+from theodolite.answers.grading import Grade, format_from_json
+from theodolite.answers.reading import with_note
+
+__all__ = [
+    "final_answer",
+    "grade",
+    "is_right_answer",
+]
+
+
+# From the text of a model to its steps: numbered, bulleted, under frame headings, in JSON, or plain sentences.
+#
+# Thoughts, tags, answers and JSON are found by `theodolite.answers`; here the rest is split into steps. The final answer is
+# read by `theodolite.instruments.trace.claims.reading`.
+
 
 STEP_READER = "steps/2"
 """Name and version, stored beside what was read."""
@@ -169,3 +190,74 @@ def _json_step(step: object) -> str:
     said = next((_clean(str(step[key])) for key in _TEXT_FIELDS if step.get(key) is not None), "")
     heading = f"Frame {step['frame']}: " if step.get("frame") is not None else ""
     return heading + said if said else ""
+
+
+# The final answer of a trace, and its score.
+
+
+_TAGGED = "in an answer tag"
+_MERELY_NAMED = frozenset({"the only one named", "in the last sentence", "the whole text"})
+"""Where `theodolite.answers` found an answer that is neither tagged, announced nor concluded, and does not open the text."""
+
+
+def is_right_answer(answer: str, gold: str, *, has_options: bool) -> bool | None:
+    """True if an answer that was read is the right one; None if there is no right answer.
+
+    The answer to an open question is right if it contains the words of the right answer.
+
+    >>> is_right_answer("The **cup** falls.", "cup", has_options=False), is_right_answer("", "cup", has_options=False)
+    (True, False)
+    """
+    if not gold:
+        return None
+    said, right = normal_form(answer), normal_form(gold)
+    return said == right if has_options else f" {right} " in f" {said} "
+
+
+def grade(text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = "") -> Grade:
+    """The final answer of a trace and its score (`theodolite.answers.grading`)."""
+    expected = format_from_json(rubric["format"])
+    answer = final_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning)
+    said = str(answer.value) if answer.is_read else ""
+    golds = [is_right_answer(said, gold, has_options=bool(expected.options)) for gold in rubric["golds"]]
+    return Grade(answer, float(any(golds)) if golds else None)
+
+
+def final_answer(
+    text: str, expected: AnswerFormat, *, is_cut_off: bool = False, reasoning: str = ""
+) -> Answer:
+    r"""The final answer of a trace, as `theodolite.answers` reads it.
+
+    Steps name options all the time, so if the text holds steps, an option that is merely named in it is not an answer. Steps
+    in JSON need an answer field.
+
+    >>> sides = AnswerFormat.choice(("left", "right"), style="word")
+    >>> final_answer("Step 1: A cup is left of a box. Step 2: It is gone.", sides).status
+    'unreadable'
+    >>> final_answer("Step 1: A cup is left of a box.\nFinal answer: nowhere", sides).status
+    'none of these'
+    """
+    answer = guarded(
+        lambda text, reasoning: _final_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning),
+        text,
+        reasoning,
+        unread=lambda why: Answer("unreadable", reason=why),
+    )
+    return with_note(answer, cut_note(text, reasoning))
+
+
+def _final_answer(text: str, expected: AnswerFormat, *, is_cut_off: bool, reasoning: str) -> Answer:
+    found = read_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning)
+    read = read_steps(text, reasoning=reasoning)
+    is_weak = found.reason in _MERELY_NAMED or (read.is_json and not found.reason.startswith(_TAGGED))
+    if found.is_read and not (is_weak and read.has_steps and not read.is_answer_apart):
+        return found
+    layers = outer_layers(text)
+    announced = layers.tagged or layers.line
+    if announced and expected.options and (found.is_read or found.status in {"unreadable", "ambiguous"}):
+        found = read_answer(announced, expected, is_cut_off=is_cut_off)
+        if found.status == "unreadable":
+            return Answer("none of these", reason=f"announces {announced!r:.60}, which is not an option")
+        return found
+    is_from_steps = found.is_read or found.reason.startswith("names several")
+    return Answer("unreadable", reason="announces no answer") if is_from_steps else found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.data.episode import Episode
+from theodolite.worlds.episodes import Episode
 
 ClaimKind: TypeAlias = Literal[
     "entity",

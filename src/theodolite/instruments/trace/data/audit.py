@@ -14,9 +14,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.trace.data.episode import Episode
+from theodolite.worlds.episodes import Episode
 
 Outcome: TypeAlias = Literal["passed", "failed", "undecided"]
 
@@ -252,7 +253,7 @@ def audit_table(result: WorldAudit, *, title: str) -> Table:
         Column("check", "check"),
         Column("outcome", "outcome"),
         Column("detail", "in-distribution and ood"),
-        Column("difference", "difference", "number", "trace.difficulty"),
+        column("trace.difficulty", "difference", "difference"),
     ]
     rows = [[check.name, check.outcome, check.detail, check.difference] for check in result.checks]
     return Table.of("trace.audit", title, columns, rows, [_conclusion(result)])

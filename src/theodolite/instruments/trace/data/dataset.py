@@ -1,131 +1,89 @@
-"""Data sets of episodes on disk.
-
-``manifest.json``   world, licence, how the set was made, number of episodes
-``episodes.jsonl``  one episode per line; only ``id``, ``task`` and ``frames`` are required
-``frames/``         the pictures, named by the episodes with paths relative to the folder
-
-A single JSONL file without a manifest can be read too. A frame may be a bare path. Without ``known``, whatever is listed is
-known partially. Without ``size_px``, the size is read from the picture.
-
-A line with an error is reported with its number, and the other lines are read.
-"""
+"""What the readers of published data sets share."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, check, inside, read_json, read_lines
-from theodolite.core.forms import Number, Whole
+from theodolite.core.files import Problem, check, dump, inside, is_there, read_json, read_lines
+from theodolite.core.forms import Whole
 from theodolite.core.pictures import stored_size
 from theodolite.core.types import Picture
-from theodolite.geometry import Box
-from theodolite.instruments.trace.data.episode import (
-    Action,
+from theodolite.worlds.episodes import (
     Aspect,
-    Edit,
     Episode,
-    Family,
-    Frame,
     Knowledge,
-    Pose,
-    Relation,
-    SceneObject,
-    Split,
 )
+
+
+def picture_folder(path: str | Path | None) -> Path | None:
+    """The folder of pictures that was named.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    if path is not None and not Path(path).is_dir():
+        raise UsageError(f"there is no folder of pictures {path}")
+    return None if path is None else Path(path)
+
+
+def find_picture(folder: Path, names: Iterable[str]) -> Picture | None:
+    """The first picture of these names that is in a folder; None if there is none.
+
+    Raises:
+        UsageError: A name leads out of the folder.
+    """
+    places = (inside(folder, name, "picture") for name in names)
+    found = next((place for place in places if is_there(place)), None)
+    return None if found is None else Picture.from_path(found)
+
+
+def with_own_ids(episodes: Iterable[Episode]) -> list[Episode]:
+    """The same episodes, each with an id of its own: a second ``q7`` becomes ``q7#2``."""
+    seen: Counter[str] = Counter()
+    own = []
+    for episode in episodes:
+        seen[episode.id] += 1
+        n = seen[episode.id]
+        own.append(episode if n == 1 else replace(episode, id=f"{episode.id}#{n}"))
+    return own
+
+
+def without_pictures(episodes: Sequence[Episode], folder: Path | None, layout: str) -> Iterator[Problem]:
+    """A word if a folder of pictures was named and none of them is in it."""
+    if folder is not None and not any(f.picture is not None for e in episodes for f in e.frames):
+        yield Problem(str(folder), f"no frame has its picture there; they are looked for as {layout}")
+
+
+# Data sets of episodes on disk.
+#
+# ``manifest.json``   world, licence, how the set was made, number of episodes
+# ``episodes.jsonl``  one episode per line; only ``id``, ``task`` and ``frames`` are required
+# ``frames/``         the pictures, named by the episodes with paths relative to the folder
+#
+# A single JSONL file without a manifest can be read too. A frame may be a bare path. Without ``known``, whatever is listed is
+# known partially. Without ``size_px``, the size is read from the picture.
+#
+# A line with an error is reported with its number, and the other lines are read.
+
 
 FORMAT_VERSION = 1
 _MANIFEST, _EPISODES, _FRAMES = "manifest.json", "episodes.jsonl", "frames"
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
-
-
-class _ObjectForm(_Form):
-    id: str = Field(min_length=1)
-    category: str = Field(min_length=1)
-    box: tuple[Number, Number, Number, Number] | None = None
-    is_visible: bool = True
-    attributes: dict[str, str] = {}
-    states: dict[str, bool] = {}
-    position_m: tuple[Number, Number, Number] | None = None
-
-
-class _RelationForm(_Form):
-    subject: str
-    predicate: str
-    object: str
-
-
-class _PoseForm(_Form):
-    x_m: Number
-    y_m: Number
-    z_m: Number = 0.0
-    heading_deg: Number = 0.0
-    pitch_deg: Number = 0.0
-
-
-class _ActionForm(_Form):
-    verb: str
-    subject: str
-    objects: list[str] = []
-    start_s: Number = 0.0
-    end_s: Number = 0.0
-    label: str = ""
-
-
-class _FrameForm(_Form):
-    picture: str | None = None
-    time_s: Number | None = None
-    """By default its position in the sequence, in seconds."""
-    size_px: tuple[Whole, Whole] | None = None
-    objects: list[_ObjectForm] = []
-    relations: list[_RelationForm] = []
-    pose: _PoseForm | None = None
-    state: dict[str, Any] = {}
-    number: Whole | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_path(cls, value: object) -> object:
-        return {"picture": value} if isinstance(value, str) else value
-
-
-class _EditForm(_Form):
-    base: str
-    family: Family
-    magnitude: Number
-    edited: list[str] = []
-    note: str = ""
-
-
-class _EpisodeForm(_Form):
-    id: str = Field(min_length=1)
-    task: str
-    frames: list[_FrameForm] = Field(min_length=1)
-    answer: str = ""
-    options: list[str] = []
-    actions: list[_ActionForm] = []
-    known: dict[Aspect, Knowledge] | None = None
-    """By default partial for every aspect that is listed."""
-    vocabulary: dict[Aspect, list[str]] = {}
-    world: str = ""
-    split: Split = "in-distribution"
-    difficulty: dict[str, Number] = {}
-    cluster: str = ""
-    edit: _EditForm | None = None
-    meta: dict[str, Any] = {}
-
-
-class Manifest(_Form):
+class Manifest(BaseModel):
     """The description of a data set."""
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
 
     format_version: Whole = FORMAT_VERSION
     world: str = ""
@@ -157,7 +115,7 @@ def read_episodes(path: str | Path) -> EpisodeSet:
     path = Path(path)
     manifest = _read_manifest(path / _MANIFEST) if path.is_dir() else None
     file = path / _EPISODES if path.is_dir() else path
-    found, problems = read_lines(file, lambda value: episode_from_json(value, file.parent))
+    found, problems = read_lines(file, lambda value: read_episode(value, file.parent))
     episodes: dict[str, Episode] = {}
     for where, episode in found:
         if episode.id in episodes:
@@ -188,8 +146,9 @@ def write_episodes(
         (folder / _FRAMES).mkdir(parents=True, exist_ok=True)
         with (folder / _EPISODES).open("w", encoding="utf-8") as file:
             for episode in episodes:
-                form = _episode_form(episode, folder)
-                file.write(form.model_dump_json(exclude_defaults=True) + "\n")
+                line = dump(episode, exclude_defaults=True, picture=partial(_write_picture, folder))
+                line.setdefault("known", {})  # where it is missing, what is listed counts as known
+                file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
                 n += 1
         about = (manifest or Manifest(n_episodes=n)).model_copy(update={"n_episodes": n})
         (folder / _MANIFEST).write_text(about.model_dump_json(indent=2) + "\n", encoding="utf-8")
@@ -205,7 +164,7 @@ def _read_manifest(path: Path) -> Manifest | None:
     version = value.get("format_version", FORMAT_VERSION) if isinstance(value, dict) else None
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise UsageError(
-            f"{path} is of format {version:.3g}, this Theodolite knows {FORMAT_VERSION}: pip install -U theodolite"
+            f"{path} is of format {version:.3g}, this Theodolite knows {FORMAT_VERSION}: upgrade Theodolite"
         )
     try:
         return check(Manifest, value)
@@ -213,75 +172,66 @@ def _read_manifest(path: Path) -> Manifest | None:
         raise UsageError(f"{path} is not a manifest of episodes: {error}") from error
 
 
-def episode_from_json(value: Any, folder: Path) -> Episode:
-    """An episode from the object of a line of ``episodes.jsonl``. Paths of pictures are relative to `folder`.
+def read_episode(value: Any, folder: Path) -> Episode:
+    """Return the episode of a line of ``episodes.jsonl``. Paths of pictures are relative to `folder`.
 
     Raises:
         UsageError: It is wrong.
     """
-    form = check(_EpisodeForm, value)
-    plain = {name: getattr(form, name) for name in _EpisodeForm.model_fields}
-    return Episode(
-        **plain
-        | {
-            "known": dict.fromkeys(_listed(form), "partial") if form.known is None else form.known,
-            "frames": tuple(_frame(f, place, folder) for place, f in enumerate(form.frames)),
-            "options": tuple(form.options),
-            "actions": tuple(Action(**a.model_dump() | {"objects": tuple(a.objects)}) for a in form.actions),
-            "vocabulary": {aspect: tuple(words) for aspect, words in form.vocabulary.items()},
-            "edit": form.edit and Edit(**form.edit.model_dump() | {"edited": tuple(form.edit.edited)}),
-        }
+    has_known = isinstance(value, dict) and value.get("known") is not None
+    episode = check(Episode, _completed(value), picture=partial(_picture, folder))
+    frames = tuple(
+        replace(frame, size_px=frame.picture.size)
+        if frame.picture is not None and frame.size_px is None
+        else frame
+        for frame in episode.frames
     )
+    partly: dict[Aspect, Knowledge] = dict.fromkeys(_listed(episode), "partial")
+    return replace(episode, frames=frames, known=episode.known if has_known else partly)
 
 
-def _listed(form: _EpisodeForm) -> list[Aspect]:
-    """The aspects that an episode lists anything of."""
-    things = [thing for frame in form.frames for thing in frame.objects]
+def _completed(value: Any) -> Any:
+    """A line with what is read as missing: a frame may be the path of its picture; its time is by default its position."""
+    if not isinstance(value, dict):
+        return value
+    frames = value.get("frames")
+    if isinstance(frames, list):
+        frames = [_completed_frame(frame, place) for place, frame in enumerate(frames)]
+    known = value.get("known")
+    return {**value, "frames": frames, "known": {} if known is None else known}
+
+
+def _completed_frame(frame: Any, place: int) -> Any:
+    fields = {"picture": frame} if isinstance(frame, str) else frame
+    if isinstance(fields, dict) and fields.get("time_s") is None:
+        return {**fields, "time_s": float(place)}
+    return fields
+
+
+def _listed(episode: Episode) -> list[Aspect]:
+    """Return the aspects that an episode lists anything of."""
+    things = [thing for frame in episode.frames for thing in frame.objects]
     says: dict[Aspect, bool] = {
         "objects": bool(things),
         "boxes": any(thing.box is not None for thing in things),
         "attributes": any(thing.attributes for thing in things),
         "states": any(thing.states for thing in things),
-        "relations": any(frame.relations for frame in form.frames),
-        "actions": bool(form.actions),
-        "poses": any(frame.pose is not None for frame in form.frames),
+        "relations": any(frame.relations for frame in episode.frames),
+        "actions": bool(episode.actions),
+        "poses": any(frame.pose is not None for frame in episode.frames),
     }
     return [aspect for aspect, is_listed in says.items() if is_listed]
 
 
-def _frame(form: _FrameForm, place: int, folder: Path) -> Frame:
-    picture = None if form.picture is None else _picture(folder, form.picture)
-    return Frame(
-        time_s=float(place) if form.time_s is None else form.time_s,
-        picture=picture,
-        size_px=picture.size if form.size_px is None and picture is not None else form.size_px,
-        objects=tuple(SceneObject(**o.model_dump() | {"box": o.box and Box(*o.box)}) for o in form.objects),
-        relations=tuple(Relation(**r.model_dump()) for r in form.relations),
-        pose=None if form.pose is None else Pose(**form.pose.model_dump()),
-        state=form.state,
-        number=form.number,
-    )
-
-
-def _picture(folder: Path, name: str) -> Picture:
+def _picture(folder: Path, name: Any) -> Picture:
     """A picture beside the file. A path outside the folder is refused, since the picture would be sent to the model."""
-    target = inside(folder, name, "picture")
+    target = inside(folder, check(str, name), "picture")
     picture = Picture.from_path(target)
     stored_size(target, name)  # reads the header only
     return picture
 
 
-def _episode_form(episode: Episode, folder: Path) -> _EpisodeForm:
-    bare = tuple(replace(frame, picture=None) for frame in episode.frames)
-    plain = asdict(replace(episode, frames=bare))
-    for form, frame in zip(plain["frames"], episode.frames, strict=True):
-        form["picture"] = None if frame.picture is None else _write_picture(frame.picture, folder)
-        for thing in form["objects"]:
-            thing["box"] = thing["box"] and tuple(thing["box"].values())
-    return _EpisodeForm.model_validate(plain)
-
-
-def _write_picture(picture: Picture, folder: Path) -> str:
+def _write_picture(folder: Path, picture: Picture) -> str:
     ending = re.sub(r"\W", "", picture.media_type.partition("/")[2])
     name = f"{_FRAMES}/{picture.digest.partition('-')[2][:24]}.{ending}"
     target = folder / name

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.core.splits import LESSON_SEEDS, Split, check_split
-from theodolite.instruments.trace.data.episode import EGO, FAMILIES, Episode, Family, SceneObject
-from theodolite.instruments.trace.data.worlds.edits import perturbed
-from theodolite.instruments.trace.data.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
-from theodolite.instruments.trace.data.worlds.make import WORLDS as WHOLE_WORLDS
+from theodolite.core.files import check
+from theodolite.core.scores import LESSON_SEEDS, Split, check_split
+from theodolite.worlds.episodes import EGO, FAMILIES, Episode, Family, SceneObject
+from theodolite.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
+from theodolite.worlds.stories import WORLDS as WHOLE_WORLDS
+from theodolite.worlds.stories import perturbed
 
 KINDS = {"video": ("side",), "navigation": ("room", "ahead"), "instruction": ("done",)}
 """The kinds of question of each world."""
@@ -122,7 +123,7 @@ def with_edits(
 def _whole(episode: Episode) -> Episode:
     """The episode with all of its frames, drawn again."""
     home = WHOLE_WORLDS[episode.world]
-    return home.episode(home.read(episode.meta["scenario"]), episode.id)
+    return home.episode(check(home.scenario, episode.meta["scenario"]), episode.id)
 
 
 def edited_episode(

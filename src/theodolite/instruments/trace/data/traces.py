@@ -1,54 +1,58 @@
-"""Files of traces.
-
-One JSON object per line, with ``episode`` and either ``text`` (as the model wrote it) or ``steps`` (strings, or objects with
-``text`` and ``frames`` counted from 1). ``answer``, ``style``, ``model`` and ``reasoning`` are optional. Records of
-Video-LLaVA on STAR (``question_id``, ``object_descriptions``, ``action_analysis``) can be read too.
-"""
+"""Traces that were written elsewhere: files of them, and logs whose models become runs."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from theodolite import __version__
 from theodolite.answers import read_answer
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, lines_of, parse_json, read_each
-from theodolite.core.forms import Whole
-from theodolite.instruments.trace.claims.align import align_steps
-from theodolite.instruments.trace.claims.reading import read_trace
+from theodolite.core.forms import Form, Whole
+from theodolite.core.scores import OWN_SPLIT
+from theodolite.core.types import Item, Json, Message, Record, Request, Response, content_hash
+from theodolite.instruments.instrument import UserData
+from theodolite.instruments.trace.claims.reading import align_steps, read_trace
 from theodolite.instruments.trace.claims.steps import MOST_STEPS
 from theodolite.instruments.trace.claims.types import Step, Trace
-from theodolite.instruments.trace.data.episode import Episode, Frame
+from theodolite.instruments.trace.questions import truth_of
+from theodolite.runs import LocalEngine, MeasureOptions, Reuse, Run, RunInfo, measure
+from theodolite.worlds.episodes import Episode, Frame
+
+# Files of traces.
+#
+# One JSON object per line, with ``episode`` and either ``text`` (as the model wrote it) or ``steps`` (strings, or objects with
+# ``text`` and ``frames`` counted from 1). ``answer``, ``style``, ``model`` and ``reasoning`` are optional. Records of
+# Video-LLaVA on STAR (``question_id``, ``object_descriptions``, ``action_analysis``) can be read too.
 
 
-class _StepForm(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
+class _WrittenStep(Form):
     text: str = Field(min_length=1)
-    frames: list[Whole] = []
+    frames: list[Whole] = Field(default_factory=list)
 
 
-class _TraceForm(BaseModel):
-    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+class _WrittenTrace(Form):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
 
     episode: str = Field(min_length=1)
     text: str = ""
-    steps: list[_StepForm | str] | None = None
+    steps: list[_WrittenStep | str] | None = None
     answer: str = ""
     style: str = ""
     model: str = ""
     reasoning: str = ""
 
 
-class _VideoLlavaForm(BaseModel):
+class _VideoLlavaRecord(Form):
     """A record of the video-of-thought log of Video-LLaVA on STAR."""
-
-    model_config = ConfigDict(extra="ignore")
 
     question_id: str
     targets: str = ""
@@ -102,7 +106,7 @@ def _read(data: Any, episodes: Mapping[str, Episode] | None) -> Trace:
         )
     if "object_descriptions" in data:
         return _from_video_llava(data, episodes)
-    form = check(_TraceForm, data)
+    form = check(_WrittenTrace, data)
     if form.steps is None and "text" not in data and "reasoning" not in data:
         raise UsageError(f"the trace of {form.episode!r} has neither 'text' nor 'steps'")
     episode = _episode(form.episode, episodes)
@@ -118,8 +122,8 @@ def _read(data: Any, episodes: Mapping[str, Episode] | None) -> Trace:
     return _from_steps(form, episode)
 
 
-def _from_steps(form: _TraceForm, episode: Episode) -> Trace:
-    given = [_StepForm(text=step) if isinstance(step, str) else step for step in (form.steps or [])]
+def _from_steps(form: _WrittenTrace, episode: Episode) -> Trace:
+    given = [_WrittenStep(text=step) if isinstance(step, str) else step for step in (form.steps or [])]
     texts = [step.text for step in given]
     problems = (
         [f"{len(texts)} steps; only the first {MOST_STEPS} are read"] if len(texts) > MOST_STEPS else []
@@ -146,7 +150,7 @@ def _from_steps(form: _TraceForm, episode: Episode) -> Trace:
 
 
 def _from_video_llava(data: dict[str, Any], episodes: Mapping[str, Episode] | None) -> Trace:
-    form = check(_VideoLlavaForm, data)
+    form = check(_VideoLlavaRecord, data)
     text = "\n".join(part for part in (form.targets, form.object_descriptions, form.action_analysis) if part)
     said = form.raw_response
     response = (said[0] if said else "") if isinstance(said, list) else said or ""
@@ -161,3 +165,140 @@ def _episode(name: str, episodes: Mapping[str, Episode] | None) -> Episode:
     if name not in episodes:
         raise UsageError(f"there is no episode {name!r} in the data")
     return episodes[name]
+
+
+# Logs of traces that were written elsewhere: each model in them becomes a run, without asking any model.
+
+
+_FRAME = re.compile(r"\W*(?:(?:at|in)\s+)?frames?\b", re.IGNORECASE)
+SCHEME = "log:"
+"""The prefix of the names of logged models, which cannot be opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedModel:
+    """The texts of one model in a log, by episode."""
+
+    name: str
+    texts: Mapping[str, str]
+
+    @property
+    def identity(self) -> str:
+        """A hash of the content of the log."""
+        return f"{SCHEME}{content_hash(dict(sorted(self.texts.items())))[:16]}"
+
+
+def logged_models(own: UserData) -> list[LoggedModel]:
+    """The models of the logs of a data set. A model without a name takes that of its file.
+
+    Raises:
+        UsageError: A log holds no usable trace, or two traces of one model about one episode.
+    """
+    from theodolite.instruments.trace.data.dataset import read_episodes
+
+    if not own.logs:
+        return []
+    episodes = {episode.id: episode for episode in read_episodes(own.path).episodes}
+    found: dict[str, dict[str, str]] = {}
+    for path in own.logs:
+        traces, _ = read_traces(path, episodes)
+        raw = dict(_raw(path))
+        for trace in traces:
+            name = f"{SCHEME}{trace.model or path.stem}"
+            told = found.setdefault(name, {})
+            if trace.episode in told:
+                raise UsageError(
+                    f"{path} holds two traces of {name.removeprefix(SCHEME)} about {trace.episode!r}; keep one of them"
+                )
+            text, answer = raw.get((trace.model, trace.episode), ("", ""))
+            told[trace.episode] = text or _text(trace, answer or trace.answer)
+    return [LoggedModel(name, texts) for name, texts in found.items()]
+
+
+def _raw(path: Path) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """By model and episode: the original text and the original answer, where the log has them."""
+    for _, line in lines_of(path):
+        try:
+            row: Any = parse_json(line)
+        except ValueError:
+            continue  # reported by `read_traces`
+        if not isinstance(row, dict):
+            continue
+        if "object_descriptions" in row:
+            said = row.get("raw_response")
+            answer = (said[0] if said else "") if isinstance(said, list) else said or ""
+            yield ("Video-LLaVA", str(row.get("question_id"))), ("", str(answer))
+            continue
+        answer = str(row.get("answer") or "")
+        text = str(row["text"]) if row.get("text") and row.get("steps") is None else ""
+        key = str(row.get("model") or ""), str(row.get("episode"))
+        yield key, (f"{text}\nFinal answer: {answer}" if text and answer else text, answer)
+
+
+def _text(trace: Trace, answer: str) -> str:
+    """A trace as a model would have written it, with the frames of its steps."""
+    lines = []
+    for number, step in enumerate(trace.steps, 1):
+        frames = ", ".join(str(frame + 1) for frame in step.frames)
+        is_said = not frames or _FRAME.match(step.text)
+        about = "" if is_said else f" (frame{'s' if len(step.frames) > 1 else ''} {frames})"
+        lines.append(f"Step {number}{about}: {step.text.strip()}")
+    return "\n".join([*lines, f"Final answer: {answer}"] if answer else lines)
+
+
+def write_log_run(model: LoggedModel, own: UserData, folder: Path, seed: int) -> Path:
+    """Writes the texts of a logged model as a run.
+
+    Args:
+        model: Model of the log.
+        own: The data set.
+        folder: Folder of the run.
+        seed: Seed of the diagnosis.
+
+    Returns:
+        The folder.
+    """
+    from theodolite.instruments.trace.data.dataset import read_episodes
+
+    told = [episode for episode in read_episodes(own.path).episodes if episode.id in model.texts]
+    info = RunInfo(
+        instrument="trace",
+        model=model.name,
+        identity=model.identity,
+        settings={"data": str(own.path.absolute()), "split": OWN_SPLIT},
+        seed=seed,
+        theodolite=__version__,
+    )
+    with closing(LocalEngine(_Remembering(model))) as engine, Run.start(folder, info) as run:
+        run.plan(map(_item, told), whole=True)
+        measure(run, engine, MeasureOptions())
+    return folder
+
+
+def _item(episode: Episode) -> Item:
+    pictures = [frame.picture for frame in episode.frames if frame.picture is not None]
+    name = f"{episode.id}/structured"
+    request = Request((Message.user(*pictures, episode.task),), ref=name, recall="content")
+    meta: dict[str, Json] = {"episode": episode.id, "style": "structured", "wording": "original"}
+    return Item(name, request, meta=meta, truth=replace(truth_of(episode), split=""))
+
+
+class _Remembering:
+    """Answers with the texts of the log."""
+
+    batch_size = 256
+    reuse: Reuse = "never"
+
+    def __init__(self, model: LoggedModel) -> None:
+        self._texts = model.texts
+        self.identity = model.identity
+
+    def measure(self, items: Sequence[Item]) -> list[Record]:
+        """One record per item, in order."""
+        return [
+            Record(item.id, Response("answered", text=self._texts[str(item.meta["episode"])], finish="stop"))
+            for item in items
+        ]
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -13,15 +13,16 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict, Verifier
-from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.formulas.sgr import Counting, trace_sgr
 from theodolite.instruments.trace.score import difference_over, mean_over
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, judge, unverifiable
+from theodolite.worlds.episodes import Episode
 
 Component: TypeAlias = Literal[
     "alignment", "coreference", "negation", "synonyms", "guesses", "recall", "third verdict", "whole claims"
@@ -263,17 +264,17 @@ def ablation_table(
     key = "trace.ablation"
     columns = [
         Column("without", "without"),
-        Column("sgr", "SGR", "share", key),
-        Column("shift", "shift in points", "points", key),
-        Column("r", "r of traces", "correlation", key),
-        Column("rho", "ρ of traces", "correlation", key),
+        column(key, "sgr", "SGR"),
+        column(key, "shift", "shift in points"),
+        column(key, "r", "r of traces"),
+        column(key, "rho", "ρ of traces"),
         Column("changed", "traces changed", "count"),
         Column("traces", "traces", "count"),
     ]
     if models:
         columns += [
-            Column("models_r", "r of models", "correlation", key),
-            Column("models_rho", "ρ of models", "correlation", key),
+            column(key, "models_r", "r of models"),
+            column(key, "models_rho", "ρ of models"),
         ]
     cells: list[list[Cell]] = [
         [

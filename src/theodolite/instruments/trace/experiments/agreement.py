@@ -1,23 +1,31 @@
-"""Agreement of verifiers, claim by claim and in how they rank traces; and what errors of a verifier would change."""
+"""Agreement of verifiers with each other and with labels by people."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2s
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem
+from theodolite.core.files import Problem, read_lines
+from theodolite.core.forms import Form
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.trace.claims.types import Trace, Verifier
-from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.claims.types import LABELS, Label, Trace, Verifier
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_hr, trace_sgr
 from theodolite.instruments.trace.score import mean_over
-from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge
-from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
+from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, NoisyVerifier, judge
+from theodolite.worlds.episodes import Episode
+
+# Agreement of verifiers, claim by claim and in how they rank traces; and what errors of a verifier would change.
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +120,10 @@ def agreement_table(found: Sequence[Agreement]) -> Table:
     columns = [
         Column("first", "first"),
         Column("second", "second"),
-        Column("same", "same label", "share", "trace.label_agreement"),
-        Column("kappa", "κ, three labels", "correlation", "trace.kappa"),
-        Column("kappa_judged", "κ, both judged", "correlation", "trace.kappa"),
-        Column("rho", "ρ of SGR", "correlation", "trace.rank_agreement"),
+        column("trace.label_agreement", "same", "same label"),
+        column("trace.kappa", title="κ, three labels"),
+        column("trace.kappa", "kappa_judged", "κ, both judged"),
+        column("trace.rank_agreement", "rho", "ρ of SGR"),
         Column("claims", "claims", "count"),
         Column("both_judged", "both judged", "count"),
     ]
@@ -155,9 +163,239 @@ def noise_table(
         rows.append([rate, sgr, hr, len(judged), len(judged) - len(whole)])
     columns = [
         Column("rate", "errors", "share"),
-        Column("sgr", "SGR", "share", "trace.sgr"),
-        Column("hr", "HR", "share", "trace.hr"),
+        column("trace.sgr"),
+        column("trace.hr", title="HR"),
         Column("traces", "traces", "count"),
         Column("failed", "failed", "count"),
     ]
     return Table.of("trace.noise", f"Errors of the verifier {verifier.name}", columns, rows)
+
+
+# Labels by people: claims are written to a file for labelling, and filled-in files are scored.
+#
+# A file has one claim per line, with its sentence, its frames and their pictures. People fill in the field ``label`` with
+# supported, unsupported or unverifiable, in an editor or on a page (`theodolite.report.html.items`), without seeing the verdict
+# of the verifier.
+
+
+class _Label(Form):
+    id: str
+    episode: str
+    step: int
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonScore:
+    """The traces as labelled by one person."""
+
+    name: str
+    sgr: stats.Estimate | None
+    hr: stats.Estimate | None
+    unverifiable: stats.Estimate | None
+    n_labels: int
+    against_verifier: stats.Estimate | None
+    """κ of the person and the verifier."""
+    agreement: stats.Estimate | None
+    """Share of claims with the same label by both."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationScore:
+    """The labels of one or two people."""
+
+    kappa: stats.Estimate | None
+    """Cohen's κ between the people, clustered by episode."""
+    agreement: stats.Estimate | None
+    people: tuple[PersonScore, ...]
+    n_shared: int
+    problems: tuple[Problem, ...]
+
+
+def label_rows(
+    judged: Sequence[JudgedTrace], episodes: Mapping[str, Episode], *, n_steps: int = 120, seed: int = 0
+) -> list[dict[str, Any]]:
+    """The claims of some random steps, for labelling.
+
+    Raises:
+        UsageError: There is nothing to label.
+    """
+    steps = [
+        (trace, name, i)
+        for trace, name in zip(judged, _names(judged), strict=True)
+        for i, step in enumerate(trace.steps)
+        if step.counted()
+    ]
+    if not steps:
+        raise UsageError("none of the traces makes a claim, so there is nothing to label")
+    chosen = sorted(np.random.default_rng(seed).permutation(len(steps))[:n_steps].tolist())
+    rows = []
+    for place in chosen:
+        trace, name, i = steps[place]
+        episode = episodes[trace.trace.episode]
+        said = trace.steps[i].step
+        pictures = [
+            str(p.path)
+            for f in said.frames
+            if (p := episode.frames[f].picture) is not None and p.path is not None
+        ]
+        for k, (claim, _) in enumerate(trace.steps[i].counted()):
+            rows.append(
+                {
+                    "id": f"{name}/{i + 1}/{k + 1}",
+                    "episode": episode.id,
+                    "step": i + 1,
+                    "sentence": said.text,
+                    "claim": str(claim),
+                    "frames": [f + 1 for f in said.frames],
+                    "pictures": pictures,
+                    "label": "",
+                }
+            )
+    return rows
+
+
+def write_labels(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Writes claims for labelling, one per line."""
+    try:
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"cannot write the labels to {path}: {error.strerror}") from error
+
+
+def _names(judged: Sequence[JudgedTrace]) -> list[str]:
+    """A name for each trace: its episode and, if there are several of one, a digest of model and style.
+
+    It is a digest so that people do not know whose trace they label.
+    """
+    of_episode = Counter(t.trace.episode for t in judged)
+    found: Counter[str] = Counter()
+    names = []
+    for t in judged:
+        name = t.trace.episode
+        if of_episode[name] > 1:
+            who = f"{t.trace.model}\n{t.trace.style}".encode()
+            name += f"@{blake2s(who, digest_size=3).hexdigest()}"
+        found[name] += 1
+        names.append(name if found[name] == 1 else f"{name}#{found[name]}")
+    return names
+
+
+def score_labels(
+    paths: Sequence[str | Path], *, judged: Sequence[JudgedTrace] = (), seed: int = 0
+) -> AnnotationScore:
+    """Scores the label files of one or two people, and compares each with the verifier.
+
+    Args:
+        paths: One or two filled-in files.
+        judged: The verdicts of the verifier on the same traces, to compare with.
+        seed: Seed of the bootstrap of κ.
+    """
+    if len(paths) not in {1, 2}:
+        raise UsageError(f"labels of one or two people can be scored, got {len(paths)} files")
+    read = [_read_labels(Path(path)) for path in paths]
+    problems = [problem for _, found in read for problem in found]
+    automatic = {
+        f"{name}/{i + 1}/{k + 1}": verdict.label
+        for t, name in zip(judged, _names(judged), strict=True)
+        for i, step in enumerate(t.steps)
+        for k, (_, verdict) in enumerate(step.counted())
+    }
+    if judged:
+        problems += [
+            Problem(
+                Path(path).name, f"{n} of {len(labels)} labels are of claims that are not among these traces"
+            )
+            for path, (labels, _) in zip(paths, read, strict=True)
+            if (n := len(set(labels) - set(automatic)))
+        ]
+    people = tuple(
+        _person(Path(path).stem, labels, automatic, seed)
+        for path, (labels, _) in zip(paths, read, strict=True)
+    )
+    if len(read) == 1:
+        return AnnotationScore(None, None, people, len(read[0][0]), tuple(problems))
+    first, second = (labels for labels, _ in read)
+    shared = sorted(set(first) & set(second))
+    between, agreement = _agree([(first[i].label, second[i].label, first[i].episode) for i in shared], seed)
+    return AnnotationScore(between, agreement, people, len(shared), tuple(problems))
+
+
+def _read_labels(path: Path) -> tuple[dict[str, _Label], list[Problem]]:
+    found, problems = read_lines(path, _Label.model_validate)
+    labels = {}
+    times = Counter(row.id for _, row in found)
+    for name, n in times.items():
+        if n > 1:
+            why = f"the id {name!r} occurs {n} times, so none of them counts"
+            problems.append(Problem(path.name, why))
+    for where, row in found:
+        if times[row.id] > 1:
+            continue
+        label = row.label.strip().casefold()
+        if label in LABELS:
+            labels[row.id] = row.model_copy(update={"label": label})
+        else:
+            problems.append(Problem(where, f"the label {row.label!r} is not one of {', '.join(LABELS)}"))
+    if not labels:
+        if max(times.values(), default=0) > 1:
+            raise UsageError(f"{path} holds no label that counts: {problems[0].reason}")
+        raise UsageError(f"{path} holds no label; fill in the field 'label' with one of {', '.join(LABELS)}")
+    return labels, problems
+
+
+def _person(
+    name: str, labels: Mapping[str, _Label], automatic: Mapping[str, Label], seed: int
+) -> PersonScore:
+    steps: dict[tuple[str, str], list[str]] = {}
+    for row in labels.values():
+        step = row.id.rpartition("/")[0] or str(row.step)
+        steps.setdefault((row.episode, step), []).append(row.label)
+    rates, wrong = [], []
+    for (episode, _), said in steps.items():
+        known = [label for label in said if label != "unverifiable"]
+        if known:
+            rates.append((known.count("supported") / len(known), episode))
+            wrong.append((float("unsupported" in known), episode))
+    shared = sorted(set(labels) & set(automatic))
+    against, agreement = _agree([(labels[i].label, automatic[i], labels[i].episode) for i in shared], seed)
+    skipped = [(float(row.label == "unverifiable"), row.episode) for row in labels.values()]
+    shares = (mean_over(rates), mean_over(wrong), mean_over(skipped))
+    return PersonScore(name, *shares, len(labels), against, agreement)
+
+
+def _agree(
+    rows: Sequence[tuple[str, str, str]], seed: int
+) -> tuple[stats.Estimate | None, stats.Estimate | None]:
+    """κ and the share of equal labels."""
+    return kappa(rows, seed), mean_over([(float(a == b), unit) for a, b, unit in rows])
+
+
+def labels_table(found: AnnotationScore) -> Table:
+    """One row per person."""
+    columns = [
+        Column("by", "by"),
+        column("trace.sgr_of_steps", "sgr", "SGR"),
+        column("trace.hr", title="HR"),
+        column("trace.unverifiable", title="unverifiable"),
+        column("trace.label_agreement", "agreement", "same label as the verifier"),
+        column("trace.kappa", title="κ with the verifier"),
+        Column("labels", "labels", "count"),
+    ]
+    rows = [
+        [p.name, p.sgr, p.hr, p.unverifiable, p.agreement, p.against_verifier, p.n_labels]
+        for p in found.people
+    ]
+    return Table.of("trace.labels", "Labels by people", columns, rows)
+
+
+def people_table(found: AnnotationScore) -> Table:
+    """The agreement of two people."""
+    columns = [
+        column("trace.kappa", title="κ between people"),
+        column("trace.label_agreement", "agreement", "same label"),
+        Column("claims", "claims", "count"),
+    ]
+    rows = [[found.kappa, found.agreement, found.n_shared]]
+    return Table.of("trace.people", "Agreement of people", columns, rows)

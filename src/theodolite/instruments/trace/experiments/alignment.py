@@ -9,13 +9,14 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.reading import read_trace
 from theodolite.instruments.trace.claims.types import Alignment, Trace
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.data.worlds.facts import facts_at
 from theodolite.instruments.trace.score import mean_over
+from theodolite.worlds.episodes import Episode
+from theodolite.worlds.facts import facts_at
 
 Cue: TypeAlias = Literal["frame number", "time", "words of order", "place, every frame", "place, some frames"]
 """What links a step to its frame: *Frame 3: …*; *At 1.8 s, …*; *First*, *Then*, *Finally*; only its position among the steps,
@@ -127,9 +128,9 @@ def alignment_table(scores: dict[Cue, AlignmentScore]) -> Table:
     key = "trace.alignment"
     columns = [
         Column("cue", "cue"),
-        Column("exact", "exactly right", "share", key),
-        Column("covers", "right one included", "share", key),
-        Column("overlap", "at most one off", "share", key),
+        column(key, "exact", "exactly right"),
+        column(key, "covers", "right one included"),
+        column(key, "overlap", "at most one off"),
         Column("steps", "steps", "count"),
     ]
     rows = [

@@ -13,12 +13,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims.types import KINDS
-from theodolite.instruments.trace.data.episode import FAMILIES
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_sgr
 from theodolite.instruments.trace.formulas.vrs import LARGEST_VRS, EditedPair, Floats, vrs_paper, vrs_sound
 from theodolite.instruments.trace.score import difference_over, mean_over
+from theodolite.worlds.episodes import FAMILIES
 
 EPSILONS, CLIPS = (0.001, 0.01, 0.1), (5.0, 10.0, 20.0)
 """The paper's sweep of equation 4; its choice is ε = 0.01 and a clip at 10, with Δ as fractions."""
@@ -131,11 +132,11 @@ def _sound(pairs: Sequence[EditedPair], seed: int) -> stats.Estimate | None:
 def reliance_table(found: Reliance) -> Table:
     """One row: VRS in both versions over all edits, and facts updated and changed."""
     columns = [
-        Column("vrs", "VRS, equation 4", "ratio", "trace.vrs_pooled"),
-        Column("vrs_sound", "VRS by facts", "ratio", "trace.vrs_sound_pooled"),
-        Column("updated", "edited facts updated", "share", "trace.updated_pooled"),
-        Column("correctly_updated", "correctly", "share", "trace.correctly_updated"),
-        Column("changed", "unedited facts changed", "share", "trace.changed"),
+        column("trace.vrs_pooled", "vrs"),
+        column("trace.vrs_sound_pooled", "vrs_sound"),
+        column("trace.updated_pooled", "updated", "edited facts updated"),
+        column("trace.correctly_updated", title="correctly"),
+        column("trace.changed"),
         Column("edits", "edits", "count"),
         Column("failed", "failed", "count"),
         Column("without_original", "without original", "count"),
@@ -154,8 +155,8 @@ def facts_table(pairs: Sequence[EditedPair]) -> Table:
     facts = [(fact, pair.before.unit) for pair in pairs if not pair.failure for fact in pair.edited_facts]
     columns = [
         Column("fact", "edited fact"),
-        Column("updated", "no longer stated", "share", "trace.updated_pooled"),
-        Column("followed", "followed: stated as it is now", "share", "trace.correctly_updated"),
+        column("trace.updated_pooled", "updated", "no longer stated"),
+        column("trace.correctly_updated", "followed", "followed: stated as it is now"),
         Column("facts", "facts", "count"),
     ]
     rows: list[list[Cell]] = []
@@ -255,9 +256,9 @@ def sensitivity_table(cells: Sequence[SensitivityCell]) -> Table:
     columns = [
         Column("family", "edit"),
         Column("truth", "judged against"),
-        Column("delta_sgr", "ΔSGR", "points", "trace.delta_sgr"),
+        column("trace.delta_sgr"),
         Column("p_sgr", "p", "p"),
-        Column("delta_accuracy", "ΔAcc", "points", "trace.delta_accuracy"),
+        column("trace.delta_accuracy"),
         Column("p_accuracy", "p", "p"),
         Column("p_more", "p, SGR falls more", "p"),
         Column("n_sgr", "pairs, ΔSGR", "count"),

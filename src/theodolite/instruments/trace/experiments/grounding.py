@@ -7,20 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from theodolite import stats
+from theodolite.core.definitions import column, metric_of
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.trace.claims.gates import NO_TRACE
-from theodolite.instruments.trace.claims.types import (
-    LABELS,
-    REASONS,
-    Claim,
-    Verdict,
-    Verifier,
-)
+from theodolite.instruments.trace.claims.reading import NO_TRACE
+from theodolite.instruments.trace.claims.types import LABELS, REASONS, Claim, Verdict, Verifier
 from theodolite.instruments.trace.formulas.sgr import (
     AS_PAPER,
     STAGES,
@@ -34,7 +29,6 @@ from theodolite.instruments.trace.formulas.sgr import (
 )
 from theodolite.instruments.trace.formulas.tcs import Transition, trace_contradictions, why_not_computed
 from theodolite.instruments.trace.score import (
-    BY_KEY,
     OF_BLIND,
     OF_CHANGES,
     OF_EDITS,
@@ -45,6 +39,8 @@ from theodolite.instruments.trace.score import (
 )
 from theodolite.instruments.trace.verifiers.judged_runs import JudgedRun
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace
+from theodolite.stats import Scores
+from theodolite.stats.scores import difference_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ class TraceGroup:
 
     def mean(self, key: str) -> stats.Estimate | None:
         """The mean of a metric."""
-        return stats.score_mean(BY_KEY[f"trace.{key}"], self.scores)
+        return stats.score_mean(metric_of(f"trace.{key}"), self.scores)
 
     @property
     def whole(self) -> list[JudgedTrace]:
@@ -157,7 +153,7 @@ def caution_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Tabl
     """The groups most of whose claims cannot be judged."""
     columns = [
         *heads,
-        Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
+        column("trace.unverifiable", title="unverifiable"),
         Column("judged", "claims judged", "count"),
         Column("claims", "claims", "count"),
     ]
@@ -176,11 +172,11 @@ def caution_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Tabl
 def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], title: str) -> Table:
     columns = [
         *heads,
-        Column("sgr", "SGR", "share", "trace.sgr"),
-        Column("hr", "HR", "share", "trace.hr"),
-        Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
-        Column("right", "accuracy", "share", "trace.right"),
-        Column("gap", "gap", "points", "trace.gap"),
+        column("trace.sgr"),
+        column("trace.hr", title="HR"),
+        column("trace.unverifiable", title="unverifiable"),
+        column("trace.right", title="accuracy"),
+        column("trace.gap"),
         Column("traces", "traces", "count"),
         Column("claims", "claims", "count"),
         Column("seconds", "seconds", "number"),
@@ -199,10 +195,10 @@ def _bounds_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Tabl
     """Between what SGR lies if the claims that are not judged are wrong or right, and what could be refuted at all."""
     columns = [
         *heads,
-        Column("sgr_low", "SGR, all unverifiable wrong", "share", "trace.sgr_low"),
-        Column("sgr_high", "all right", "share", "trace.sgr_high"),
-        Column("refutable", "false claims refuted", "share", "trace.refutable"),
-        Column("not_understood", "clauses not understood", "share", "trace.not_understood"),
+        column("trace.sgr_low", title="SGR, all unverifiable wrong"),
+        column("trace.sgr_high", title="all right"),
+        column("trace.refutable"),
+        column("trace.not_understood"),
     ]
     rows: list[list[Cell]] = [
         [
@@ -244,8 +240,8 @@ def notes_of(group: TraceGroup) -> Iterator[str]:
 def _progress_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
     columns = [
         *heads,
-        *(Column(stage, stage, "share", "trace.sgr_profile") for stage in STAGES),
-        Column("decline", "decline in points", "points", "trace.decline"),
+        *(column("trace.sgr_profile", stage, stage) for stage in STAGES),
+        column("trace.decline"),
     ]
     rows = []
     for group in groups:
@@ -258,9 +254,9 @@ def _progress_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Ta
 def _consistency_table(groups: Sequence[TraceGroup], heads: Sequence[Column], tau: float) -> Table:
     columns = [
         *heads,
-        Column("tcs", "TCS, equation 2", "share", "trace.tcs"),
-        Column("tcs_aware", "TCS, contradiction-aware", "share", "trace.tcs_aware"),
-        Column("contradictions", "contradictions", "share", "trace.contradictions"),
+        column("trace.tcs"),
+        column("trace.tcs_aware"),
+        column("trace.contradictions"),
         Column("transitions", "transitions", "count"),
         Column("unverifiable", "not judged by equation 2", "count"),
         Column("without_slots", "without slots", "count"),
@@ -287,9 +283,8 @@ def _metric_table(
     name: str, title: str, groups: Sequence[TraceGroup], heads: Sequence[Column], keys: Sequence[str]
 ) -> Table:
     """The means of some metrics; only the groups that have any of them."""
-    metrics = [BY_KEY[f"trace.{key}"] for key in keys]
-    columns = [Column(m.key.removeprefix("trace."), m.name, m.unit, m.key) for m in metrics]
-    kept = [g for g in groups if any(s.metric == m.key for s in g.scores for m in metrics)]
+    columns = [column(f"trace.{key}") for key in keys]
+    kept = [g for g in groups if any(s.metric == c.key for s in g.scores for c in columns)]
     rows = [[*group.labels, *(group.mean(key) for key in keys)] for group in kept]
     return Table.of(name, title, [*heads, *columns], rows)
 
@@ -312,12 +307,12 @@ def pooled_table(groups: Sequence[TraceGroup], heads: Sequence[Column], *, seed:
     """Numbers over steps and claims instead of traces, and claims about the observer's own movement."""
     columns = [
         *heads,
-        Column("sgr_of_steps", "SGR over all steps", "share", "trace.sgr_of_steps"),
-        Column("hr_of_all_steps", "HR of all steps", "share", "trace.hr_of_all_steps"),
-        Column("hr_against_sgr", "r of HR with 1 − SGR", "correlation", "trace.hr_against_sgr"),
-        Column("ego_steps", "steps on ego-motion", "share", "trace.ego_motion"),
-        Column("ego_claims", "claims on ego-motion", "share", "trace.ego_motion"),
-        Column("ego_judged", "of these judged", "share", "trace.ego_motion"),
+        column("trace.sgr_of_steps", title="SGR over all steps"),
+        column("trace.hr_of_all_steps"),
+        column("trace.hr_against_sgr"),
+        column("trace.ego_motion", "ego_steps", "steps on ego-motion"),
+        column("trace.ego_motion", "ego_claims", "claims on ego-motion"),
+        column("trace.ego_motion", "ego_judged", "of these judged"),
         Column("ego_count", "ego-motion claims", "count"),
     ]
     rows = [
@@ -369,3 +364,79 @@ def hr_against_sgr(group: TraceGroup, seed: int) -> stats.Estimate | None:
         return stats.pearson(wrong, short, clusters=clusters, seed=seed)
     except UsageError:  # too few clusters vary for an interval
         return None
+
+
+# Table 1 for several models: SGR, HR, TCS and accuracy of each run, and paired differences from the first.
+#
+# Runs are compared on the episodes that they share, with the interval over clusters, so that hard episodes count for both.
+
+
+_SHOWN = (
+    "sgr",
+    "sgr_low",
+    "sgr_high",
+    "hr",
+    "refutable",
+    "unverifiable",
+    "not_understood",
+    "tcs",
+    "tcs_aware",
+    "right",
+)
+_COMPARED = ("sgr", "hr", "right")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRun:
+    """The groups of one run, in its first prompt style."""
+
+    model: str
+    groups: Sequence[TraceGroup]
+
+    def of_split(self, split: str) -> TraceGroup | None:
+        """The group of a split."""
+        return next((group for group in self.groups if group.labels[1] == split), None)
+
+
+def model_tables(runs: Sequence[ModelRun]) -> list[Table]:
+    """One row per model and split; and, per split, each model minus the first one, over shared episodes."""
+    splits = list(dict.fromkeys(group.labels[1] for run in runs for group in run.groups))
+    rows: list[list[Cell]] = []
+    shown: list[TraceGroup] = []
+    for split in splits:
+        known = [(run.model, group) for run in runs if (group := run.of_split(split)) is not None]
+        for model, group in known:
+            shown.append(replace(group, labels=(model, split)))
+            rows.append([model, split, *(group.mean(key) for key in _SHOWN), len(group.judged)])
+    heads = [Column("model", "model"), Column("split", "split")]
+    named = [column(f"trace.{key}") for key in _SHOWN]
+    columns = [
+        *heads,
+        *named,
+        Column("traces", "traces", "count"),
+    ]
+    tables = [
+        caution_table(shown, heads),
+        Table.of("trace.models", "Models (Table 1)", columns, rows, [n for g in shown for n in notes_of(g)]),
+        _differences(runs),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _differences(runs: Sequence[ModelRun]) -> Table:
+    """Each model minus the first one, per split."""
+    scores = {
+        run.model: [replace(score, split=group.labels[1]) for group in run.groups for score in group.scores]
+        for run in runs
+    }
+    first, *others = scores
+    return difference_table(
+        "trace.model_differences",
+        "Paired differences, over shared episodes",
+        Scores(scores).difference(
+            [(model, first) for model in others], [f"trace.{key}" for key in _COMPARED]
+        ),
+        {f"trace.{key}": column(f"trace.{key}", difference=True) for key in _COMPARED},
+        labels=lambda each: (each.first, each.second, each.split),
+        heads=[Column("model", "model"), Column("minus", "minus"), Column("split", "split")],
+    )

@@ -1,26 +1,108 @@
-"""Attention and gradient baselines: how much of a white box's relevance lies on the frames when it answers.
-
-With rᵢ ≥ 0 the relevance of the tokens of frame i and t that of the text, the share on frames is Σ rᵢ / (Σ rᵢ + t), and the
-share of frame i among the frames is rᵢ / Σ rᵢ. In the paper these baselines are rival predictors of robustness, so `predict`
-compares them with SGR. Source: step grounding, section 4.4.
-"""
+"""Measures the relevance of frames in a white-box model. Plain runs are measured by `theodolite.models.ask_factory`."""
 
 from __future__ import annotations
 
 import string
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from theodolite.attribution import Attribution, attribute, checkpoint_of
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
-from theodolite.core.types import Item, Message, Request
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.measure import BASELINES
+from theodolite.core.truth import AnswerFormat, Truth
+from theodolite.core.types import Item, Message, Record, Request, Response
 from theodolite.instruments.trace.questions import shown_frames
 from theodolite.instruments.trace.score import mean_over
-from theodolite.runs import Result, Run
+from theodolite.models import VisionLanguageModel, open_model
+from theodolite.runs import MeasurerFactory, Result, Reuse, Run
+from theodolite.worlds.episodes import Episode
+
+BASELINES = {
+    "attention": "attention-rollout",
+    "gradient": "grad-act-absolute",
+    "attention × gradient": "chefer",
+}
+"""Baseline -> the relevance method behind it. All of them give non-negative relevance."""
+
+
+def relevance_factory(name: str) -> MeasurerFactory:
+    """Opens a model and measures with it, wherever the factory is called."""
+    return partial(_open_measurer, name)
+
+
+def _open_measurer(name: str) -> RelevanceMeasurer:
+    return RelevanceMeasurer(open_model(name))
+
+
+class RelevanceMeasurer:
+    """Measures the relevance of each frame and of the text, for items with lettered options."""
+
+    reuse: Reuse = "never"
+
+    def __init__(self, model: VisionLanguageModel) -> None:
+        checkpoint_of(model)  # raises for a black box
+        self.model = model
+        self.batch_size = model.batch_size
+        self.identity = f"{model.identity}|frames|{'+'.join(BASELINES.values())}"
+
+    def measure(self, items: Sequence[Item]) -> list[Record]:
+        """One record per item. Items with the same number of options are measured together."""
+        found: dict[str, Record] = {}
+        by_size: dict[int, list[Item]] = defaultdict(list)
+        for item in items:
+            by_size[len(item.options)].append(item)
+        for group in by_size.values():
+            for item, each in zip(group, self._attributed(group), strict=True):
+                found[item.id] = each if isinstance(each, Record) else _record(item, each)
+        return [found[item.id] for item in items]
+
+    def _attributed(self, items: Sequence[Item]) -> list[Attribution | Record]:
+        """All at once; one by one if that fails, so that only the items at fault fail."""
+        try:
+            return [*self._attribute(items)]
+        except UsageError as error:
+            if len(items) == 1:
+                return [Record(items[0].id, Response.failed(str(error)))]
+        return [each for item in items for each in self._attributed([item])]
+
+    def _attribute(self, items: Sequence[Item]) -> list[Attribution]:
+        return attribute(
+            self.model,
+            [item.request for item in items],
+            [item.options for item in items],
+            methods=tuple(BASELINES.values()),
+            targets=("pred",),
+        )
+
+    def close(self) -> None:
+        """Closes the model."""
+        self.model.close()
+
+
+def _record(item: Item, found: Attribution) -> Record:
+    values: dict[str, Any] = {}
+    for method in BASELINES.values():
+        maps = sorted((each for each in found if each.method == method), key=lambda each: each.picture)
+        values[method] = {
+            "frames": [float(each.values.sum(dtype=np.float64)) for each in maps],
+            "text": maps[0].text_mass,
+        }
+    return Record(
+        item.id, Response("answered", text=found.options[found.predicted], finish="choice"), values=values
+    )
+
+
+# Attention and gradient baselines: how much of a white box's relevance lies on the frames when it answers.
+#
+# With rᵢ ≥ 0 the relevance of the tokens of frame i and t that of the text, the share on frames is Σ rᵢ / (Σ rᵢ + t), and the
+# share of frame i among the frames is rᵢ / Σ rᵢ. In the paper these baselines are rival predictors of robustness, so `predict`
+# compares them with SGR. Source: step grounding, section 4.4.
+
 
 INSTRUMENT = "trace relevance"
 
@@ -48,7 +130,14 @@ def plan_relevance(episodes: Sequence[Episode]) -> Iterator[Item]:
             f"{episode.id}/relevance",
             Request((Message.user(*shown_frames(episode), text),), max_tokens=1),
             letters,
-            {"episode": episode.id, "cluster": episode.unit, "split": episode.split, "gold": episode.answer},
+            {"episode": episode.id},
+            Truth(
+                (episode.answer,),
+                AnswerFormat.choice(list(episode.options), style="letter"),
+                subject=episode.id,
+                cluster=episode.unit,
+                split=episode.split,
+            ),
         )
 
 
@@ -57,7 +146,7 @@ def relevance_table(run: Run) -> Table:
     if run.info.instrument != INSTRUMENT:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {INSTRUMENT}")
     results = list(run.results())
-    own = [result for result in results if result.item.meta["split"] == "in-distribution"]
+    own = [result for result in results if result.item.truth.split == "in-distribution"]
     rows, n_none = [], 0
     for name, method in BASELINES.items():
         shares, n = frame_shares(own, method)
@@ -68,8 +157,8 @@ def relevance_table(run: Run) -> Table:
     columns = [
         Column("baseline", "baseline"),
         Column("method", "method"),
-        Column("share", "share on the frames", "share", "trace.relevance"),
-        Column("largest", "share of the largest frame", "share", "trace.relevance"),
+        column("trace.relevance", "share", "share on the frames"),
+        column("trace.relevance", "largest", "share of the largest frame"),
         Column("episodes", "episodes", "count"),
     ]
     notes = []
@@ -92,7 +181,7 @@ def frame_shares(results: Sequence[Result], method: str) -> tuple[list[tuple[flo
             continue
         told: Any = result.record.values[method]
         frames, text = np.asarray(told["frames"], np.float64), float(told["text"])
-        unit = str(result.item.meta["cluster"])
+        unit = result.item.cluster
         if frames.sum() > 0:
             share = float(frames.sum() / (frames.sum() + text))
             rows.append((share, float(frames.max() / frames.sum()), unit))

@@ -1,24 +1,35 @@
-"""How much SGR depends on the way it is measured: counting, verifiers, errors, number of steps, length, cost.
-
-`condition_scores` measures the traces of one model in other ways. `robustness` compares such ways, and prompt styles, over
-models: does SGR still predict retention, and are models ranked alike? Source: step grounding, section 6.
-"""
+"""How much SGR depends on the way it is measured, and traces that should have a low one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.tables import Column, Table
-from theodolite.instruments.trace.claims.types import Trace, Verifier
-from theodolite.instruments.trace.data.episode import Episode
+from theodolite.core.definitions import column
+from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.reading import with_claims
+from theodolite.instruments.trace.claims.steps import heading_end
+from theodolite.instruments.trace.claims.types import Label, Step, Trace, Verifier
+from theodolite.instruments.trace.formulas.refutable import SWAPS, Swap, refuted_or_why
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, HANDLINGS, Counting, mean_of, trace_sgr
-from theodolite.instruments.trace.score import mean_over
-from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge
-from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
+from theodolite.instruments.trace.score import difference_over, mean_over
+from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, NoisyVerifier, judge
+from theodolite.worlds.english import article_of, plural, with_article
+from theodolite.worlds.episodes import Episode
+
+# How much SGR depends on the way it is measured: counting, verifiers, errors, number of steps, length, cost.
+#
+# `condition_scores` measures the traces of one model in other ways. `robustness` compares such ways, and prompt styles, over
+# models: does SGR still predict retention, and are models ranked alike? Source: step grounding, section 6.
+
 
 ERROR_RATES = (0.02, 0.05, 0.08, 0.1)
 STEP_COUNTS = (2, 4, 6, 8)
@@ -104,7 +115,7 @@ def conditions_table(scores: Sequence[ConditionScore]) -> Table:
     """One row per way of measuring."""
     columns = [
         Column("condition", "measured otherwise"),
-        Column("sgr", "SGR", "share", "trace.sgr"),
+        column("trace.sgr"),
         Column("seconds", "seconds a sample"),
     ]
     rows = [[s.name, s.sgr, None if s.seconds is None else f"{s.seconds:.3g}"] for s in scores]
@@ -161,10 +172,10 @@ def verbosity_table(found: Verbosity) -> Table:
     """One row."""
     key = "trace.verbosity"
     columns = [
-        Column("words", "words per trace", "number", key),
-        Column("claims_per_step", "claims per step", "number", key),
-        Column("rho", "ρ(SGR, words)", "correlation", key),
-        Column("sgr_of_short", f"SGR of {found.n_steps_of_short} steps", "share", key),
+        column(key, "words", "words per trace"),
+        column(key, "claims_per_step", "claims per step"),
+        column(key, "rho", "ρ(SGR, words)"),
+        column(key, "sgr_of_short", f"SGR of {found.n_steps_of_short} steps"),
     ]
     row = [found.words, found.claims_per_step, found.sgr_against_words, found.sgr_of_short]
     return Table.of("trace.verbosity", "Verbosity", columns, [row])
@@ -229,8 +240,8 @@ def robustness_table(rows: Sequence[ConditionRobustness]) -> Table:
     """One row per way of measuring."""
     columns = [
         Column("condition", "condition"),
-        Column("r", "r with retention", "correlation", "trace.retention"),
-        Column("rho", "ρ with the reference", "correlation", "trace.rank_agreement"),
+        column("trace.retention", "r"),
+        column("trace.rank_agreement", "rho", "ρ with the reference"),
         Column("shift", "shift in points", "points"),
         Column("seconds", "seconds a sample"),
         Column("models", "models", "count"),
@@ -247,3 +258,341 @@ def robustness_table(rows: Sequence[ConditionRobustness]) -> Table:
         for r in rows
     ]
     return Table.of("trace.robustness", "Robustness of the finding", columns, cells)
+
+
+# What a set of episodes can refute: false claims made from its annotation, and how a verifier judges them.
+
+
+def refutation_table(episodes: Sequence[Episode], verifier: Verifier) -> tuple[Table, list[Problem]]:
+    """One row per kind of false claim and one for all; episodes that the verifier fails on are problems. Edits are left out."""
+    rows: list[tuple[Swap, Label, str]] = []
+    problems = []
+    base = [episode for episode in episodes if episode.edit is None]
+    for episode in base:
+        found = refuted_or_why(episode, verifier)
+        if isinstance(found, str):
+            problems.append(Problem(episode.id, f"{verifier.name}: {found}"))
+        else:
+            rows += [(swap, label, episode.unit) for swap, label in found]
+    made = [swap for swap in SWAPS if any(each == swap for each, *_ in rows)]
+    lacking = [swap for swap in SWAPS if swap not in made]
+    notes = []
+    if lacking:
+        notes = [
+            f"nothing annotated can be made false by another {', '.join(lacking)}; claims about these are not refuted either"
+        ]
+    shown = [_row(swap, [row for row in rows if row[0] == swap]) for swap in made]
+    columns = [
+        Column("swap", "made false by another"),
+        column("trace.refutable", "refuted", "refuted"),
+        column("trace.refutable", "credited", "taken for true"),
+        column("trace.refutable", "unverifiable", "unverifiable"),
+        Column("claims", "false claims", "count"),
+    ]
+    title = f"What {verifier.name} can refute in {len(base)} episodes"
+    return Table.of("trace.refutation", title, columns, [*shown, _row("any of these", rows)], notes), problems
+
+
+def _row(name: str, rows: Sequence[tuple[Swap, Label, str]]) -> list[Cell]:
+    shares = [
+        mean_over([(float(label == wanted), unit) for _, label, unit in rows])
+        for wanted in ("unsupported", "supported", "unverifiable")
+    ]
+    return [name, *shares, len(rows)]
+
+
+# The two-way control: the pictures edited and the words kept, and the words paraphrased and the pictures kept.
+#
+# Only edited pictures should make SGR fall. The paraphrase puts the unchanged task after another lead-in.
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWayControl:
+    """Changes of SGR and accuracy with edited pictures and with paraphrased tasks."""
+
+    visual_sgr: stats.Estimate | None
+    """Against the old truth."""
+    visual_accuracy: stats.Estimate | None
+    language_sgr: stats.Estimate | None
+    language_accuracy: stats.Estimate | None
+    p_visual_falls_more: float | None
+    """Sign-flip test over units that SGR falls more for the pictures than for the words."""
+    n_visual: int
+    n_language: int
+
+
+def two_way_control(
+    visual: Sequence[tuple[JudgedTrace, JudgedTrace]],
+    language: Sequence[tuple[JudgedTrace, JudgedTrace]],
+    *,
+    how: Counting = AS_PAPER,
+    seed: int = 0,
+) -> TwoWayControl:
+    """Compares traces before and after.
+
+    Args:
+        visual: A trace, and one on edited pictures judged against the old truth.
+        language: A trace, and one on the same pictures with a paraphrased task.
+        how: Which claims count.
+        seed: Seed of the sign flips.
+    """
+    falls = [
+        [
+            (g1 - g0, a.unit)
+            for a, b in pairs
+            if (g0 := trace_sgr(a, how)) is not None and (g1 := trace_sgr(b, how)) is not None
+        ]
+        for pairs in (visual, language)
+    ]
+    return TwoWayControl(
+        *_changes(visual, how),
+        *_changes(language, how),
+        _falls_more(falls[0], falls[1], seed),
+        len(visual),
+        len(language),
+    )
+
+
+def _changes(
+    pairs: Sequence[tuple[JudgedTrace, JudgedTrace]], how: Counting
+) -> tuple[stats.Estimate | None, stats.Estimate | None]:
+    """The changes of SGR and of accuracy, after − before."""
+    return (
+        difference_over([(trace_sgr(b, how), trace_sgr(a, how), a.unit) for a, b in pairs]),
+        difference_over([(b.is_correct, a.is_correct, a.unit) for a, b in pairs]),
+    )
+
+
+def _falls_more(
+    visual: Sequence[tuple[float, str]], language: Sequence[tuple[float, str]], seed: int
+) -> float | None:
+    """One-sided sign flips over the units that have both changes."""
+    mean = [
+        {unit: float(np.mean([v for v, u in side if u == unit])) for _, unit in side}
+        for side in (visual, language)
+    ]
+    shared = sorted(set(mean[0]) & set(mean[1]))
+    if len(shared) < 2:
+        return None
+    test = stats.sign_flip_test(
+        [mean[0][u] for u in shared], [mean[1][u] for u in shared], alternative="less", seed=seed
+    )
+    return test.p_value
+
+
+def two_way_table(found: TwoWayControl) -> Table:
+    """One row for the pictures, one for the words."""
+    columns = [
+        Column("changed", "changed"),
+        column("trace.delta_sgr"),
+        column("trace.delta_accuracy"),
+        Column("traces", "pairs", "count"),
+    ]
+    rows = [
+        ["pictures, words kept", found.visual_sgr, found.visual_accuracy, found.n_visual],
+        ["words, pictures kept", found.language_sgr, found.language_accuracy, found.n_language],
+    ]
+    p = found.p_visual_falls_more
+    notes = [] if p is None else [f"SGR falls more with the pictures than with the words: p = {p:.3f}"]
+    return Table.of("trace.wording", "Two-way control", columns, rows, notes)
+
+
+# Counterfactual controls: traces that should have a low SGR.
+#
+# Sides exchanged, objects exchanged, or the steps reversed; and random traces. A verifier that only rewards well-formed
+# sentences would score them like the real ones. Source: step grounding, section 7.3.
+
+
+Inversion: TypeAlias = Literal["spatial", "entity", "temporal"]
+"""``spatial``: left for right, above for below, in front of for behind. ``entity``: other colours and objects.
+``temporal``: the steps in reverse, and before for after."""
+
+INVERSIONS: tuple[Inversion, ...] = get_args(Inversion)
+
+_ORDER = {word: words.OPPOSITES[word] for word in ("before", "after")}
+
+
+def counterfactual(trace: Trace, inversion: Inversion, *, episode: Episode, seed: int = 0) -> Trace:
+    """The same trace with its statements inverted. Its claims must be extracted again.
+
+    The frames stay in place, so with ``temporal`` the last step is about the first frames.
+
+    >>> from theodolite.worlds.episodes import Episode, Frame
+    >>> episode = Episode("e", "?", (Frame(0.0),))
+    >>> trace = Trace("e", (Step("The red cup is left of the box.", (0,)),))
+    >>> counterfactual(trace, "spatial", episode=episode).steps[0].text
+    'The red cup is right of the box.'
+    """
+    if inversion not in INVERSIONS:
+        raise UsageError(f"there is no inversion {inversion!r}; there are {', '.join(INVERSIONS)}")
+    if inversion == "spatial":
+        texts = [_exchanged(step.text, words.SIDE_EXCHANGE) for step in trace.steps]
+    elif inversion == "entity":
+        table = _other_things(trace, episode, np.random.default_rng(seed))
+        texts = [_exchanged(step.text, table) for step in trace.steps]
+    else:
+        texts = [_exchanged(step.text, _ORDER) for step in reversed(trace.steps)]
+    steps = tuple(
+        Step(_without_heading(text), step.frames, step.alignment)
+        for text, step in zip(texts, trace.steps, strict=True)
+    )
+    return replace(trace, steps=steps)
+
+
+def _without_heading(text: str) -> str:
+    """The words of a step, without a heading that names its old frame."""
+    return text[heading_end(text) :]
+
+
+def _exchanged(text: str, table: dict[str, str]) -> str:
+    """Exchanges all words of a table at once, with their articles; whole words only, case preserved.
+
+    >>> _exchanged("A red box is near an owl, a cup behind it.", {"red": "orange", "owl": "kite", "cup": "vase"})
+    'An orange box is near a kite, a vase behind it.'
+    """
+    if not table:
+        return text
+    pattern = re.compile(
+        r"\b(?:(a)n? )?(" + "|".join(sorted(map(re.escape, table), key=len, reverse=True)) + r")\b",
+        re.IGNORECASE,
+    )
+
+    def other(match: re.Match[str]) -> str:
+        article, word = match.groups()
+        found = table[word.casefold()]
+        found = found[:1].upper() + found[1:] if word[:1].isupper() else found
+        return f"{article}{article_of(found)[1:]} {found}" if article else found
+
+    return pattern.sub(other, text)
+
+
+def _other_things(trace: Trace, episode: Episode, generator: np.random.Generator) -> dict[str, str]:
+    """For every colour another one, for every listed object one that the episode does not show."""
+    said = " ".join(step.text for step in trace.steps).casefold()
+    shown = {t.category for frame in episode.frames for t in frame.objects}
+    spare = [
+        label
+        for label in (*episode.vocabulary.get("objects", ()), *words.ABSENT)
+        if not any(words.may_mean(label, c) for c in shown)
+    ]
+    table = {}
+    shift = 1 + int(generator.integers(len(words.HUES) - 1))
+    for place, hue in enumerate(words.HUES):
+        table[hue] = words.HUES[(place + shift) % len(words.HUES)]
+    for category in sorted(shown | {w for c in shown for w in words.KINDS.get(c, ())}):
+        if spare and re.search(rf"\b{re.escape(category)}\b", said):
+            table[category] = spare[int(generator.integers(len(spare)))]
+    return {a: b for a, b in table.items() if re.search(rf"\b{re.escape(a)}\b", said)}
+
+
+def random_trace(episode: Episode, labels: RandomLabels, *, n_steps: int = 6, seed: int = 0) -> Trace:
+    """A grammatical random trace: objects, attributes, relations and actions are drawn step by step.
+
+    Args:
+        episode: Only its id and number of frames are used.
+        labels: What to draw from, the same for all episodes of a set.
+        n_steps: Number of steps.
+        seed: Seed of the draws.
+    """
+    generator = np.random.default_rng([seed, int.from_bytes(episode.id.encode()[-8:], "big")])
+    n = len(episode.frames)
+    steps = []
+    for i in range(n_steps):
+        frame = int(generator.integers(n))
+        steps.append(Step(labels.sentence(generator, kind=i % 4), (frame,), "index"))
+    return Trace(episode.id, tuple(steps), style="random")
+
+
+class RandomLabels:
+    """The labels of a set of episodes, and some that it does not have."""
+
+    def __init__(self, episodes: Sequence[Episode]) -> None:
+        things = {t.category for e in episodes for f in e.frames for t in f.objects}
+        listed = {label for e in episodes for label in e.vocabulary.get("objects", ())}
+        self.things = sorted(things | listed | set(words.ABSENT))
+        self.hues = sorted(
+            {t.attributes.get("colour", "") for e in episodes for f in e.frames for t in f.objects} - {""}
+            | set(words.HUES)
+        )
+        verbs = {a.verb for e in episodes for a in e.actions} | {
+            v for e in episodes for v in e.vocabulary.get("actions", ())
+        }
+        self.verbs = sorted(verbs | set(words.VERBS))
+        self.relations = words.RELATIONS
+
+    def sentence(self, generator: np.random.Generator, *, kind: int) -> str:
+        """A sentence of one of four kinds: existence, place, action, number."""
+
+        def draw(values: Sequence[str]) -> str:
+            return values[int(generator.integers(len(values)))]
+
+        first, second = f"{draw(self.hues)} {draw(self.things)}", f"{draw(self.hues)} {draw(self.things)}"
+        if kind == 0:
+            return f"There is {with_article(first)}."
+        if kind == 1:
+            return f"The {first} is {draw(self.relations)} the {second}."
+        if kind == 2:
+            return f"The {first} is {_ing(draw(self.verbs))} the {second}."
+        return f"I see {draw(('two', 'three', 'four', 'five'))} {plural(first)}."
+
+
+def _ing(verb: str) -> str:
+    first, _, rest = verb.partition(" ")
+    if first.endswith("ing"):
+        stem = first
+    elif first.endswith("e") and not first.endswith(("ee", "ie")):
+        stem = first[:-1] + "ing"
+    elif re.fullmatch(r"[a-z]*[^aeiou][aeiou][bdgmnprt]", first) and len(first) <= 4:
+        stem = first + first[-1] + "ing"
+    else:
+        stem = first + "ing"
+    return f"{stem} {rest}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """Traces that should score badly, against the real ones."""
+
+    name: str
+    sgr: stats.Estimate | None
+    fall: stats.Estimate | None
+    """SGR of the real traces − that of these, over the same episodes."""
+
+
+def control_scores(
+    judged: Sequence[JudgedTrace],
+    episodes: Mapping[str, Episode],
+    verifier: Verifier,
+    *,
+    how: Counting = AS_PAPER,
+    hedges: Hedges = "abstract",
+    seed: int = 0,
+) -> list[Control]:
+    """Counterfactual and random traces of the same episodes, judged in the same way. Parsing them takes time."""
+    real = [trace for trace in judged if not trace.failure]
+    labels = RandomLabels(list(episodes.values()))
+    made: dict[str, list[Trace]] = {
+        inversion: [
+            counterfactual(t.trace, inversion, episode=episodes[t.trace.episode], seed=seed) for t in real
+        ]
+        for inversion in INVERSIONS
+    }
+    made["random"] = [random_trace(episodes[t.trace.episode], labels, seed=seed) for t in real]
+    found = []
+    for name, traces in made.items():
+        false = judge(with_claims(traces), episodes, verifier, hedges=hedges)
+        rates = [(trace_sgr(t, how), trace_sgr(f, how), t.unit) for t, f in zip(real, false, strict=True)]
+        sgr = mean_over([(rate, unit) for _, rate, unit in rates])
+        found.append(Control(name, sgr, difference_over(rates)))
+    return found
+
+
+def controls_table(found: Sequence[Control]) -> Table:
+    """One row per control."""
+    columns = [
+        Column("control", "control"),
+        column("trace.sgr"),
+        column("trace.control_fall", "fall"),
+    ]
+    rows = [[c.name, c.sgr, c.fall] for c in found]
+    return Table.of("trace.controls", "Counterfactual and random traces", columns, rows)

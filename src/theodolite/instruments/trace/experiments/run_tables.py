@@ -8,7 +8,6 @@ from pathlib import Path
 
 from theodolite.core.files import Problem
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.trace.experiments.controls import control_scores, controls_table
 from theodolite.instruments.trace.experiments.edits import (
     Reliance,
     SensitivityCell,
@@ -26,14 +25,18 @@ from theodolite.instruments.trace.experiments.grounding import (
     pooled_table,
     run_groups,
 )
-from theodolite.instruments.trace.experiments.refutation import refutation_table
 from theodolite.instruments.trace.experiments.robustness import (
+    TwoWayControl,
     condition_scores,
     conditions_table,
+    control_scores,
+    controls_table,
+    refutation_table,
+    two_way_control,
+    two_way_table,
     verbosity,
     verbosity_table,
 )
-from theodolite.instruments.trace.experiments.wording import TwoWayControl, two_way_control, two_way_table
 from theodolite.instruments.trace.formulas.vrs import EditedPair
 from theodolite.instruments.trace.score import ScoreOptions, write_answers
 from theodolite.instruments.trace.verifiers.judged_runs import JudgedRun, judged_run

@@ -10,11 +10,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, StrictBool
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_lines
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.trace.formulas.tcs import TAU
-from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL, open_embedder
+from theodolite.instruments.trace.formulas.tcs import SENTENCE_MODEL, TAU, open_embedder
 
 
 class LabelledPair(BaseModel):
@@ -100,8 +100,8 @@ def tau_table(found: TauCalibration) -> Table:
     key = "trace.tau_accuracy"
     columns = [
         Column("tau", "τ"),
-        Column("accuracy", "accuracy, leave one out", "share", key),
-        Column("accuracy_at_paper", "accuracy at τ = 0.8", "share", key),
+        column(key, "accuracy", "accuracy, leave one out"),
+        column(key, "accuracy_at_paper", "accuracy at τ = 0.8"),
         Column("same", "same", "count"),
         Column("changed", "changed", "count"),
     ]

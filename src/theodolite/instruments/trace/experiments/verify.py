@@ -19,7 +19,6 @@ from theodolite.instruments.trace.claims.language import open_parser, sentence_s
 from theodolite.instruments.trace.claims.reading import with_claims
 from theodolite.instruments.trace.claims.types import Trace, Verifier
 from theodolite.instruments.trace.data.dataset import read_episodes
-from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.data.traces import read_traces
 from theodolite.instruments.trace.experiments.agreement import (
     agreement_table,
@@ -38,6 +37,7 @@ from theodolite.instruments.trace.score import ScoreOptions, of_trace, refutable
 from theodolite.instruments.trace.verifiers.judged_runs import INSTRUMENT, judged_run
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace, judge
 from theodolite.runs import Run
+from theodolite.worlds.episodes import Episode
 
 BY_VERIFIER = (Column("verifier", "verifier"),)
 VERIFY_TABLES = ("steps", "claims", "pooled")

@@ -27,8 +27,8 @@ from theodolite.answers import guarded
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.beliefs import Slot, facts_of
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Trace, Verifier
-from theodolite.instruments.trace.data.episode import Edit, Episode
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge, verdicts_on
+from theodolite.worlds.episodes import Edit, Episode
 
 Floats: TypeAlias = NDArray[np.float64]
 _Fact: TypeAlias = tuple[Claim, Slot, str]

@@ -12,19 +12,19 @@ from typing import ClassVar
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.articles import with_article
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention, Verdict
-from theodolite.instruments.trace.data.episode import Aspect, Episode, SceneObject
 from theodolite.instruments.trace.verifiers.events import action_verdict, motion_verdict, temporal_verdict
 from theodolite.instruments.trace.verifiers.judging import unverifiable
 from theodolite.instruments.trace.verifiers.places import spatial_verdict
-from theodolite.instruments.trace.verifiers.scene import Memory, Scene
-from theodolite.instruments.trace.verifiers.typed import (
+from theodolite.instruments.trace.verifiers.quantities import (
     comparison_verdict,
     count_verdict,
     identity_verdict,
     judged,
 )
+from theodolite.instruments.trace.verifiers.scene import Memory, Scene
+from theodolite.worlds.english import with_article
+from theodolite.worlds.episodes import Aspect, Episode, SceneObject
 
 _THE_FRAME = frozenset({"picture", "photo"})
 """Words for the frame itself (*a ball in the picture*) that may also name an object on a wall."""

@@ -1,10 +1,11 @@
-"""Object detectors: pixels in, labelled boxes out."""
+"""Object detectors, their recall by class, and the colours of what they find."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,10 +13,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import MissingExtraError, UsageError
+from theodolite.core.files import Problem, check, read_json
+from theodolite.core.forms import Form, Number
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.core.types import Pixels
 from theodolite.geometry import Box
-from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.worlds.episodes import Episode
+
+# Object detectors: pixels in, labelled boxes out.
+
 
 COCO = tuple(
     "person bicycle car motorcycle airplane bus train truck boat traffic_light fire_hydrant stop_sign parking_meter bench bird cat"
@@ -194,3 +204,215 @@ class HuggingFaceDetector:
                     Detection(self._names.get(int(label), str(int(label))), float(score), Box(x0, y0, x1, y1))
                 )
         return sorted(found, key=lambda d: -d.score)
+
+
+# The dominant colour of a box, by name, and colour histograms.
+
+
+_HUES_DEG = {"red": 0, "orange": 28, "yellow": 52, "green": 125, "blue": 222, "purple": 277, "pink": 330}
+"""The hue of each name."""
+
+
+def hue_of(pixels: NDArray[np.uint8], box: Box) -> str:
+    """The name of the most frequent hue in the middle of a box; empty if it is dull, dark or mixed.
+
+    >>> red = np.zeros((8, 8, 3), np.uint8) + np.array([200, 20, 20], np.uint8)
+    >>> hue_of(red, Box(0, 0, 8, 8)), hue_of(red // 200 * 90, Box(0, 0, 8, 8)) != "blue"
+    ('red', True)
+    """
+    height, width = pixels.shape[:2]
+    x0, x1 = (int(np.clip(box.centre_px[0] + s * box.width_px / 4, 0, width)) for s in (-1, 1))
+    y0, y1 = (int(np.clip(box.centre_px[1] + s * box.height_px / 4, 0, height)) for s in (-1, 1))
+    patch = pixels[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)].reshape(-1, 3).astype(float)
+    if not len(patch):
+        return ""
+    top, low = patch.max(axis=1), patch.min(axis=1)
+    vivid = (top - low > 0.35 * np.maximum(top, 1)) & (top > 60)
+    if vivid.mean() < 0.4:
+        return ""
+    names = list(_HUES_DEG)
+    away = np.abs(
+        (_hue_deg(patch[vivid])[:, None] - np.array([_HUES_DEG[n] for n in names]) + 180) % 360 - 180
+    )
+    counts = np.bincount(away.argmin(axis=1), minlength=len(names))
+    return names[int(counts.argmax())] if counts.max() >= 0.6 * counts.sum() else ""
+
+
+def colour_histogram(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.float64]:
+    """The shares of 64 coarse colours in a box: an appearance vector that needs no model.
+
+    >>> half = np.zeros((4, 4, 3), np.uint8)
+    >>> half[:, :2] = 255
+    >>> sorted(colour_histogram(half, Box(0, 0, 4, 4)).tolist())[-3:]
+    [0.0, 0.5, 0.5]
+    """
+    height, width = pixels.shape[:2]
+    x0, x1 = (int(np.clip(edge, 0, width)) for edge in (box.x0, box.x1))
+    y0, y1 = (int(np.clip(edge, 0, height)) for edge in (box.y0, box.y1))
+    patch = pixels[y0:y1, x0:x1].reshape(-1, 3) // 64
+    counts = np.bincount(patch @ np.array([16, 4, 1]), minlength=64)
+    return np.asarray(counts / max(1, counts.sum()), np.float64)
+
+
+def _hue_deg(colours: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The hue of RGB colours in degrees; they must not be grey."""
+    r, g, b = colours.T
+    top, low = colours.max(axis=1), colours.min(axis=1)
+    spread = np.maximum(top - low, 1e-9)
+    hue = np.where(
+        top == r, (g - b) / spread % 6, np.where(top == g, (b - r) / spread + 2, (r - g) / spread + 4)
+    )
+    return np.asarray(60.0 * hue)
+
+
+# The recall of a detector by class. Only where it is high may "not found" refute a claim.
+
+
+SEEN_IOU, PLACED_IOU = 0.1, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRecall:
+    """The share of annotated boxes of a class that are detected, by three criteria. Intervals are clustered by video."""
+
+    label: str
+    anywhere: stats.Estimate
+    """The picture has a detection of the class, perhaps of another object."""
+    recall: stats.Estimate
+    """A detection of the class touches the box (IoU ≥ 0.1). Absence is judged by this."""
+    located: stats.Estimate
+    """A detection of the class has the place of the box (IoU ≥ 0.5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorRecall:
+    """The recall of a detector."""
+
+    classes: dict[str, ClassRecall]
+    problems: tuple[Problem, ...]
+    """Pictures that cannot be read, each once, with the first episode that shows it."""
+
+
+def calibrate_recall(detector: Detector, episodes: Iterable[Episode], *, threshold: float) -> DetectorRecall:
+    """The recall of every annotated category that the detector has a label for.
+
+    Frames are read one by one and not kept. A picture that several episodes share counts once. A picture that cannot be read
+    is left out and reported.
+    """
+    hits: dict[str, list[tuple[float, float, float]]] = {}
+    units: dict[str, list[str]] = {}
+    done: set[str] = set()
+    problems: list[Problem] = []
+    for episode in episodes:
+        for number, frame in enumerate(episode.frames, 1):
+            shown = [
+                (t.category, t.box)
+                for t in frame.objects
+                if t.box is not None and t.is_visible and _has(detector, t.category)
+            ]
+            if frame.picture is None or not shown or frame.picture.digest in done:
+                continue
+            done.add(frame.picture.digest)
+            try:
+                pixels = frame.picture.pixels()
+            except UsageError as error:
+                problems.append(Problem(f"{episode.id}, frame {number}", str(error)))
+                continue
+            found = detector.detect(pixels, threshold)
+            for category, box in shown:
+                overlaps = [d.box.iou(box) for d in found_of(found, category)]
+                best = max(overlaps, default=0.0)
+                met = (float(bool(overlaps)), float(best >= SEEN_IOU), float(best >= PLACED_IOU))
+                hits.setdefault(category, []).append(met)
+                units.setdefault(category, []).append(episode.unit)
+    classes = {category: _recall(category, hits[category], units[category]) for category in sorted(hits)}
+    return DetectorRecall(classes, tuple(problems))
+
+
+def _recall(category: str, hits: list[tuple[float, float, float]], units: list[str]) -> ClassRecall:
+    shares = [stats.clustered_mean(column, units) for column in zip(*hits, strict=True)]
+    return ClassRecall(category, *(share for share in shares if share is not None))
+
+
+def _has(detector: Detector, category: str) -> bool:
+    return any(words.may_mean(category, label) for label in detector.labels)
+
+
+def recall_table(recall: Mapping[str, ClassRecall], *, title: str) -> Table:
+    """One row per class."""
+    key = "trace.detector_recall"
+    columns = [
+        Column("class", "class"),
+        column(key, "anywhere", "found anywhere"),
+        column(key, "recall", "found (IoU ≥ 0.1)"),
+        column(key, "located", "placed (IoU ≥ 0.5)"),
+        Column("boxes", "boxes", "count"),
+    ]
+    rows: list[list[Cell]] = [
+        [name, r.anywhere, r.recall, r.located, r.recall.n_items] for name, r in recall.items()
+    ]
+    return Table.of("trace.recall", title, columns, rows)
+
+
+def write_recall(
+    recall: Mapping[str, ClassRecall], path: Path, *, detector: str, identity: str, threshold: float
+) -> None:
+    """Writes the file that ``detector:…?recall=FILE`` reads. It holds for that detector at that threshold."""
+    value = {
+        "detector": detector,
+        "identity": identity,
+        "threshold": threshold,
+        "classes": {
+            name: {"anywhere": asdict(r.anywhere), "recall": asdict(r.recall), "located": asdict(r.located)}
+            for name, r in recall.items()
+        },
+    }
+    path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+class _MeasuredLimit(Form):
+    low: Number
+
+
+class _MeasuredClass(Form):
+    recall: _MeasuredLimit
+
+
+class _RecallFile(Form):
+    detector: str
+    identity: str
+    threshold: Number
+    classes: dict[str, _MeasuredClass]
+
+
+def read_recall(path: Path, *, identity: str, threshold: float) -> dict[str, float]:
+    """The lower confidence limit of each class's recall.
+
+    Args:
+        path: A file of `write_recall`.
+        identity: Of the detector that is used.
+        threshold: At which it is used.
+
+    Raises:
+        UsageError: It is not such a file, or was measured with another detector or at another threshold.
+    """
+    value = read_json(path, "recall of the detector in")
+    try:
+        found = check(_RecallFile, value)
+    except UsageError as error:
+        raise UsageError(
+            f"{path} is not a recall file; `theodolite trace calibrate` writes one ({error})"
+        ) from error
+    again = f"`theodolite trace calibrate --threshold {threshold:g}` measures it"
+    if found.identity != identity:
+        raise UsageError(f"{path} holds the recall of another detector, {found.detector}; {again}")
+    if found.threshold != threshold:
+        raise UsageError(
+            f"{path} holds the recall at the threshold {found.threshold:g}, not {threshold:g}; {again}"
+        )
+    return {name: told.recall.low for name, told in found.classes.items()}
+
+
+def found_of(found: Iterable[Detection], head: str) -> list[Detection]:
+    """The detections of what a noun names."""
+    return [d for d in found if words.is_a(d.label, head)]

@@ -14,12 +14,17 @@ import numpy as np
 
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
-from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
-from theodolite.instruments.trace.verifiers.detection import Detection, Detector, open_detector, read_pixels
-from theodolite.instruments.trace.verifiers.hues import hue_of
+from theodolite.instruments.trace.verifiers.detection import (
+    Detection,
+    Detector,
+    hue_of,
+    open_detector,
+    read_pixels,
+    read_recall,
+)
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
-from theodolite.instruments.trace.verifiers.recall import read_recall
+from theodolite.worlds.episodes import Episode, Frame, SceneObject
 
 TRUSTED_RECALL = 0.9
 _JUDGED = frozenset({"entity", "count", "attribute", "spatial"})

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from theodolite.core.types import Pixels
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Verdict
-from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
 from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
+from theodolite.worlds.episodes import Episode
 
 TURN_SHARE, GROWTH, QUALITY = 0.02, 0.015, 0.4
 """The least shift (share of the width), the least growth, and the least quality that count."""

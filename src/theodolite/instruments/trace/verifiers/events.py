@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
-from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Pose
 from theodolite.instruments.trace.verifiers.judging import unverifiable
 from theodolite.instruments.trace.verifiers.scene import Scene
+from theodolite.worlds.episodes import EGO, Action, Episode, Pose
 
 TURN_DEG, AROUND_DEG, MOVE_M = 10.0, 135.0, 0.05
 """Smaller turns are no turns; from 135° on one turns around; smaller movements are none."""

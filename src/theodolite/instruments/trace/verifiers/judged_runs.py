@@ -12,20 +12,19 @@ from functools import lru_cache
 from pathlib import Path
 
 from theodolite.answers import Answer, guarded
-from theodolite.answers.items import FORMAT, format_of, read_record
+from theodolite.answers.grading import read_item
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
-from theodolite.instruments.trace.claims.grading import final_answer
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Label, Trace, Verifier
 from theodolite.instruments.trace.data.dataset import read_episodes
-from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.formulas.refutable import Swap, refuted_or_why
 from theodolite.instruments.trace.formulas.tcs import Transition, transitions
 from theodolite.instruments.trace.formulas.vrs import EditedPair, edited_pair
 from theodolite.instruments.trace.questions import without_pictures
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge
 from theodolite.runs import Result, Run, Tally
+from theodolite.worlds.episodes import Episode
 
 INSTRUMENT, PAIRS = "trace", "trace-pairs"
 """The kinds of run; one of pairs has episodes and edits that change their answers, and is not scored."""
@@ -205,7 +204,7 @@ def _judged_run(folder: Path, _: Tally, data: Path) -> JudgedRun:
 def _read(results: Sequence[Result], episodes: Mapping[str, Episode]) -> tuple[RunTrace, ...]:
     """Reads the answers and parses all traces together."""
     shown = [episodes[str(r.item.meta["episode"])] for r in results]
-    answers = [_answer(result, episode) for result, episode in zip(results, shown, strict=True)]
+    answers = [read_item(result.item, result.record) for result in results]
     answered = [
         read_trace(
             result.record.response.text,
@@ -223,14 +222,3 @@ def _read(results: Sequence[Result], episodes: Mapping[str, Episode]) -> tuple[R
         for result, episode, answer in zip(results, shown, answers, strict=True)
         for is_answered in [result.record is not None and result.record.response.is_answered]
     )
-
-
-def _answer(result: Result, episode: Episode) -> Answer:
-    """The final answer. Items of older runs do not say their format, so that of the episode is used."""
-    record = result.record
-    if record is None or not record.response.is_answered:
-        return read_record(result.item, record)
-    response = record.response
-    expected = format_of(result.item) if FORMAT in result.item.meta else episode.format
-    is_cut_off = response.finish == "length"
-    return final_answer(response.text, expected, is_cut_off=is_cut_off, reasoning=response.reasoning)

@@ -10,10 +10,10 @@ import math
 
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
-from theodolite.instruments.trace.data.episode import EGO, Frame, Relation, SceneObject
 from theodolite.instruments.trace.verifiers.judging import unverifiable
+from theodolite.instruments.trace.verifiers.quantities import between_verdict
 from theodolite.instruments.trace.verifiers.scene import Scene
-from theodolite.instruments.trace.verifiers.typed import between_verdict
+from theodolite.worlds.episodes import EGO, Frame, Relation, SceneObject
 
 BAND = 0.02
 """Within this share of the picture's width or height, neither side is claimed."""

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.articles import with_article
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
-from theodolite.instruments.trace.data.episode import Episode, SceneObject
 from theodolite.instruments.trace.verifiers.judging import unverifiable
+from theodolite.worlds.english import with_article
+from theodolite.worlds.episodes import Episode, SceneObject
 
 Memory: TypeAlias = dict[tuple[str, tuple[str, ...], str, int], tuple[SceneObject, ...]]
 

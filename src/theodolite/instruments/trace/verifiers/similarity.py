@@ -1,21 +1,16 @@
-"""A verifier that compares sentences with frames, by any CLIP of transformers.
+"""Claims as captions of pictures: the claim itself, and the same claim with other values of its slot.
 
-A claim becomes the caption *a picture of a red ball* beside *a picture of a blue ball*, *… of a green ball* and so on: other
-values of the same slot (`theodolite.instruments.trace.verifiers.captions`). With sᵢ the similarity of caption i in the
-model's own scale, the share of the claim is p = e^{s₀} / Σ e^{sᵢ} over the n captions. The claim is supported if p ≥ `high`,
-unsupported if p ≤ `low`, and unclear in between. The bounds are those that the calibration of the model measured for the form
-of claim in the world of the episode. A model without calibration refutes nothing, unless `low` is given. The best frame
-counts.
-
-The confidence compares the odds of p with those of the bound b that it passed: with o(p) = p / (1 − p), it is
-o(p) / (o(p) + o(b)) if supported, o(b) / (o(p) + o(b)) if unsupported: ½ at the bound, towards 1 beyond it.
+The form of a claim decides how many captions there are, so a CLIP is calibrated by form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +20,221 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
 from theodolite.core.forms import Form, Number
 from theodolite.core.types import Pixels
-from theodolite.instruments.trace.claims.types import Claim, Verdict
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.verifiers.captions import FINE_KINDS, captions_of, form_of, values_of
-from theodolite.instruments.trace.verifiers.clip_model import ClipLikeness, Likeness
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention, Verdict
 from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, unverifiable
+from theodolite.worlds.english import with_article
+from theodolite.worlds.episodes import Episode
+
+SIDES = tuple(relation for relation, (axis, _) in words.AXES.items() if axis == "side")
+DOOR_STATES = ("open", words.opposite_state("open"))
+FINE_KINDS: frozenset[ClaimKind] = frozenset({"spatial", "state"})
+"""Kinds that CLIP models in general cannot judge; only a calibrated model judges them."""
+TWO_THINGS, FROM_ME, MY_ROOM = "spatial, two things", "spatial, from me", "spatial, my room"
+"""One object left or right of another, 2 captions; its place relative to the observer, 4; the colour of the observer's room, 11."""
+FORMS = ("entity", "attribute", TWO_THINGS, FROM_ME, MY_ROOM, "state")
+
+
+def captions_of(claim: Claim, episode: Episode) -> list[str]:
+    """The claim as a caption, then the same with other values; empty if it cannot be expressed so."""
+    head = claim.subject.head
+    if claim.kind == "spatial":
+        return _spatial(claim)
+    if head in words.FIRST_PERSON or head in words.PRONOUNS:
+        return []
+    if claim.kind == "attribute" and words.ATTRIBUTES.get(claim.predicate) == "colour":
+        return colours_of(head, claim.predicate)
+    if claim.kind == "state" and claim.predicate in DOOR_STATES:
+        return [in_state(looks_of(claim.subject), state) for state in _and_opposite(claim)]
+    if claim.kind != "entity":
+        return []
+    labels = episode.vocabulary.get("objects") or words.THINGS
+    others = [caption(label) for label in labels if not words.may_mean(head, label)]
+    return [caption(looks_of(claim.subject)), *others] if others else []
+
+
+def _spatial(claim: Claim) -> list[str]:
+    target, predicate = claim.object, claim.predicate
+    if target is None:
+        return []
+    if claim.subject.head in words.FIRST_PERSON:
+        hues = [hue for hue in target.attributes if hue in words.HUES]
+        return colours_of(target.head, hues[0]) if predicate == "in" and hues else []
+    looks = looks_of(claim.subject)
+    if target.head in words.FIRST_PERSON:
+        return seen_from_me(looks, predicate) if predicate in words.FROM_ME else []
+    if predicate not in SIDES or target.head in words.PRONOUNS:
+        return []
+    return [beside(looks, side, looks_of(target)) for side in _and_opposite(claim)]
+
+
+def _and_opposite(claim: Claim) -> list[str]:
+    """What a claim says of a state or a side, and the opposite."""
+    said = claim.predicate
+    return [said, words.opposite_state(said) if claim.kind == "state" else words.OPPOSITES[said]]
+
+
+def looks_of(mention: Mention) -> str:
+    """*red ball*."""
+    return " ".join((*mention.attributes, mention.head))
+
+
+def caption(looks: str) -> str:
+    """*a picture of a red ball*."""
+    return f"a picture of {with_article(looks)}"
+
+
+def colours_of(head: str, colour: str) -> list[str]:
+    """The object in this colour, then in each other one."""
+    return [caption(f"{hue} {head}") for hue in (colour, *(hue for hue in words.HUES if hue != colour))]
+
+
+def in_state(looks: str, state: str) -> str:
+    """*a picture of an open red door*."""
+    return caption(f"{state} {looks}")
+
+
+def beside(first: str, side: str, second: str) -> str:
+    """*a picture of a red ball left of a blue cube*."""
+    return f"{caption(first)} {side} {with_article(second)}"
+
+
+def seen_from_me(looks: str, side: str) -> list[str]:
+    """The place of an object relative to the observer: on this side, then on each other one."""
+    sides = (side, *(each for each in words.FROM_ME if each != side))
+    return [f"{caption(looks)} {words.FROM_ME[each]}" for each in sides]
+
+
+def form_of(claim: Claim) -> str:
+    """The form of a claim: its kind, and for spatial claims what the place is relative to.
+
+    >>> form_of(Claim("spatial", Mention("ball"), "left of", Mention("i")))
+    'spatial, from me'
+    """
+    if claim.kind != "spatial" or claim.object is None:
+        return claim.kind
+    if claim.subject.head in words.FIRST_PERSON:
+        return MY_ROOM
+    return FROM_ME if claim.object.head in words.FIRST_PERSON else TWO_THINGS
+
+
+def values_of(claim: Claim, n: int) -> list[str]:
+    """The value that each of the n captions of a claim states, in order.
+
+    >>> values_of(Claim("state", Mention("door"), "open"), 2), values_of(Claim("entity", Mention("cup")), 3)
+    (['open', 'closed'], ['present', 'absent', 'absent'])
+    """
+    said, form = claim.predicate, form_of(claim)
+    if form == "entity":
+        return ["present"] + ["absent"] * (n - 1)
+    if form in {"state", TWO_THINGS}:
+        return _and_opposite(claim)
+    if form == FROM_ME:
+        return [said, *(side for side in words.FROM_ME if side != said)]
+    if form == MY_ROOM:
+        return [said] + [f"not {said}"] * (n - 1)
+    return [said, *(hue for hue in words.HUES if hue != said)]
+
+
+# A CLIP of transformers that caches the features of pictures and sentences.
+
+
+Likeness = Callable[[Sequence[Pixels], Sequence[str]], NDArray[np.float64]]
+"""The similarity of each picture with each caption, in the model's own scale: (pictures, captions)."""
+
+_REMEMBERED = 4096
+"""Number of pictures, and of sentences, whose features are cached: a few MiB."""
+
+
+class ClipLikeness:
+    """A CLIP checkpoint of transformers, folder or hub id."""
+
+    def __init__(self, source: str) -> None:
+        import torch
+        from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
+
+        from theodolite.models import quiet_transformers
+
+        try:
+            with quiet_transformers():
+                self._model: Any = AutoModel.from_pretrained(
+                    source, dtype=torch.float32, use_safetensors=True
+                ).eval()
+                self._processor: Any = AutoImageProcessor.from_pretrained(source, backend="pil")
+                self._words: Any = AutoTokenizer.from_pretrained(source)
+        except (OSError, ValueError, ImportError) as error:
+            raise UsageError(f"cannot load the CLIP model {source}: {str(error).splitlines()[0]}") from error
+        if not hasattr(self._model, "logit_scale"):
+            raise UsageError(f"{source} is not a CLIP: it has no logit scale")
+        self._pictures: OrderedDict[str, Any] = OrderedDict()
+        self._sentences: OrderedDict[str, Any] = OrderedDict()
+
+    def __call__(self, pictures: Sequence[Pixels], captions: Sequence[str]) -> NDArray[np.float64]:
+        """Scaled cosines of each picture with each caption: s = e^τ · cos."""
+        import torch
+
+        if not pictures or not captions:
+            return np.zeros((len(pictures), len(captions)))
+        by_key = {_key(pixels): pixels for pixels in pictures}
+        with torch.inference_mode():
+            seen = _remembered(
+                self._pictures,
+                list(map(_key, pictures)),
+                lambda new: self._see([by_key[key] for key in new]),
+            )
+            read = _remembered(self._sentences, list(captions), self._read)
+            scores = self._model.logit_scale.double().exp() * (seen.double() @ read.double().T)
+        return np.asarray(scores.numpy())
+
+    def _see(self, pictures: list[Pixels]) -> Any:
+        from PIL import Image
+
+        inputs = self._processor(images=[Image.fromarray(p) for p in pictures], return_tensors="pt")
+        return _unit(self._model.get_image_features(**inputs))
+
+    def _read(self, captions: list[str]) -> Any:
+        words = self._words(captions, padding=True, truncation=True, return_tensors="pt")
+        return _unit(self._model.get_text_features(**words))
+
+
+def _key(pixels: Pixels) -> str:
+    return f"{pixels.shape}-{hashlib.sha256(pixels.tobytes()).hexdigest()}"
+
+
+def _unit(features: Any) -> Any:
+    from torch.nn.functional import normalize
+
+    return normalize(getattr(features, "pooler_output", features), dim=-1)
+
+
+def _remembered(kept: OrderedDict[str, Any], keys: Sequence[str], compute: Callable[[list[str]], Any]) -> Any:
+    """The features of each key, computed if they are not cached. The least recently used are dropped."""
+    import torch
+
+    new = [key for key in dict.fromkeys(keys) if key not in kept]
+    if new:
+        kept.update(zip(new, compute(new), strict=True))
+    for key in keys:
+        kept.move_to_end(key)
+    found = torch.stack([kept[key] for key in keys])
+    while len(kept) > _REMEMBERED:
+        kept.popitem(last=False)
+    return found
+
+
+# A verifier that compares sentences with frames, by any CLIP of transformers.
+#
+# A claim becomes the caption *a picture of a red ball* beside *a picture of a blue ball*, *… of a green ball* and so on: other
+# values of the same slot (`theodolite.instruments.trace.verifiers.similarity`). With sᵢ the similarity of caption i in the
+# model's own scale, the share of the claim is p = e^{s₀} / Σ e^{sᵢ} over the n captions. The claim is supported if p ≥ `high`,
+# unsupported if p ≤ `low`, and unclear in between. The bounds are those that the calibration of the model measured for the form
+# of claim in the world of the episode. A model without calibration refutes nothing, unless `low` is given. The best frame
+# counts.
+#
+# The confidence compares the odds of p with those of the bound b that it passed: with o(p) = p / (1 − p), it is
+# o(p) / (o(p) + o(b)) if supported, o(b) / (o(p) + o(b)) if unsupported: ½ at the bound, towards 1 beyond it.
+
 
 SHIPPED = Path(__file__).parent / "clip"
 """The small CLIP of the embedded worlds."""
@@ -73,15 +277,15 @@ class Bounds:
         return f"the model does not know the word {odd[0]}" if odd else ""
 
 
-class _LimitsForm(Form):
+class _Limits(Form):
     high: Number | None
     low: Number | None
 
 
-class _CalibrationForm(Form):
-    by_world: dict[str, dict[str, _LimitsForm]]
+class _CalibrationFile(Form):
+    by_world: dict[str, dict[str, _Limits]]
     words: tuple[str, ...]
-    pooled: dict[str, _LimitsForm] = Field(default_factory=dict)
+    pooled: dict[str, _Limits] = Field(default_factory=dict)
 
 
 def read_bounds(file: Path) -> Bounds:
@@ -92,7 +296,7 @@ def read_bounds(file: Path) -> Bounds:
     """
     value = read_json(file, "calibration")
     try:
-        told = check(_CalibrationForm, value)
+        told = check(_CalibrationFile, value)
     except UsageError as error:
         raise UsageError(
             f"{file} is not a calibration; `theodolite trace calibrate --data EPISODES` writes one ({error})"

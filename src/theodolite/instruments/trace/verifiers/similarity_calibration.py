@@ -22,17 +22,23 @@ from typing import Any
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.lexicon import FROM_ME, HUES
 from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.data.dataset import EpisodeSet
-from theodolite.instruments.trace.data.episode import EGO, Episode, SceneObject
-from theodolite.instruments.trace.verifiers import captions as say
+from theodolite.instruments.trace.verifiers import similarity as say
 from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
-from theodolite.instruments.trace.verifiers.clip_model import ClipLikeness, Likeness
-from theodolite.instruments.trace.verifiers.similarity import CALIBRATION, SHIPPED, SimilarityVerifier
+from theodolite.instruments.trace.verifiers.similarity import (
+    CALIBRATION,
+    SHIPPED,
+    ClipLikeness,
+    Likeness,
+    SimilarityVerifier,
+)
+from theodolite.worlds.episodes import EGO, Episode, SceneObject
 
 ERROR = 0.02
 LEAST_AUC = 0.75
@@ -392,9 +398,9 @@ def calibration_table(result: SimilarityCalibration, *, title: str) -> Table:
     columns = [
         Column("world", "world"),
         Column("form", "claims"),
-        Column("auc", "AUC", "number", key),
-        Column("judged", "judged", "share", key),
-        Column("right", "right, of those", "share", key),
+        column(key, "auc", "AUC"),
+        column(key, "judged", "judged"),
+        column(key, "right", "right, of those"),
         Column("high", "supported from"),
         Column("low", "unsupported up to"),
         Column("true", "true", "count"),

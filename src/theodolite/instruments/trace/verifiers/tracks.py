@@ -21,12 +21,18 @@ from numpy.typing import NDArray
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.articles import with_article
 from theodolite.instruments.trace.claims.types import Claim, Label, Mention, Verdict
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.verifiers.detection import Detection, Detector, open_detector, read_pixels
-from theodolite.instruments.trace.verifiers.hues import colour_histogram, hue_of
+from theodolite.instruments.trace.verifiers.detection import (
+    Detection,
+    Detector,
+    colour_histogram,
+    hue_of,
+    open_detector,
+    read_pixels,
+)
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
+from theodolite.worlds.english import with_article
+from theodolite.worlds.episodes import Episode
 
 MOVE_SHARE, NEAR_SHARE = 0.012, 0.35
 """Smaller movements per frame, as shares of the picture's width, are rest. Smaller gaps, as shares of the mean size, are contact."""

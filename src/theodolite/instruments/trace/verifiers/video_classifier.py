@@ -17,10 +17,10 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Pixels
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Verdict
-from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.events import stems
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
+from theodolite.worlds.episodes import Episode
 
 Classify = Callable[[Sequence[Pixels]], dict[str, float]]
 """The probability of each class, by its name."""

@@ -2,25 +2,210 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item
-from theodolite.instruments.compass.conditions import edited_items
-from theodolite.instruments.compass.data.pairs import Pair
-from theodolite.instruments.compass.data.squares import coloured_squares
-from theodolite.instruments.compass.experiments.controls.edits import (
-    EDITS,
-    Edit,
-    EditReport,
-    find_edits,
-    studio_of,
+from theodolite.core.types import Item, Picture
+from theodolite.geometry import Box
+from theodolite.geometry.directions import CARDINAL, OPPOSITE, Vocabulary, opposite, vocabulary_of
+from theodolite.instruments.compass.data.drawn import coloured_squares
+from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
+from theodolite.instruments.compass.questions import Prompt, edited_items, pair_item
+from theodolite.pairs.pictures.objects import (
+    UNIT,
+    PlacingOptions,
+    Step,
+    Studio,
+    Unfit,
+    exchange_steps,
+    hull,
+    joint_step,
+    overlap,
+    step_to,
+    within,
 )
-from theodolite.instruments.compass.questions import Prompt, pair_item
-from theodolite.pairs.directions import vocabulary_of
-from theodolite.pairs.pictures.placing import PlacingOptions
+
+# Edits of a pair's picture or question with a known right answer: finding and drawing them.
+#
+# relocation         A stays; B is cut out, its place filled, and pasted to the left, right, above and below of A
+# fix-b-move-a       B stays and A moves, so that B is to the left, right, above and below of A
+# joint-translation  both move by the same step: the direction stays, the location changes
+# swap-roles         the picture stays; reference and target are exchanged in the question
+# swap-places        the question stays; the two objects exchange places in the picture
+
+
+RELOCATION, MOVE_A, TRANSLATION = "relocation", "fix-b-move-a", "joint-translation"
+SWAP_ROLES, SWAP_PLACES = "swap-roles", "swap-places"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit of one pair, not drawn yet."""
+
+    control: str
+    probe: str
+    """Which of the control's edits: a direction, or ``swapped``."""
+    pair: Pair
+    """The original."""
+    reference_step: Step = (0, 0)
+    target_step: Step = (0, 0)
+    vocabulary: Vocabulary = CARDINAL
+    """The directions that are asked for."""
+
+    @property
+    def reference(self) -> Box:
+        """A's box afterwards."""
+        return within(self.pair.reference.box, self.pair.size_px).moved(*self.reference_step)
+
+    @property
+    def target(self) -> Box:
+        """B's box afterwards."""
+        return within(self.pair.target.box, self.pair.size_px).moved(*self.target_step)
+
+    def edited(self, studio: Studio | None = None) -> Pair:
+        """The edited pair with its picture drawn; id and names stay the same.
+
+        Args:
+            studio: Studio of the same pair, to share the cutting with its other edits.
+        """
+        pair = self.pair
+        if self.control == SWAP_ROLES:
+            return replace(
+                pair, reference=pair.target, target=pair.reference, direction=opposite(pair.direction) or ""
+            )
+        return replace(
+            pair,
+            picture=Picture.from_array(
+                (studio or studio_of(pair)).draw([self.reference_step, self.target_step])
+            ),
+            reference=Region(pair.reference.name, self.reference),
+            target=Region(pair.target.name, self.target),
+            direction=self.vocabulary.between(self.reference, self.target).name,
+            meta={},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EditReport:
+    """How many edits of a control could be made, and why others could not."""
+
+    control: str
+    pairs: int
+    """Pairs with at least one edit."""
+    edits: int
+    excluded: dict[str, int]
+    """Counts of edits that could not be made, by reason."""
+    cut_by_box: int
+    """Edits of pairs that have no outlines."""
+
+
+def find_edits(pairs: Sequence[Pair], control: str, options: PlacingOptions) -> tuple[list[Edit], EditReport]:
+    """All edits of one control, and what could not be edited."""
+    found: list[Edit] = []
+    excluded: Counter[Unfit] = Counter()
+    vocabulary = vocabulary_of(pair.direction for pair in pairs)
+    for pair in pairs:
+        found += [replace(edit, vocabulary=vocabulary) for edit in _FINDERS[control](pair, options, excluded)]
+    report = EditReport(
+        control,
+        len({edit.pair.id for edit in found}),
+        len(found),
+        {reason.value: excluded[reason] for reason in Unfit if excluded[reason]},
+        0 if control == SWAP_ROLES else sum(not _has_outlines(edit.pair) for edit in found),
+    )
+    return found, report
+
+
+def _family(
+    control: str, steps: Callable[[Pair, str, PlacingOptions], tuple[Step | None, Step | None]]
+) -> Callable[[Pair, PlacingOptions, Counter[Unfit]], list[Edit]]:
+    """A control that makes one edit per direction."""
+
+    def find(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit]) -> list[Edit]:
+        if _is_entangled(pair, options):
+            excluded[Unfit.OVERLAP] += len(UNIT)
+            return []
+        edits = []
+        for direction in UNIT:
+            reference, target = steps(pair, direction, options)
+            if reference is None or target is None:
+                excluded[Unfit.NO_ROOM] += 1
+            else:
+                edits.append(Edit(control, direction, pair, reference, target))
+        if len(edits) < options.min_places:
+            excluded[Unfit.FEW_PLACES] += len(edits)
+            return []
+        return edits
+
+    return find
+
+
+def _relocated(pair: Pair, direction: str, options: PlacingOptions) -> tuple[Step | None, Step | None]:
+    a, b = _boxes(pair)
+    return (0, 0), step_to(b, a, direction, pair.size_px, options)
+
+
+def _moved(pair: Pair, direction: str, options: PlacingOptions) -> tuple[Step | None, Step | None]:
+    a, b = _boxes(pair)
+    return step_to(a, b, OPPOSITE[direction], pair.size_px, options), (0, 0)
+
+
+def _translated(pair: Pair, direction: str, options: PlacingOptions) -> tuple[Step | None, Step | None]:
+    step = joint_step(hull(*_boxes(pair)), direction, pair.size_px, options)
+    return step, step
+
+
+def _swapped_roles(pair: Pair, _: PlacingOptions, excluded: Counter[Unfit]) -> list[Edit]:
+    if opposite(pair.direction) is None:
+        excluded[Unfit.NO_OPPOSITE] += 1
+        return []
+    return [Edit(SWAP_ROLES, "swapped", pair)]
+
+
+def _swapped_places(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit]) -> list[Edit]:
+    if _is_entangled(pair, options):
+        excluded[Unfit.OVERLAP] += 1
+        return []
+    a, b = _boxes(pair)
+    edit = Edit(SWAP_PLACES, "swapped", pair, *exchange_steps(a, b, pair.size_px))
+    name = CARDINAL.between(a, b).name
+    apart = overlap(edit.reference, edit.target) <= options.max_overlap
+    if not apart or CARDINAL.between(edit.reference, edit.target).name != OPPOSITE[name]:
+        excluded[Unfit.NOT_SWAPPED] += 1
+        return []
+    return [edit]
+
+
+_FINDERS: dict[str, Callable[[Pair, PlacingOptions, Counter[Unfit]], list[Edit]]] = {
+    RELOCATION: _family(RELOCATION, _relocated),
+    MOVE_A: _family(MOVE_A, _moved),
+    TRANSLATION: _family(TRANSLATION, _translated),
+    SWAP_ROLES: _swapped_roles,
+    SWAP_PLACES: _swapped_places,
+}
+EDITS = tuple(_FINDERS)
+"""The controls that edit pictures or questions."""
+
+
+def studio_of(pair: Pair) -> Studio:
+    """The studio that draws the edits of a pair: reference and target, their places filled with blurred background."""
+    return Studio(pair.picture, cutouts(pair), fill="blurred")
+
+
+def _boxes(pair: Pair) -> tuple[Box, Box]:
+    return within(pair.reference.box, pair.size_px), within(pair.target.box, pair.size_px)
+
+
+def _is_entangled(pair: Pair, options: PlacingOptions) -> bool:
+    return not _has_outlines(pair) and overlap(*_boxes(pair)) > options.max_overlap
+
+
+def _has_outlines(pair: Pair) -> bool:
+    return all(each.outline for each in cutouts(pair))
+
 
 PROMPT_DIRECTION, SQUARES = "prompt-direction", "squares"
 MEASURED = (PROMPT_DIRECTION, *EDITS, SQUARES)
@@ -61,9 +246,14 @@ class ControlPlan:
                     meta = {
                         "control": edit.control,
                         "probe": edit.probe,
-                        "cluster": pair.picture.digest,
                     }
-                    yield pair_item(edited, prompt, condition=f"{edit.control}/{edit.probe}", meta=meta)
+                    yield pair_item(
+                        edited,
+                        prompt,
+                        condition=f"{edit.control}/{edit.probe}",
+                        cluster=pair.picture.digest,
+                        meta=meta,
+                    )
         for pair in self.squares:
             for prompt in self.prompts:
                 yield pair_item(

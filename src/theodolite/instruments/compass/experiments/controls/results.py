@@ -1,131 +1,254 @@
-"""What a control finds: rows of estimates and tests, with what was left out, and the tables made from them."""
+"""What a control finds, and the samples it is computed from."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from theodolite import stats
+from theodolite.attribution import RelevanceMap
+from theodolite.core.definitions import column, definition
 from theodolite.core.errors import UsageError
-from theodolite.core.tables import Cell, Column, Table, Unit, format_number
-from theodolite.instruments.compass.formulas.compass import Compass
-from theodolite.instruments.compass.formulas.projected import DEGREES, EXCESS
+from theodolite.core.tables import Cell, Column, Table, format_number
+from theodolite.geometry import Box
+from theodolite.instruments.compass.formulas.baselines import (
+    BASELINE_MAPS,
+    DRAWS,
+    UNIFORM_MAP,
+    GridMark,
+    baseline_key,
+    baseline_maps,
+    name_grids,
+    sample_seed,
+)
+from theodolite.instruments.compass.formulas.dae import Compass, Ties, edge_hit
+from theodolite.instruments.compass.formulas.projection import (
+    PAPER,
+    SOUND,
+    ProjectionOptions,
+    TokenMap,
+    project_batch,
+)
+from theodolite.instruments.compass.measure import Sample, map_key, split_key
 from theodolite.instruments.compass.published import PUBLISHED_CONTROLS, known_model
+
+# Samples projected together: the maps of several methods, and beside them the baselines of each method's own grid.
+
+
+@dataclass(frozen=True, slots=True)
+class ControlProjection:
+    """A projection, and how ties of its peaks are broken."""
+
+    name: str
+    options: ProjectionOptions
+    ties: Ties
+
+
+PROJECTIONS = (ControlProjection("paper", PAPER, "first"), ControlProjection("sound", SOUND, "mean"))
+
+
+def shared_keys(samples: Sequence[Sample], methods: Sequence[str] = ()) -> tuple[str, ...]:
+    """The maps for ``gt``, for ``pred`` or without a target that every sample has.
+
+    Args:
+        samples: At least one.
+        methods: Which methods; all if none is named.
+
+    Raises:
+        UsageError: The samples do not have a named method, or share no map.
+    """
+    names = list(dict.fromkeys(split_key(key)[0] for key in samples[0].maps))
+    unknown = [method for method in methods if method not in names]
+    if unknown:
+        raise UsageError(f"the run has no maps of {unknown[0]!r}; it has {', '.join(names)}")
+    wanted = [map_key(name, target) for name in methods or names for target in ("gt", "pred", "")]
+    keys = tuple(key for key in wanted if all(key in sample.maps for sample in samples))
+    if not keys:
+        raise UsageError(
+            "no method has a map for gt or pred in every sample; measure with --targets gt,pred or all options"
+        )
+    return keys
+
+
+class Batch:
+    """Samples with some of their maps and the baselines of every grid.
+
+    Compasses have one column per map, and `DRAWS` columns for the random map of each grid: `over_draws` turns numbers by
+    column into numbers by key.
+    """
+
+    def __init__(
+        self, samples: Sequence[Sample], keys: Sequence[str], *, seed: int, draws: int = DRAWS
+    ) -> None:
+        self.samples = tuple(samples)
+        self.method_keys = tuple(keys)
+        self.clusters = [sample.cluster for sample in samples]
+        self._stacks: list[list[TokenMap]] = []
+        self._spans: dict[str, slice] = {}
+        found = {key: [_need(sample, key) for sample in samples] for key in keys}
+        self._grids, names = name_grids(
+            [{key: GridMark.of(found[key][i].grid) for key in keys} for i in range(len(samples))]
+        )
+        for name in names:
+            members = [key for key in keys if self._grids[key] == name]
+            stack = []
+            for i, sample in enumerate(samples):
+                grid = found[members[0]][i].grid
+                seeds = sample_seed(seed, sample.item_id)
+                drawn = baseline_maps(grid, sample.target.box, seed=seeds, draws=draws)
+                rows = {key: found[key][i].values[None] for key in members}
+                rows |= {baseline_key(each, name): drawn[each].values for each in BASELINE_MAPS}
+                stack.append(TokenMap(np.concatenate(list(rows.values())).astype(np.float64), grid))
+            self._stacks.append(stack)
+            start = sum(span.stop - span.start for span in self._spans.values())
+            for key, values in rows.items():
+                self._spans[key] = slice(start, start + len(values))
+                self._grids[key] = name
+                start += len(values)
+        self.keys = (*keys, *(key for key in self._spans if key not in found))
+
+    def columns(self, key: str) -> slice:
+        """The columns of a key."""
+        return self._spans[key]
+
+    def column(self, key: str) -> int:
+        """The first column of a key."""
+        return int(self._spans[key].start)
+
+    def is_drawn(self, key: str) -> bool:
+        """True for a random map, which has several columns."""
+        return bool(self._spans[key].stop - self._spans[key].start > 1)
+
+    def uniform_of(self, key: str) -> int:
+        """The place among the keys of the uniform map of a map's own grid."""
+        return self.keys.index(baseline_key(UNIFORM_MAP, self._grids[key]))
+
+    def over_draws(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers by column as numbers by key, shape (..., keys): means over the draws that have a value."""
+        out = np.empty((*values.shape[:-1], len(self.keys)))
+        for k, key in enumerate(self.keys):
+            own = values[..., self._spans[key]]
+            there = (~np.isnan(own)).sum(axis=-1)
+            out[..., k] = np.where(there > 0, np.nansum(own, axis=-1) / np.maximum(there, 1), np.nan)
+        return out
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def compass(
+        self,
+        projection: ControlProjection,
+        *,
+        references: Sequence[Box] | None = None,
+        targets: Sequence[Box] | None = None,
+        centres_px: ArrayLike | None = None,
+    ) -> Compass:
+        """The compasses, shape (samples, [centres,] columns).
+
+        Args:
+            projection: How maps are projected.
+            references: Boxes in place of the samples' own references.
+            targets: Boxes in place of the samples' own targets.
+            centres_px: As for `project_batch`.
+        """
+        parts = [
+            project_batch(
+                maps,
+                references=references or [sample.reference.box for sample in self.samples],
+                targets=targets or [sample.target.box for sample in self.samples],
+                centres_px=centres_px,
+                options=projection.options,
+            )
+            for maps in self._stacks
+        ]
+        return _joined(parts)
+
+
+def errors_of(compass: Compass, projection: ControlProjection) -> NDArray[np.float64]:
+    """DAE of the peaks, shape (...); NaN where a projection was left out."""
+    return _where_kept(compass, lambda kept: kept.error_deg(ties=projection.ties))
+
+
+def peaks_of(compass: Compass, projection: ControlProjection) -> NDArray[np.float64]:
+    """Peaks in degrees, shape (...); NaN where a projection was left out."""
+    return _where_kept(compass, lambda kept: kept.peak_deg(projection.ties))
+
+
+def hits(errors_deg: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 where an error is at most 45°, 0 where not, NaN where there is none."""
+    return np.where(np.isnan(errors_deg), np.nan, edge_hit(np.nan_to_num(errors_deg, nan=180.0)))
+
+
+def divergences(first: Compass, second: Compass) -> NDArray[np.float64]:
+    """Jensen–Shannon divergences of compasses of the same shape, in bits; NaN where one of the two was left out."""
+    out = np.full(first.shape, np.nan)
+    both = first.is_kept & second.is_kept
+    if both.any():
+        out[both] = first[both].divergence(second[both])
+    return out
+
+
+def _where_kept(compass: Compass, readout: Callable[[Compass], NDArray[np.float64]]) -> NDArray[np.float64]:
+    out = np.full(compass.shape, np.nan)
+    kept = compass.is_kept
+    if kept.any():
+        out[kept] = readout(compass[kept])
+    return out
+
+
+def _need(sample: Sample, key: str) -> RelevanceMap:
+    if key not in sample.maps:
+        raise UsageError(f"the sample {sample.id} ({sample.condition}) has no map {key!r}")
+    return sample.maps[key]
+
+
+def _joined(parts: Sequence[Compass]) -> Compass:
+    """Compasses of the same samples, joined on the last leading axis."""
+    truths = [part.true_deg for part in parts if part.true_deg is not None]
+    return Compass(
+        np.concatenate([part.distribution for part in parts], axis=-2),
+        parts[0].centres_deg,
+        np.concatenate(truths, axis=-1) if truths else None,
+        np.concatenate([part.used_share for part in parts], axis=-1),
+        np.concatenate([part.codes for part in parts], axis=-1),
+    )
+
+
+# What a control finds: rows of estimates and tests, with what was left out, and the tables made from them.
+
 
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 
-class ControlColumn(NamedTuple):
-    """A column of the controls' tables."""
-
-    title: str
-    unit: Unit
-    key: str
-    """Of its definition."""
-    words: str
-    bounds: stats.Bounds = stats.SHARE
-    """Of the values that are averaged; of a difference, those of each side."""
-
-
-COLUMNS: Mapping[str, ControlColumn] = {
-    "dae": ControlColumn("DAE", "degrees", "compass.dae", "direction alignment error", DEGREES),
-    "excess_dae": ControlColumn(
-        "− uniform",
-        "degrees",
-        "compass.excess_dae",
-        "the error minus the uniform map's; below zero the method knows more than the layout",
-        EXCESS,
-    ),
-    "edge_accuracy": ControlColumn("EA", "share", "compass.ea", "share of errors of at most 45°"),
-    "centre_delta": ControlColumn(
-        "Δ centre",
-        "degrees",
-        "compass.centre_delta",
-        "error from this centre minus error from the true one; below zero the true one is worse",
-        DEGREES,
-    ),
-    "centre_delta_excess": ControlColumn(
-        "Δ centre − uniform",
-        "degrees",
-        "compass.centre_delta_excess",
-        "that difference minus the uniform map's: what is left of it beyond the layout",
-        EXCESS,
-    ),
-    "peak_shift": ControlColumn(
-        "peak shift", "share", "compass.peak_shift", "share of pairs of compasses with different peaks"
-    ),
-    "tracking": ControlColumn(
-        "tracking",
-        "degrees",
-        "compass.tracking",
-        "angle between the peak's turn and the boxes' turn; 90° for a peak that knows nothing",
-        DEGREES,
-    ),
-    "prompt_tracking": ControlColumn(
-        "PTA",
-        "share",
-        "compass.prompt_tracking",
-        "prompt tracking accuracy: share of probes whose peak is nearest to the probed direction",
-    ),
-    "opposite_divergence": ControlColumn(
-        "opposite JSD",
-        "bits",
-        "compass.opposite_divergence",
-        "divergence between the compasses of two opposite probes",
-    ),
-    "peak_accuracy": ControlColumn(
-        "peak accuracy",
-        "share",
-        "compass.peak_accuracy",
-        "share of probes whose peak lies within 45° of where the target is now",
-    ),
-    "peak_accuracy_correct": ControlColumn(
-        "of right answers", "share", "compass.peak_accuracy", "the same where the model's answer is right"
-    ),
-    "accuracy": ControlColumn(
-        "answers right", "share", "compass.accuracy", "share of right answers of the model"
-    ),
-    "reversal": ControlColumn(
-        "reversal", "share", "compass.reversal", "share of peaks within 45° of the opposite of what they were"
-    ),
-    "divergence": ControlColumn(
-        "JSD", "bits", "compass.divergence", "divergence between compasses of the same pair"
-    ),
-    "eta_squared": ControlColumn(
-        "η²", "share", "compass.eta_squared", "share of all variation that the factor explains"
-    ),
-    "consistent": ControlColumn(
-        "consistent",
-        "share",
-        "compass.consistent",
-        "share of the variation within an image that repeats from image to image; 0 for noise",
-    ),
-    "within_image_share": ControlColumn(
-        "within images",
-        "share",
-        "compass.direction_share",
-        "this factor's part of the two factors' sums of squares within images",
-    ),
-    "within_image_share_per_df": ControlColumn(
-        "per df",
-        "share",
-        "compass.direction_share",
-        "the same per degree of freedom, for families of unequal size",
-    ),
-    "same_peak": ControlColumn(
-        "same peak", "share", "compass.same_peak", "share of compasses with the most frequent peak"
-    ),
-    "divergence_from_mean": ControlColumn(
-        "JSD from mean", "bits", "compass.divergence", "divergence from the mean compass"
-    ),
+COLUMNS: Mapping[str, tuple[str, str]] = {
+    "dae": ("compass.dae", ""),
+    "excess_dae": ("compass.excess_dae", ""),
+    "edge_accuracy": ("compass.ea", ""),
+    "centre_delta": ("compass.centre_delta", ""),
+    "centre_delta_excess": ("compass.centre_delta_excess", ""),
+    "peak_shift": ("compass.peak_shift", ""),
+    "tracking": ("compass.tracking", ""),
+    "prompt_tracking": ("compass.prompt_tracking", ""),
+    "opposite_divergence": ("compass.opposite_divergence", ""),
+    "peak_accuracy": ("compass.peak_accuracy", ""),
+    "peak_accuracy_correct": ("compass.peak_accuracy", "of right answers"),
+    "accuracy": ("compass.right", ""),
+    "reversal": ("compass.reversal", ""),
+    "divergence": ("compass.divergence", ""),
+    "eta_squared": ("compass.eta_squared", ""),
+    "consistent": ("compass.consistent", ""),
+    "within_image_share": ("compass.direction_share", "within images"),
+    "within_image_share_per_df": ("compass.direction_share", "per df"),
+    "same_peak": ("compass.same_peak", "same peak"),
+    "divergence_from_mean": ("compass.divergence", "JSD from mean"),
 }
-"""Every number of the controls, by name."""
+"""Every number of the controls by its name in JSON: its key, and its heading if it is not that of the definition."""
 
 TESTS: Mapping[str, str] = {
     "true_is_better": "p true is better",
@@ -200,7 +323,7 @@ class ControlScore:
             [
                 Column("method", "method"),
                 Column("condition", "condition"),
-                *(_column(name) for name in names),
+                *(control_column(name) for name in names),
                 *(Column(f"p_{name}", TESTS[name], "p") for name in tests),
                 Column("clusters", "pictures", "count"),
                 Column("items", "items", "count"),
@@ -210,10 +333,10 @@ class ControlScore:
         )
 
 
-def _column(name: str) -> Column:
-    found = COLUMNS[name]
-    is_difference = name in {"excess_dae", "centre_delta", "centre_delta_excess"}
-    return Column(name, found.title, found.unit, found.key, signed=is_difference)
+def control_column(name: str) -> Column:
+    """Return the column of a number of the controls."""
+    key, title = COLUMNS[name]
+    return column(key, name, title)
 
 
 def _cells(row: ControlRow, names: Sequence[str], tests: Sequence[str]) -> list[Cell]:
@@ -245,8 +368,9 @@ def _published(control: str, model: str) -> list[str]:
     for each in PUBLISHED_CONTROLS.get(control, ()):
         if each.model == known:
             values = ", ".join(
-                f"{COLUMNS[name].title} {format_number(value, COLUMNS[name].unit)}"
+                f"{shown.title} {format_number(value, shown.unit)}"
                 for name, value in each.values.items()
+                for shown in [control_column(name)]
             )
             found.append(f"reported: {each.condition}: {values} ({each.source})")
     return found
@@ -278,6 +402,11 @@ class Values:
         return ~np.isnan(self.numbers)
 
 
+def _limits(name: str) -> stats.Bounds | None:
+    """Return the limits of a number; of a difference, those of each side."""
+    return definition(COLUMNS[name][0]).limits
+
+
 class RowBuilder:
     """Collects the estimates and tests of one row, and counts what is left out."""
 
@@ -290,7 +419,7 @@ class RowBuilder:
     def mean(self, name: str, values: Values) -> None:
         """The mean over samples that have a value."""
         there = values.where(values.is_there)
-        found = stats.clustered_mean(there.numbers, there.clusters, bounds=COLUMNS[name].bounds)
+        found = stats.clustered_mean(there.numbers, there.clusters, bounds=_limits(name))
         if found is not None:
             self.estimates[name] = found
 
@@ -298,7 +427,7 @@ class RowBuilder:
         """The mean of first − second over samples that have both."""
         both = first.is_there & second.is_there
         a, b = first.where(both), second.where(both)
-        found = stats.clustered_difference(a.numbers, b.numbers, a.clusters, bounds=COLUMNS[name].bounds)
+        found = stats.clustered_difference(a.numbers, b.numbers, a.clusters, bounds=_limits(name))
         if found is not None:
             self.estimates[name] = found
 

@@ -8,23 +8,25 @@ from typing import Any
 
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.compass.experiments.controls.centres import centre_control
-from theodolite.instruments.compass.experiments.controls.edits import (
+from theodolite.instruments.compass.experiments.controls.interventions import (
+    centre_control,
+    has_option_maps,
+    prompt_direction,
+    reference_swap,
+    score_family,
+    score_squares,
+    score_swap,
+)
+from theodolite.instruments.compass.experiments.controls.plan import (
     MOVE_A,
+    PROMPT_DIRECTION,
     RELOCATION,
+    SQUARES,
     SWAP_PLACES,
     SWAP_ROLES,
     TRANSLATION,
 )
-from theodolite.instruments.compass.experiments.controls.families import score_family
-from theodolite.instruments.compass.experiments.controls.plan import PROMPT_DIRECTION, SQUARES
-from theodolite.instruments.compass.experiments.controls.prompt_direction import (
-    has_option_maps,
-    prompt_direction,
-)
 from theodolite.instruments.compass.experiments.controls.results import ControlScore, NothingToScoreError
-from theodolite.instruments.compass.experiments.controls.squares import score_squares
-from theodolite.instruments.compass.experiments.controls.swaps import reference_swap, score_swap
 from theodolite.instruments.compass.experiments.controls.variance import variance_control
 from theodolite.instruments.compass.measure import Sample, read_samples, split_key
 from theodolite.instruments.compass.questions import PLAIN

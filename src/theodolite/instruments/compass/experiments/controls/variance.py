@@ -27,13 +27,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.experiments.controls.batch import PROJECTIONS, Batch, shared_keys
-from theodolite.instruments.compass.experiments.controls.families import base_of
+from theodolite.instruments.compass.experiments.controls.interventions import base_of
 from theodolite.instruments.compass.experiments.controls.results import (
+    PROJECTIONS,
+    Batch,
     ControlRow,
     ControlScore,
     NothingToScoreError,
     RowBuilder,
+    shared_keys,
 )
 from theodolite.instruments.compass.measure import Sample
 

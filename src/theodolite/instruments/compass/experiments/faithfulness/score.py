@@ -1,66 +1,231 @@
-"""Faithfulness: does hiding what the compass points at change the answer? COS, deletion curves, MDF, DFS, masking, leakage.
+"""Composites of faithfulness and alignment, and how well they rank methods (Table 4 and A.1).
 
-A second run hides sectors of the pictures of a compass run (`plan_faithfulness`), and `score_faithfulness` reads both. Each
-number of the paper stands beside a sound one:
+    DFS = MDF · EA      harmonic = 2 · MDF · EA / (MDF + EA)      geometric = √(MDF · EA)      (equation 10 and A.1)
 
-    COS   = ΔS_opp − ΔS_true                          (equation 8)   β·a_true − ΔS_true: beyond what as much elsewhere costs
-    MDF   = mean AUC_own / mean AUC_random            (equation 9)   gain = AUC_random − AUC_own, pair by pair, by share hidden
-    DFS   = MDF · EA                                  (equation 10)  mean of gain · 1[DAE ≤ 45°]
-    leak  = |mean ΔS_opp| / |mean ΔS_true|            (Table 8)      bounded leak
-
-``opposite`` order means the emptiest sector first. COS is the same for every map, since it uses single sectors only; what differs
-by map is its peak, which attribution-guided masking hides (Table 13).
+MDF is a ratio of two areas of any sign (a random order can raise confidence). If it is not above zero, the harmonic and the
+geometric mean are undefined; such methods are left out and counted. With four methods, as in the paper, ρ = 1 happens by chance in
+1 of 24 orders: read ρ with its p.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from theodolite import stats
+from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.compass.experiments.composites import composites_table
-from theodolite.instruments.compass.experiments.faithfulness.deletion import (
+from theodolite.instruments.compass.experiments.faithfulness.effects import (
     DOUBTFUL,
     PAIRS,
+    VARIANTS,
     CurvePoint,
+    Floats,
+    HiddenAnswers,
     MapScore,
+    PairEffects,
+    Variant,
+    bounded_leak_of,
+    cos_of,
     curves_table,
+    leak_of,
+    map_on_pairs,
     masking_table,
     nats,
     p_of,
+    pair_effects,
     paper_table,
     ratio_cells,
     sound_table,
 )
-from theodolite.instruments.compass.experiments.faithfulness.effects import (
-    VARIANTS,
-    Floats,
-    HiddenAnswers,
-    PairEffects,
-    Variant,
-    cos_of,
-    map_on_pairs,
-    pair_effects,
-)
-from theodolite.instruments.compass.experiments.faithfulness.measure import (
+from theodolite.instruments.compass.experiments.faithfulness.plan import (
     RUN_KIND,
-    is_same_model,
-    source_of,
-)
-from theodolite.instruments.compass.experiments.faithfulness.ratios import bounded_leak_of, leak_of
-from theodolite.instruments.compass.experiments.faithfulness.trials import (
     FaithfulnessOptions,
     Trial,
     Trials,
+    is_same_model,
     make_trials,
+    source_of,
 )
 from theodolite.instruments.compass.formulas.baselines import is_baseline
 from theodolite.instruments.compass.formulas.resampling import paper_key
 from theodolite.instruments.compass.measure import read_samples
+from theodolite.instruments.compass.published import published_correlations
 from theodolite.runs import Run
+
+_MOST_COLUMNS = 6
+"""The table shows the values of at most this many maps."""
+
+
+def _harmonic(mdf: float, edge: float) -> float | None:
+    return 2 * mdf * edge / (mdf + edge) if mdf > 0 else None
+
+
+def _geometric(mdf: float, edge: float) -> float | None:
+    return math.sqrt(mdf * edge) if mdf > 0 else None
+
+
+COMPOSITES: Mapping[str, Callable[[float, float], float | None]] = {
+    "EA": lambda _, edge: edge,
+    "harmonic": _harmonic,
+    "DFS": lambda mdf, edge: mdf * edge,
+    "geometric": _geometric,
+    "MDF": lambda mdf, _: mdf,
+}
+"""Name to function of MDF and EA; None if it is undefined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """One composite over all methods."""
+
+    name: str
+    values: Mapping[str, float | None]
+    """By method; None if it is undefined."""
+    correlation: stats.Estimate | None
+    """Spearman's ρ with the AUC, over the methods that have a value; None for fewer than three, or without variation.
+    Its p is that of the permutation test."""
+    undefined: int
+    """Methods without a value."""
+
+
+def composite_scores(
+    methods: Sequence[str], *, edge_accuracy: ArrayLike, mdf: ArrayLike, auc: ArrayLike, seed: int = 0
+) -> tuple[Composite, ...]:
+    """Which composite ranks methods as their diagnostic AUC does.
+
+    Args:
+        methods: Their names.
+        edge_accuracy: EA of each.
+        mdf: MDF of each.
+        auc: AUC for correctness of each.
+        seed: Seed of the permutation test, if not all orders are tried.
+
+    >>> names = ["chefer", "contrastive", "rollout", "gradcam"]
+    >>> found = composite_scores(names, edge_accuracy=[.633, .553, .367, .310], mdf=[1.54, 2.50, 1.45, 3.85],
+    ...                          auc=[.620, .575, .541, .476])
+    >>> {each.name: round(each.correlation.value, 1) for each in found}
+    {'EA': 1.0, 'harmonic': 0.8, 'DFS': 0.0, 'geometric': 0.0, 'MDF': -0.4}
+    """
+    columns = [np.asarray(values, np.float64) for values in (edge_accuracy, mdf, auc)]
+    if any(column.shape != (len(methods),) for column in columns) or not methods:
+        raise UsageError(
+            f"{len(methods)} methods need one EA, MDF and AUC each, got "
+            f"{', '.join(str(column.shape) for column in columns)}"
+        )
+    if len(set(methods)) < len(methods) or not all(np.isfinite(column).all() for column in columns):
+        raise UsageError("composites need different methods, and finite EA, MDF and AUC of each")
+    edges, ratios, areas = columns
+    if ((edges < 0) | (edges > 1)).any():
+        raise UsageError(f"EA is a share between 0 and 1, got {edges.min():g} to {edges.max():g}")
+    found = []
+    for name, function in COMPOSITES.items():
+        values = [function(float(ratio), float(edge)) for ratio, edge in zip(ratios, edges, strict=True)]
+        where = [i for i, value in enumerate(values) if value is not None]
+        rho = _spearman([values[i] for i in where], areas[where], seed)
+        found.append(Composite(name, dict(zip(methods, values, strict=True)), rho, len(methods) - len(where)))
+    return tuple(found)
+
+
+def _spearman(values: Sequence[float | None], areas: ArrayLike, seed: int) -> stats.Estimate | None:
+    x, y = np.array(values, np.float64), np.asarray(areas)
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    test = stats.correlation_permutation_test(x, y, kind="spearman", seed=seed)
+    estimate = stats.spearman(x, y)
+    return replace(estimate, method=f"{estimate.method}; p {test.method}", p_value=test.p_value)
+
+
+def ranked_against(
+    auc: Mapping[str, float], summaries: Mapping[str, Mapping[str, float]], *, seed: int
+) -> tuple[Composite, ...]:
+    """Spearman's ρ over maps between summaries of them and their AUC for correctness.
+
+    Args:
+        auc: ROC-AUC of −DAE for the answer being right, by map.
+        summaries: ``EA`` and ``MDF``, which give the paper's five composites, and others by name; each by map.
+        seed: Seed of the permutations.
+
+    Returns:
+        The paper's composites, over the maps that have AUC, EA and MDF; then every other summary alone.
+    """
+    edges = summaries["EA"]
+    found: list[Composite] = []
+    for name, values in summaries.items():
+        keys = [key for key in values if key in auc and key in edges]
+        if name == "EA" or not keys:
+            continue
+        composites = composite_scores(
+            keys,
+            edge_accuracy=[edges[key] for key in keys],
+            mdf=[values[key] for key in keys],
+            auc=[auc[key] for key in keys],
+            seed=seed,
+        )
+        if name == "MDF":
+            found = [*composites, *found]
+        else:
+            found += [replace(each, name=name) for each in composites if each.name == "MDF"]
+    return tuple(found)
+
+
+def composites_table(
+    *, auc: Mapping[str, float], summaries: Mapping[str, Mapping[str, float]], model: str, seed: int
+) -> Table:
+    """Whether the summaries rank maps as their AUC for correctness does; arguments as for `ranked_against`."""
+    found = ranked_against(auc, summaries, seed=seed)
+    published = published_correlations(model)
+    maps = list(found[0].values) if found else []
+    named = maps if len(maps) <= _MOST_COLUMNS else []
+    columns = [
+        Column("composite", "composite"),
+        *(Column(name, name, "number") for name in named),
+        column("compass.composite_correlation", "correlation"),
+        Column("p", "p", "p"),
+        Column("maps", "maps", "count"),
+        Column("undefined", "without a value", "count"),
+        *([Column("reported", "CREG, A.1 (4 methods)", "correlation")] if published else []),
+    ]
+    rows: list[list[Cell]] = [
+        [
+            each.name,
+            *(each.values.get(name) for name in named),
+            each.correlation,
+            None if each.correlation is None else each.correlation.p_value,
+            len(each.values) - each.undefined,
+            each.undefined,
+            *([published.get(each.name)] if published else []),
+        ]
+        for each in found
+    ]
+    notes = [] if found else ["No map has both an MDF and an AUC for correctness."]
+    return Table.of(
+        "compass.composites",
+        "Do the summaries rank maps as their AUC for correctness does?",
+        columns,
+        rows,
+        notes,
+    )
+
+
+# Faithfulness: does hiding what the compass points at change the answer? COS, deletion curves, MDF, DFS, masking, leakage.
+#
+# A second run hides sectors of the pictures of a compass run (`plan_faithfulness`), and `score_faithfulness` reads both. Each
+# number of the paper stands beside a sound one:
+#
+#     COS   = ΔS_opp − ΔS_true                          (equation 8)   β·a_true − ΔS_true: beyond what as much elsewhere costs
+#     MDF   = mean AUC_own / mean AUC_random            (equation 9)   gain = AUC_random − AUC_own, pair by pair, by share hidden
+#     DFS   = MDF · EA                                  (equation 10)  mean of gain · 1[DAE ≤ 45°]
+#     leak  = |mean ΔS_opp| / |mean ΔS_true|            (Table 8)      bounded leak
+#
+# ``opposite`` order means the emptiest sector first. COS is the same for every map, since it uses single sectors only; what differs
+# by map is its peak, which attribution-guided masking hides (Table 13).
+
 
 PAPER_MAPS = ("gradcam@gt", "contrastive-grad-act@pred", "chefer@gt", "attention-rollout@")
 """The methods of Table 3, with the target that the paper gives each."""
@@ -200,10 +365,7 @@ def _sectors_table(
         for variant in VARIANTS
     ]
     pictures = len({trial.cluster for trial in trials})
-    delta = [
-        Column(name, f"ΔS {name}", "nats", "compass.delta_s", signed=True)
-        for name in ("true", "opposite", "adjacent")
-    ]
+    delta = [column("compass.delta_s", name, f"ΔS {name}") for name in ("true", "opposite", "adjacent")]
     return Table.of(
         "compass.hidden_sectors",
         f"Single sectors hidden, {len(trials)} pairs on {pictures} pictures",
@@ -211,12 +373,12 @@ def _sectors_table(
             Column("fill", "hidden with"),
             Column("variant", "variant"),
             *delta,
-            Column("cos", "COS", "nats", "compass.cos", signed=True),
+            column("compass.cos"),
             Column("p", "p", "p"),
-            Column("beyond_adjacent", "beyond adjacent", "nats", "compass.beyond_adjacent", signed=True),
-            Column("leak", "leak", "ratio", "compass.leak"),
+            column("compass.beyond_adjacent"),
+            column("compass.leak"),
             DOUBTFUL,
-            Column("bounded_leak", "leak, sound", "share", "compass.bounded_leak"),
+            column("compass.bounded_leak"),
             PAIRS,
         ],
         rows,

@@ -20,14 +20,15 @@ from theodolite.core.files import Problem, check, inside, read_each, read_json, 
 from theodolite.core.forms import Form, Name, Whole
 from theodolite.core.pictures import stored_size
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
-from theodolite.instruments.scene.data.pipeline import Candidate, View
-from theodolite.instruments.scene.data.sources.views import (
+from theodolite.instruments.scene.data.pipeline import (
+    Candidate,
     Found,
     Matrix,
     Metres,
     Place,
     SourceView,
     Turn,
+    View,
     read_view,
     up_in,
     yawed_about_down,

@@ -23,15 +23,17 @@ from theodolite.core.files import check, inside, read_bytes, read_each, read_jso
 from theodolite.core.forms import Form, Name, Whole
 from theodolite.core.pictures import stored_size
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
-from theodolite.instruments.scene.data.pipeline import Candidate, View, thumbnail_size
-from theodolite.instruments.scene.data.sources.views import (
+from theodolite.instruments.scene.data.pipeline import (
     FARTHEST_M,
+    Candidate,
     Found,
     Matrix,
     Metres,
     Place,
     SourceView,
+    View,
     read_view,
+    thumbnail_size,
     up_in,
 )
 

@@ -22,7 +22,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import check, inside, read_each, read_json
 from theodolite.core.forms import Form, Name, Number
 from theodolite.instruments.trace.data.dataset import EpisodeSet
-from theodolite.instruments.trace.data.episode import Episode, Frame, Pose
+from theodolite.worlds.episodes import Episode, Frame, Pose
 
 _Place = tuple[float, float, float]
 

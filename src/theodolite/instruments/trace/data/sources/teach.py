@@ -18,13 +18,13 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_each, read_json
 from theodolite.core.forms import Form, Name, Number, Whole
 from theodolite.core.types import Picture
-from theodolite.instruments.trace.data.dataset import EpisodeSet
-from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Frame, Pose, Relation, SceneObject
-from theodolite.instruments.trace.data.sources.files import (
+from theodolite.instruments.trace.data.dataset import (
+    EpisodeSet,
     find_picture,
     picture_folder,
     without_pictures,
 )
+from theodolite.worlds.episodes import EGO, Action, Episode, Frame, Pose, Relation, SceneObject
 
 DRIVER = 1
 MOVES = {

@@ -20,8 +20,8 @@ from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.core.files import inside, is_there, read_lines
 from theodolite.core.pictures import NotAPictureError, check_size, open_image
 from theodolite.core.types import Picture
-from theodolite.instruments.trace.data.dataset import EpisodeSet, episode_from_json
-from theodolite.instruments.trace.data.episode import Episode, Frame
+from theodolite.instruments.trace.data.dataset import EpisodeSet, read_episode
+from theodolite.worlds.episodes import Episode, Frame
 
 N_FRAMES = 8
 _SLACK_S = 0.05
@@ -64,7 +64,7 @@ def _episode(told: Any, folder: Path, n_frames: int) -> tuple[Episode, Path, lis
     video = inside(folder, told.pop("video"), "video")
     times = _moments(told.get("frames") or []) or spread(length_s(video), n_frames)
     told["frames"] = told.get("frames") or [{"time_s": round(t, 3)} for t in times]
-    return episode_from_json(told, folder), video, times
+    return read_episode(told, folder), video, times
 
 
 def _moments(frames: Any) -> list[float]:

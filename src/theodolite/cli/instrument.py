@@ -1,0 +1,307 @@
+"""The commands of every instrument, ``theodolite NAME make | import | run | score | audit | figures``, made from its verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from theodolite.cli.options import Group, command
+from theodolite.cli.output import note, notes, out, print_json, progress_bar, show, step_progress
+from theodolite.cli.running import (
+    EngineChoice,
+    PlanChoice,
+    Preview,
+    exit_if_failed,
+    preview_cost,
+    show_costs,
+    unmatched_table,
+)
+from theodolite.core.errors import UsageError
+from theodolite.core.options import MODEL, RESUMED_FOLDER, Option, Options, Seed, limit_of, named_size_of
+from theodolite.core.tables import Table
+from theodolite.core.types import Item
+from theodolite.diagnose.api import make_request, plan_diagnosis
+from theodolite.diagnose.request import DiagnosisRequest
+from theodolite.instruments.instrument import Instrument, RunPlan, Study, find_instruments
+from theodolite.instruments.verbs import Messages, Outcome, RunOptions, Verb
+from theodolite.models.replay import recording_notes
+from theodolite.runs import Cost, Run, RunSettings, Tally, measure_run, planned_items, slug
+
+VERBS = ("make", "import", "run", "score", "audit", "figures")
+"""The order of the common verbs in the help; others follow."""
+_FAILED_CHECK = 1
+
+
+def instrument_app(name: str) -> typer.Typer:
+    """Build the commands of an instrument."""
+    instrument = find_instruments([name])[0]
+    app = typer.Typer(no_args_is_help=True, help=instrument.question, cls=Group)
+    verbs = instrument.verbs()
+    others = [each for each in verbs if each not in VERBS]
+    for verb in (*(each for each in VERBS if each == "run" or each in verbs), *others):
+        if verb == "run":
+            _add_run(app, instrument)
+        else:
+            _add_verb(app, verb, verbs[verb])
+    return app
+
+
+def _add_verb(app: typer.Typer, name: str, verb: Verb[Any]) -> None:
+    def act(options: Options, json: bool) -> None:
+        with step_progress() as progress:
+            outcome = verb.act(options, _Terminal(progress))
+        print_outcome(outcome, json=json)
+
+    command(app, name, verb.options, act, help=verb.help)
+
+
+def print_outcome(outcome: Outcome, *, json: bool) -> None:
+    """Print what a verb gives. Exit with status 1 if a check failed."""
+    show(outcome.tables, json=json, **outcome.values)
+    notes(outcome.notes)
+    if not outcome.is_good:
+        raise typer.Exit(_FAILED_CHECK)
+
+
+class _Terminal(Messages):
+    """Messages on standard error, and a bar for the current step."""
+
+    def __init__(self, progress: Callable[[str, int, int | None], None]) -> None:
+        self._progress = progress
+
+    def note(self, text: str) -> None:
+        note(text)
+
+    def write_labels(self, rows: Sequence[Mapping[str, Any]], path: Path) -> Mapping[str, str]:
+        from theodolite.report.html.items import write_label_page
+
+        return write_label_page(rows, path)
+
+    def progress(self, step: str, done: int, total: int | None = None) -> None:
+        self._progress(step, done, total)
+
+
+# Run: measure, score and print.
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunControl(EngineChoice, PlanChoice):
+    """The options of every run, whichever the instrument."""
+
+    model: Annotated[
+        tuple[str, ...], MODEL.but(help=f"{MODEL.help} Several are compared.", repeats=True)
+    ] = ()
+    out: Annotated[Path | None, RESUMED_FOLDER] = None
+    size: Annotated[str | None, named_size_of("pairs; default: standard, or all of --data")] = None
+    seed: Seed = 0
+    limit: Annotated[int | None, limit_of()] = None
+    # --cache and --prompts are for single runs: a diagnosis keeps a cache of its own.
+    cache: Annotated[
+        Path | None,
+        Option("Reuse deterministic answers of other runs, stored in this folder.", metavar="DIR"),
+    ] = None
+    prompts: Annotated[bool, Option("With --plan: print every prompt.")] = False
+
+
+def _add_run(app: typer.Typer, instrument: Instrument) -> None:
+    own = instrument.run_options
+    both: Any = dataclass(frozen=True, kw_only=True)(type("Run", (own, RunControl), {}))
+
+    def act(options: Any, json: bool) -> None:
+        _run(instrument, options, own(**options.part(own)), json=json)
+
+    text = f"{instrument.run_help} The same command resumes where it stopped."
+    command(app, "run", both, act, help=text)
+
+
+def _run(instrument: Instrument, control: RunControl, own: RunOptions, *, json: bool) -> None:
+    """Measure every model, and score; or show what that would take."""
+    named = control.model or tuple(filter(None, [own.default_model()]))
+    preview = Preview.of(control.plan, control.price)
+    if preview is None and control.prompts:
+        raise UsageError("--prompts needs --plan")
+    if preview is None and (control.out is None or not named):
+        raise UsageError("--model and --out are needed, except with --plan")
+    if len(set(named)) < len(named):
+        raise UsageError("a model is named twice; give each once")
+    unused = [name for name in own.given() if name != "--data"]
+    if own.source is None and unused:
+        raise UsageError(f"{unused[0]} needs --data: without it, a run is that of a diagnosis")
+    with TemporaryDirectory() as scratch:
+        folder = control.out or Path(scratch)
+        planner = _Planner(
+            instrument, control, own, Path(scratch) if preview else folder, preview is not None
+        )
+        if preview is not None:
+            _show_plans(planner, named, preview, json=json)
+            return
+        folders = {model: folder if len(named) == 1 else folder / slug(model) for model in named}
+        done = [_measure(planner, model, place) for model, place in folders.items()]
+    _show(instrument, folder, done, json=json)
+
+
+@dataclass(frozen=True)
+class _Planner:
+    """Plan the runs of one instrument as its options say, or as in a diagnosis."""
+
+    instrument: Instrument
+    control: RunControl
+    own: RunOptions
+    folder: Path
+    is_preview: bool
+
+    @property
+    def takes_options(self) -> bool:
+        """True if the instrument plans a run by its own options."""
+        return self.own.source is not None and type(self.own) is not RunOptions
+
+    def request(self, models: Sequence[str]) -> DiagnosisRequest:
+        """Return the request of a diagnosis with this instrument alone."""
+        name = self.instrument.name
+        sets = [f"{name}={self.own.data}"] if self.own.data is not None else ()
+        return make_request(
+            tuple(models),
+            data=sets,
+            size=self.control.size or "standard",
+            instruments=name,
+            out=self.folder,
+            seed=self.control.seed,
+            options=self.control.engine_options(self.control.cache),
+        )
+
+    def plans(self, model: str, folder: Path) -> list[RunPlan]:
+        """Plan the runs of a model."""
+        from theodolite.twins.workspace import model_capability
+
+        if not self.takes_options:
+            study = self.request([model]).study(self.instrument)
+            return list(self.instrument.plan(study, model_capability(model)))
+        size = self.control.size
+        if size is not None and not (self.own.takes_size and size.isdecimal() and int(size)):
+            raise UsageError("--size does not apply to this --data; --limit N uses the first N items")
+        study = Study(
+            folder,
+            int(size) if size else "standard",
+            self.control.seed,
+            options=self.own,
+            model=model,
+            is_preview=self.is_preview,
+        )
+        return list(self.instrument.plan(study, "gradients"))
+
+    def settings(self, plan: RunPlan, model: str) -> RunSettings:
+        """Return what identifies a run."""
+        seed = self.control.seed if plan.seed is None else plan.seed
+        return RunSettings(plan.kind, model, seed, plan.settings)
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A run that was measured."""
+
+    model: str
+    folder: Path
+    kind: str
+    tally: Tally
+    tables: list[Table]
+
+
+def _measure(planner: _Planner, model: str, folder: Path) -> list[_Done]:
+    """Measure and score the runs of a model."""
+    done = []
+    for plan in planner.plans(model, folder):
+        notes(plan.notes)
+        place, settings = folder / plan.name, planner.settings(plan, model)
+        with progress_bar(f"{plan.kind} {model}", planner.control.limit) as bar:
+            tally = measure_run(
+                place,
+                settings,
+                plan.items,
+                plan.factory(model),
+                options=planner.control.engine_options(planner.control.cache),
+                limit=planner.control.limit,
+                progress=bar,
+            )
+        with Run.open(place, writable=True) as run:
+            tables = list((plan.tables or planner.instrument.tables)(run)) if tally.finished else []
+            if tally.failed and model.startswith("replay:"):
+                tables.append(unmatched_table([run]))
+            run.write_tables(tables)
+        done.append(_Done(model, place, plan.kind, tally, tables))
+    return done
+
+
+def _show(instrument: Instrument, folder: Path, done: Sequence[Sequence[_Done]], *, json: bool) -> None:
+    """Print the tables of all models, and compare them if there are several."""
+    runs = [run for some in done for run in some]
+    tally = sum((run.tally for run in runs), Tally())
+    tables = [table for run in runs for table in run.tables]
+    kind = runs[0].kind if len({run.kind for run in runs}) == 1 else instrument.name
+    if len(done) == 1:
+        values = {"run": str(folder), "instrument": kind, "model": runs[0].model, "tally": asdict(tally)}
+    else:
+        tables += instrument.compare([run.folder for run in runs])
+        values = {"runs": [str(run.folder) for run in runs], "instrument": kind}
+    show(tables, json=json, **values)
+    if not json:
+        note(f"measured {tally.finished} of {tally.planned} items into {folder}")
+        notes(line for some in done for line in recording_notes(some[0].model))
+    for run in runs:
+        exit_if_failed(run.tally, run.folder)
+
+
+def _show_plans(planner: _Planner, models: Sequence[str], preview: Preview, *, json: bool) -> None:
+    """Print what the runs would take, or every prompt."""
+    if not planner.takes_options:
+        if not models:
+            raise UsageError("--model is needed")
+        show_costs(plan_diagnosis(planner.request(models)), preview.price, json=json)
+        return
+    costs: dict[str, Mapping[str, Cost]] = {}
+    tables: list[Table] = []
+    for model in models or [""]:
+        for plan in planner.plans(model, planner.folder):
+            notes(plan.notes)
+            settings = planner.settings(plan, model or "any model")
+            if planner.control.prompts:
+                show_prompts(islice(planned_items(plan.items, settings), planner.control.limit), json=json)
+                return
+            tables = list(plan.preview())
+            cost = preview_cost(
+                settings,
+                plan.items,
+                plan.factory(model) if model else None,
+                options=planner.control.engine_options(planner.control.cache),
+                limit=planner.control.limit,
+                preview=Preview(preview.price, plan.calls, plan.more),
+            )
+            costs[settings.model] = {settings.kind: cost}
+    show_costs(costs, preview.price, json=json, tables=tables)
+
+
+def show_prompts(items: Iterator[Item], *, json: bool) -> None:
+    """Print every prompt with its picture and the right answer."""
+    shown = [
+        {
+            "name": item.name,
+            "picture": next((str(picture.path) for picture in item.request.pictures), "no picture"),
+            "prompt": item.request.text,
+            "gold": str(item.request.hint.get("gold", "")),
+        }
+        for item in items
+    ]
+    if json:
+        print_json({"items": shown})
+        return
+    for each in shown:
+        gold = f"; gold: {each['gold']}" if each["gold"] and not each["gold"].startswith("{") else ""
+        out.print(Text(f"{each['name']}  ({each['picture']}{gold})", style="bold"), soft_wrap=True)
+        out.print(Text(each["prompt"]), soft_wrap=True)
+        out.print()

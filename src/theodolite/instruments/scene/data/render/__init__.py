@@ -1,1 +1,0 @@
-"""A small software renderer: convex solids and quadrics, ray-cast part by part into a depth buffer. Needs only numpy."""

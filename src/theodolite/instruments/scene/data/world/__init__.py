@@ -1,1 +1,0 @@
-"""Made worlds: rooms and streets with objects of realistic size. Needs only numpy and SciPy."""

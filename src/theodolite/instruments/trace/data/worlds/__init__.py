@@ -1,1 +1,0 @@
-"""Worlds whose truth is known exactly, drawn with numpy and Pillow alone."""

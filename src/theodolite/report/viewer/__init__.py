@@ -1,1 +1,0 @@
-"""The local viewer behind ``theodolite view``."""

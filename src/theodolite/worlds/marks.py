@@ -1,0 +1,296 @@
+"""Numbered marks on a picture: where they go, and how they are drawn.
+
+A mark is a disc with a number. It lies on its object if there is room clear of other marks and smaller objects; otherwise
+beside the object, with a line to a dot on it. It does not show the object's extent, which a model must find itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.types import Pixels
+from theodolite.geometry import Box
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+RADII = (0.0125, 0.021)
+"""Smallest and largest radius of a disc, as shares of the picture's width."""
+_ROUNDS = 3
+_SHARPNESS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMark:
+    """A disc at its place."""
+
+    id: int
+    centre_px: tuple[float, float]
+    radius_px: float
+    anchor_px: tuple[float, float]
+    """A point on the object; equal to the centre if the disc lies on it."""
+
+    @property
+    def has_line(self) -> bool:
+        """True if a line leads from the disc to its object."""
+        return math.dist(self.centre_px, self.anchor_px) > self.radius_px
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rival:
+    """Another object, which a mark should not lie on."""
+
+    box: Box
+    hides: bool
+    """True if it is nearer, or smaller and of unknown distance: a mark on both boxes would be taken for its own."""
+
+
+def place_marks(
+    boxes: Mapping[int, Box],
+    size_px: tuple[int, int],
+    *,
+    distances_m: Mapping[int, float] | None = None,
+    instance: NDArray[np.int32] | None = None,
+    radii: tuple[float, float] = RADII,
+) -> list[PlacedMark]:
+    """Finds a place for every mark.
+
+    Each object has candidate places, on it and around it. Marks are placed one after the other, smallest objects first, each
+    at the place of least cost, and then moved a few times given the places of all others.
+
+    Args:
+        boxes: Boxes of the objects, by mark.
+        size_px: Width and height of the picture.
+        distances_m: Distances m of the objects from the camera, by mark, if known.
+        instance: For each pixel the mark of the object it shows; 0 for none, below 0 for an object without a mark.
+        radii: Smallest and largest radius, as shares of the picture's width.
+    """
+    order = sorted(boxes, key=lambda mark: boxes[mark].area_px)
+    rivals = {mark: _rivals(mark, boxes, distances_m) for mark in order}
+    choices = {
+        mark: _candidates(
+            mark, boxes[mark], size_px, rivals[mark], instance, _radius_px(boxes[mark], size_px[0], radii)
+        )
+        for mark in order
+    }
+    found: dict[int, PlacedMark] = {}
+    for _ in range(_ROUNDS):
+        for mark in order:
+            rest = [placed for other, placed in found.items() if other != mark]
+            found[mark] = min(
+                choices[mark], key=lambda c: _cost(c, boxes[mark], rest, rivals[mark], instance)
+            )
+    return [found[mark] for mark in sorted(found)]
+
+
+def _rivals(mark: int, boxes: Mapping[int, Box], distances_m: Mapping[int, float] | None) -> list[_Rival]:
+    found = []
+    for other, box in boxes.items():
+        if other != mark:
+            is_smaller = box.area_px < boxes[mark].area_px
+            is_nearer = distances_m is not None and distances_m[other] < distances_m[mark]
+            found.append(_Rival(box, is_nearer or (distances_m is None and is_smaller)))
+    return found
+
+
+def _radius_px(box: Box, width_px: int, radii: tuple[float, float]) -> float:
+    small, large = (share * width_px for share in radii)
+    return float(np.clip(0.16 * min(box.width_px, box.height_px), small, large))
+
+
+def _candidates(
+    mark: int,
+    box: Box,
+    size_px: tuple[int, int],
+    rivals: Sequence[_Rival],
+    instance: NDArray[np.int32] | None,
+    radius: float,
+) -> list[PlacedMark]:
+    """On the object: a grid over its box, restricted to its pixels if they are known. Around it: rings of places."""
+    width, height = size_px
+    anchor = _anchor(mark, box, rivals, instance)
+    inside = [
+        (box.x0 + box.width_px * i / 8, box.y0 + box.height_px * j / 8)
+        for i in range(1, 8)
+        for j in range(1, 8)
+    ]
+    inside = [point for point in (anchor, *inside) if _shows(mark, point, instance)] or [anchor]
+    placed = [PlacedMark(mark, point, radius, point) for point in inside]
+    x, y = box.centre_px
+    for step in (1.3, 2.2, 3.4):
+        for k in range(16):
+            c, s = math.cos(math.tau * k / 16), math.sin(math.tau * k / 16)
+            point = (x + c * (box.width_px / 2 + step * radius), y + s * (box.height_px / 2 + step * radius))
+            placed.append(PlacedMark(mark, point, radius, anchor))
+    room = [
+        p
+        for p in placed
+        if radius + 1 <= p.centre_px[0] <= width - radius - 1
+        and radius + 1 <= p.centre_px[1] <= height - radius - 1
+    ]
+    return room or [_pushed_in(placed[0], size_px)]
+
+
+def _pushed_in(mark: PlacedMark, size_px: tuple[int, int]) -> PlacedMark:
+    """The same mark, moved into the picture."""
+    edge = mark.radius_px + 1
+    x, y = (
+        min(max(v, edge), max(edge, side - edge)) for v, side in zip(mark.centre_px, size_px, strict=True)
+    )
+    return PlacedMark(mark.id, (x, y), mark.radius_px, mark.anchor_px)
+
+
+def _holds(box: Box, point: tuple[float, float]) -> bool:
+    return box.x0 <= point[0] <= box.x1 and box.y0 <= point[1] <= box.y1
+
+
+def _shows(mark: int, point: tuple[float, float], instance: NDArray[np.int32] | None) -> bool:
+    if instance is None:
+        return True
+    row, column = int(point[1]), int(point[0])
+    height, width = instance.shape
+    return 0 <= row < height and 0 <= column < width and int(instance[row, column]) == mark
+
+
+def _anchor(
+    mark: int, box: Box, rivals: Sequence[_Rival], instance: NDArray[np.int32] | None
+) -> tuple[float, float]:
+    """A point well on the object: a pixel far from its outline, or the point of its box nearest to the middle that no
+    hiding box covers.
+    """  # noqa: D205 - one sentence
+    if instance is None:
+        points = [
+            (box.x0 + box.width_px * i / 8, box.y0 + box.height_px * j / 8)
+            for i in range(1, 8)
+            for j in range(1, 8)
+        ]
+        free = [p for p in points if not any(r.hides and _holds(r.box, p) for r in rivals)]
+        return min(free, key=lambda p: math.dist(p, box.centre_px), default=box.centre_px)
+    from scipy.ndimage import distance_transform_edt
+
+    rows = slice(max(0, int(box.y0)), int(box.y1) + 1)
+    columns = slice(max(0, int(box.x0)), int(box.x1) + 1)
+    mask = np.pad(instance[rows, columns] == mark, 1)
+    if not mask.any():
+        return box.centre_px
+    depth = distance_transform_edt(mask)
+    middle = np.array([box.centre_px[1] - rows.start + 1, box.centre_px[0] - columns.start + 1])
+    places = np.argwhere(depth >= 0.8 * depth.max())
+    row, column = places[np.argmin(((places - middle) ** 2).sum(axis=1))] - 1
+    return float(column + columns.start) + 0.5, float(row + rows.start) + 0.5
+
+
+def _cost(
+    mark: PlacedMark,
+    box: Box,
+    placed: Sequence[PlacedMark],
+    rivals: Sequence[_Rival],
+    instance: NDArray[np.int32] | None,
+) -> float:
+    """Low if no other disc lies under it, nothing hides the object, it is near its anchor, and it needs no line."""
+    (x, y), r = mark.centre_px, mark.radius_px
+    is_on = _holds(box, mark.centre_px) and not mark.has_line
+    cost = sum(_crowding(mark, other) for other in placed)
+    for rival in rivals:
+        wide = min(x + r, rival.box.x1) - max(x - r, rival.box.x0)
+        high = min(y + r, rival.box.y1) - max(y - r, rival.box.y0)
+        if wide > 0 and high > 0:
+            cost += wide * high / (4 * r * r) * (14.0 if rival.hides or not is_on else 4.0)
+    if instance is not None:
+        cost += 30.0 * _foreign_share(mark, instance) * (1.0 if is_on else 0.4)
+    if is_on:
+        hidden = math.pi * r * r / box.area_px
+        cost += 25.0 * max(0.0, hidden - 0.35)
+        cost += 2.0 * math.dist(mark.centre_px, box.centre_px) / max(box.width_px, box.height_px)
+    else:
+        cost += 7.0 + 0.6 * math.dist(mark.centre_px, mark.anchor_px) / r
+    return cost
+
+
+def _crowding(mark: PlacedMark, other: PlacedMark) -> float:
+    """The cost of two marks near each other, or of one on the other's line."""
+    gap = math.dist(mark.centre_px, other.centre_px) - mark.radius_px - other.radius_px
+    cost = 60.0 if gap < 2 else 6.0 * max(0.0, 1 - gap / (2 * mark.radius_px))
+    if other.has_line:
+        cost += 25.0 * (_gap_to_line(mark.centre_px, other) < mark.radius_px + 1)
+    if mark.has_line:
+        cost += 25.0 * (_gap_to_line(other.centre_px, mark) < other.radius_px + 1)
+    return cost
+
+
+def _foreign_share(mark: PlacedMark, instance: NDArray[np.int32]) -> float:
+    """The share of points on and around the disc that show another object, with or without a mark."""
+    angles = np.linspace(0, math.tau, 16, endpoint=False)
+    reach = np.array([0.5, 1.0, 1.25])[:, None] * mark.radius_px
+    columns = (mark.centre_px[0] + reach * np.cos(angles)).astype(np.int64).clip(0, instance.shape[1] - 1)
+    rows = (mark.centre_px[1] + reach * np.sin(angles)).astype(np.int64).clip(0, instance.shape[0] - 1)
+    seen = instance[rows, columns]
+    return float(((seen != 0) & (seen != mark.id)).mean())
+
+
+def _gap_to_line(point: tuple[float, float], mark: PlacedMark) -> float:
+    """The distance of a point from a mark's line."""
+    (ax, ay), (bx, by) = mark.centre_px, mark.anchor_px
+    dx, dy = bx - ax, by - ay
+    share = ((point[0] - ax) * dx + (point[1] - ay) * dy) / max(dx * dx + dy * dy, 1e-9)
+    share = min(1.0, max(0.0, share))
+    return math.dist(point, (ax + share * dx, ay + share * dy))
+
+
+def draw_marks(picture: Pixels, marks: Sequence[PlacedMark]) -> Pixels:
+    """The picture with its marks: lines first, then discs."""
+    from PIL import Image, ImageDraw
+
+    base = Image.fromarray(picture).convert("RGB")
+    lines = Image.new("L", (base.width * 2, base.height * 2), 0)
+    halo = Image.new("L", (base.width * 2, base.height * 2), 0)
+    for mark in marks:
+        if mark.has_line:
+            ends = [(2 * v[0], 2 * v[1]) for v in (mark.centre_px, mark.anchor_px)]
+            dot = 0.28 * mark.radius_px * 2
+            for layer, extra in ((halo, 2.0), (lines, 0.0)):
+                pen = ImageDraw.Draw(layer)
+                pen.line(ends, fill=255, width=round(0.22 * mark.radius_px * 2 + 2 * extra))
+                (x, y), reach = ends[1], dot + extra
+                pen.ellipse((x - reach, y - reach, x + reach, y + reach), fill=255)
+    for layer, colour in ((halo, (20, 20, 24)), (lines, (255, 255, 255))):
+        base.paste(colour, mask=layer.resize(base.size, Image.Resampling.BOX))
+    for mark in marks:
+        disc = _disc(mark.id, round(mark.radius_px, 1))
+        place = (round(mark.centre_px[0] - disc.width / 2), round(mark.centre_px[1] - disc.height / 2))
+        base.paste(disc, place, mask=disc.getchannel("A"))
+    return np.asarray(base)
+
+
+@lru_cache(maxsize=512)
+def _disc(number: int, radius_px: float) -> Image:
+    """A dark disc with a white rim and a white number, drawn large and scaled down."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    side = 2 * math.ceil(radius_px) + 3
+    big = side * _SHARPNESS
+    disc = Image.new("RGBA", (big, big), (0, 0, 0, 0))
+    pen = ImageDraw.Draw(disc)
+    middle, r = big / 2, radius_px * _SHARPNESS
+    pen.ellipse((middle - r, middle - r, middle + r, middle + r), fill=(255, 255, 255, 255))
+    inner = 0.86 * r
+    pen.ellipse((middle - inner, middle - inner, middle + inner, middle + inner), fill=(18, 20, 26, 255))
+    text = str(number)
+    font = ImageFont.load_default(size=r * (1.36 if len(text) == 1 else 1.12))
+    pen.text(
+        (middle, middle),
+        text,
+        font=font,
+        anchor="mm",
+        fill=(255, 255, 255, 255),
+        stroke_width=round(r * 0.035),
+    )
+    return disc.resize((side, side), Image.Resampling.LANCZOS)

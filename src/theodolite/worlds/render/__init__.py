@@ -1,0 +1,1 @@
+"""The renderer of rooms and streets: parts, depth, light, texture."""

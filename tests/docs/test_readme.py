@@ -1,0 +1,68 @@
+"""The README's commands, typed as they stand there."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = [
+    line.partition("#")[0].strip()
+    for block in re.findall(r"^```bash\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    for line in block.splitlines()
+    if line.strip()
+]
+
+
+def test_the_two_first_commands_are_the_demo_and_the_tests():
+    assert COMMANDS[:2] == ["make demo", "make test"]
+    assert README.index("make test") < 2500
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("make ")])
+def test_make_knows_the_target_and_would_run_it(command):
+    target = command.split()[1]
+    done = subprocess.run(
+        ["make", "--dry-run", "--always-make", target], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"demo": "theodolite diagnose --quick", "test": "pytest"}[target] in done.stdout
+
+
+@pytest.mark.slow  # fetches what builds the package
+def test_pip_accepts_what_the_readme_installs():
+    (line,) = [each for each in COMMANDS if each.startswith("pip ")]
+    words = [*line.split(), "--dry-run", "--no-deps", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_diagnosis_of_ones_own_model_and_pictures_runs(tmp_path, tiny_llava, monkeypatch, capsys):
+    """``hf:PATH`` and ``my.json`` stand for the user's own; everything else is typed as it is."""
+    import json
+
+    import numpy as np
+    from PIL import Image
+
+    from theodolite.cli.main import main
+
+    (line,) = [each for each in COMMANDS if "hf:PATH" in each]
+    rng = np.random.default_rng(0)
+    for name in ("a.png", "b.png", "c.png"):
+        Image.fromarray(rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)).save(tmp_path / name)
+    rows = [
+        {"id": str(i), "question": "Is there a cat?", "picture": f"{name}.png", "answer": answer}
+        for i, (name, answer) in enumerate((("a", "yes"), ("b", "no"), ("c", "yes")))
+    ]
+    (tmp_path / "my.json").write_text(json.dumps(rows), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    words = line.replace("PATH", os.fspath(tiny_llava)).split()[1:]
+    assert main([*words, "--instruments", "ask", "--quick"]) == 0, capsys.readouterr().err
+    assert (tmp_path / "report" / "index.html").is_file()
