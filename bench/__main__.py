@@ -12,12 +12,14 @@ from bench import (
     pocket,
     scene_make,
     scene_score,
+    start,
     store,
     trace_claims,
 )
 from bench.result import Result
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
+    "start": start.run,
     "store": store.run,
     "memory": memory.run,
     "pocket": pocket.run,

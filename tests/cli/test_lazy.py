@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
 
@@ -56,24 +55,6 @@ def test_completing_a_command_loads_no_command():
     known = (*registry().entries("command"), *registry().entries("instrument"))
     assert set(shown.split()) == {entry.name for entry in known}
     assert {name for name in loaded if name.startswith("theodolite.cli.")} <= PROGRAM
-
-
-def cpu_seconds(*words):
-    """Processor time of a program."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *words], capture_output=True, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-@pytest.mark.parametrize("words", [["--help"], ["list"]])
-def test_it_starts_in_at_most_twice_the_time_of_its_libraries(words):
-    """The best of five runs each, in turn: other work on the machine can only lengthen one."""
-    programs = ["-c", "import typer, rich, numpy"], ["-m", "theodolite", *words]
-    libraries, program = map(
-        min, zip(*([cpu_seconds(*each) for each in programs] for _ in range(5)), strict=True)
-    )
-    assert program <= 2 * libraries
 
 
 def test_help_names_every_command_under_its_heading(capsys):

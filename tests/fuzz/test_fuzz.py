@@ -55,8 +55,10 @@ def test_an_attempt_counts_what_goes_wrong():
     attempt(tally, "raises", lambda: int("x"))
     attempt(tally, "hangs", lambda: time.sleep(60), seconds=0.01)
     attempt(tally, "is slow", lambda: sum(range(3_000_000)), seconds=0.001)
-    large = int(peak_megabytes() + 128) << 20  # more than this process has ever held
-    attempt(tally, "is large", lambda: np.ones(large, np.uint8).sum(), megabytes=64)
+    large = (
+        int(peak_megabytes() + 128) << 20
+    )  # more than this process has ever held, which takes a while to fill
+    attempt(tally, "is large", lambda: np.ones(large, np.uint8).sum(), megabytes=64, seconds=600)
     assert (tally.inputs, tally.uncaught, tally.over_time, tally.over_memory) == (6, 1, 2, 1)
     assert [example.partition(",")[0].partition(": ")[0] for example in tally.examples] == [
         "uncaught", "over_time", "over_time", "over_memory"
