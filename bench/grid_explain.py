@@ -18,8 +18,7 @@ from bench.grid_evaluation import Size, budget_lines, evaluate, open_workers
 from bench.result import Result
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.contract import make_case
-from theodolite.instruments.grid.explainers.game import Game
-from theodolite.instruments.grid.explainers.indices import cross_interactions, sampled_interactions
+from theodolite.instruments.grid.explainers.game import Game, cross_interactions, sampled_interactions
 from theodolite.instruments.grid.explainers.readers import open_reader
 
 BUDGETS = tuple(round(40 * 1.25**step) for step in range(28))

@@ -90,7 +90,7 @@ def run(options: Options) -> Iterator[Result]:
         if options.depth_samples and options.left(started) != 0:
             yield from _depth(options, Path(folder) / "depth", workers, started)
     if options.out is not None:
-        from theodolite.instruments.grid.figures.maps import explainer_figures
+        from theodolite.instruments.grid.figures.scores import explainer_figures
 
         for name, drawing in explainer_figures([], score).items():
             drawing.save(options.out / f"{name}.png")

@@ -18,7 +18,7 @@ from bench.result import Result
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
 from theodolite.instruments.grid.data.recipe import PRESETS
-from theodolite.instruments.grid.data.render import render
+from theodolite.instruments.grid.data.world import render
 
 TIMES = 10
 SCENES, BLOCK, PUBLIC_SCENES = 20_000, 64, 1_000

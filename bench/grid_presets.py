@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from theodolite.instruments.grid.data.audit import promise_of
+from theodolite.instruments.grid.data.audit import FAMILIES, learned_shortcuts, promise_of, strongest
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.learned import FAMILIES, learned_shortcuts, strongest
 from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.recipe import PRESETS
 

@@ -12,10 +12,10 @@ from PIL import Image
 
 from bench.result import Result
 from theodolite.geometry import Box, PinholeCamera
-from theodolite.instruments.scene.data.engine import make_questions, thin_questions
 from theodolite.instruments.scene.data.files import SceneData
+from theodolite.instruments.scene.data.make import make_questions, thin_questions
 from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
-from theodolite.instruments.scene.reading.results import read_run
+from theodolite.instruments.scene.results import read_run
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
 from theodolite.worlds.scene_graph import SceneGraph, SceneObject
@@ -27,7 +27,7 @@ _MEASURED = """
 import sys, time
 from theodolite.runs import Run
 from theodolite.instruments.scene.score import score_run
-from theodolite.instruments.scene.tables import score_tables
+from theodolite.instruments.scene.score import score_tables
 started = time.perf_counter(), time.process_time()
 with Run.open(sys.argv[1], writable=True) as run:
     score = score_run(run)

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.result import Result
-from theodolite.instruments.trace.claims.extract import extract_many
 from theodolite.instruments.trace.claims.language import sentence_spans
-from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.claims.reading import extract_many, read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Step, Trace
 from theodolite.instruments.trace.data.traces import read_traces
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier

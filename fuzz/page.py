@@ -18,9 +18,8 @@ from pathlib import Path
 from fuzz.tally import Tally, attempt
 from fuzz.texts import PIECES, text
 from theodolite.answers import AnswerFormat
-from theodolite.core.truth import Truth
-from theodolite.core.types import Item, Record, Request, Response
-from theodolite.report.html.page import unpack
+from theodolite.core.types import Item, Record, Request, Response, Truth
+from theodolite.report.html.parts import unpack
 from theodolite.report.html.write import write_run_report
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 

@@ -15,14 +15,13 @@ from typing import Any
 from fuzz.tally import Tally, attempt
 from fuzz.texts import text
 from theodolite.answers import AnswerFormat, json_values, normal_form, outer_layers, quantities, read_answer
-from theodolite.instruments.scene.data.engine import make_questions
-from theodolite.instruments.scene.data.make import make_scenes
+from theodolite.instruments.scene.data.make import make_questions, make_scenes
 from theodolite.instruments.scene.formulas.sgc import score_graph
 from theodolite.instruments.scene.formulas.solver import SOLVERS, Solver
-from theodolite.instruments.scene.reading.graph_parser import parse_graph
-from theodolite.instruments.scene.rows import said_objects
-from theodolite.instruments.trace.claims.beliefs import belief_log
+from theodolite.instruments.scene.graph_parser import parse_graph
+from theodolite.instruments.scene.score import said_objects
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.claims.types import belief_log
 from theodolite.instruments.trace.data.stories import episodes
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace

@@ -106,9 +106,9 @@ def test_imports_point_downward():
         ("runs/_x.py", "from theodolite.models import open_model"),
         ("models/_x.py", "def f():\n    import theodolite.attribution"),
         ("instruments/compass/x.py", "from theodolite.instruments.grid import make"),
-        ("instruments/rows.py", "from theodolite.instruments.grid.rows import grid_view"),
+        ("instruments/instrument.py", "from theodolite.instruments.grid.score import grid_view"),
         ("diagnose/x.py", "def f():\n    from theodolite.instruments.scene.score import METRICS"),
-        ("report/x.py", "import theodolite.instruments.trace.rows"),
+        ("report/x.py", "import theodolite.instruments.trace.score"),
         ("core/types.py", "from theodolite import stats"),
     ],
 )

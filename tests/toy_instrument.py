@@ -9,11 +9,10 @@ from theodolite.answers import AnswerFormat
 from theodolite.answers.grading import read_item
 from theodolite.core.registry import Entry, registry
 from theodolite.core.scores import ItemScore, Metric
-from theodolite.core.truth import Truth
-from theodolite.core.types import Item, Message, Picture, Request
+from theodolite.core.types import Item, Message, Picture, Request, Truth
 from theodolite.instruments.instrument import Instrument, RunPlan
 from theodolite.models import ask_factory, ask_measurer
-from theodolite.pairs.edits import REMOVE
+from theodolite.pairs.outcomes import REMOVE
 
 
 class Toy(Instrument):

@@ -8,7 +8,7 @@ import re
 from importlib import import_module
 from itertools import groupby
 
-from theodolite.core.definitions import Definition, definitions
+from theodolite.core.scores import Definition, definitions
 from theodolite.instruments.instrument import instruments
 
 _OTHERS = {
@@ -36,7 +36,7 @@ Every number that the program reports, with the function that computes it. Each 
 published reading can mislead, <span class="reading ours">ours</span> has nothing like it in the papers. Where there are two
 readings of the same thing, each names the other.
 
-There are {n} definitions. In Python: `theodolite.core.definitions.definition("compass.dae")`.
+There are {n} definitions. In Python: `theodolite.core.scores.definition("compass.dae")`.
 """
 
 

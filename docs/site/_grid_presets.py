@@ -9,9 +9,8 @@ from typing import Any
 
 from _rows import KEEP, table
 
-from theodolite.instruments.grid.data.audit import promise_table
+from theodolite.instruments.grid.data.audit import ALLOWED, FAMILIES, promise_table
 from theodolite.instruments.grid.data.files import DatasetPlan
-from theodolite.instruments.grid.data.learned import ALLOWED, FAMILIES
 from theodolite.instruments.grid.data.recipe import SOUND
 
 _MADE = Path(__file__).parents[1] / "assets" / "grid_presets.json"

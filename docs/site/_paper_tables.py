@@ -26,8 +26,7 @@ from theodolite.instruments.grid.data.world import Mode
 from theodolite.instruments.grid.explainers.contract import make_case
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.game import Convention
-from theodolite.instruments.grid.explainers.pool import Pool
-from theodolite.instruments.grid.explainers.readers import open_reader
+from theodolite.instruments.grid.explainers.readers import Pool, open_reader
 from theodolite.instruments.grid.formulas.maps import score_map
 from theodolite.instruments.grid.models.certificate import (
     ACCURACY,
@@ -42,8 +41,7 @@ from theodolite.instruments.grid.models.certificate import (
 )
 from theodolite.instruments.grid.published import DEPTH, RMA, SHORTCUTS
 from theodolite.instruments.grid.published import paper_tables as paper_tables_of_the_grid
-from theodolite.instruments.scene.data.engine import make_questions
-from theodolite.instruments.scene.data.make import make_scenes
+from theodolite.instruments.scene.data.make import make_questions, make_scenes
 from theodolite.instruments.scene.experiments.curves import ceiling_tables, solver_ceilings
 from theodolite.instruments.trace.experiments.predict import (
     RETENTIONS,

@@ -35,10 +35,9 @@ from _rows import KEEP, table
 
 from theodolite import stats
 from theodolite.attribution import find_methods
-from theodolite.core.definitions import definition
 from theodolite.core.options import SIZES
 from theodolite.core.registry import Kind, registry
-from theodolite.core.scores import SignatureKind
+from theodolite.core.scores import SignatureKind, definition
 from theodolite.core.tables import Table
 from theodolite.instruments.compass.experiments.controls.results import COLUMNS, control_column
 from theodolite.instruments.grid.data.generate import generate

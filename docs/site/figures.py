@@ -18,9 +18,8 @@ from PIL import Image
 
 from theodolite.cli.main import main
 from theodolite.core.types import Picture
-from theodolite.diagnose.api import open_diagnosis
+from theodolite.diagnose.api import Diagnosed, open_diagnosis
 from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS as OUTCOMES
-from theodolite.diagnose.result import Diagnosed
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.drawn import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.figures.overlay import CompassView, compass_rows

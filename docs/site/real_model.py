@@ -23,8 +23,8 @@ from theodolite.geometry.directions import CARDINAL
 from theodolite.instruments.ask.instrument import ASK
 from theodolite.instruments.ask.score import AskScore, score_ask
 from theodolite.instruments.instrument import Study, UserData
-from theodolite.instruments.scene.reading.graph_parser import parse_graph
-from theodolite.instruments.trace.claims.extract import extract_many
+from theodolite.instruments.scene.graph_parser import parse_graph
+from theodolite.instruments.trace.claims.reading import extract_many
 from theodolite.pairs import AnsweredPair, judge_looking, pair_shares
 from theodolite.runs import Run, RunSettings, measure_run
 

@@ -10,8 +10,7 @@ import numpy as np
 from theodolite.answers import AnswerFormat
 from theodolite.answers.grading import answers_right, read_item
 from theodolite.core.scores import Capability, ItemScore, Metric
-from theodolite.core.truth import Truth
-from theodolite.core.types import Item, Picture, Request
+from theodolite.core.types import Item, Picture, Request, Truth
 from theodolite.instruments.instrument import Instrument, RunPlan, Study
 from theodolite.models import ask_factory, ask_measurer
 from theodolite.runs import Run

@@ -98,13 +98,13 @@ def _scannetpp() -> Files:
 
 def scene_formats(made: Path) -> list[Format]:
     from theodolite.instruments.scene.data.build import BuildOptions, build_data
+    from theodolite.instruments.scene.data.crisp import read_crisp, write_crisp
     from theodolite.instruments.scene.data.files import read_data
     from theodolite.instruments.scene.data.make import MakeOptions, make_data
     from theodolite.instruments.scene.data.pipeline import KeepOptions
     from theodolite.instruments.scene.data.sources.kitti import kitti_views, sunrgbd_views
     from theodolite.instruments.scene.data.sources.nuscenes import camera_box_views, nuscenes_views
     from theodolite.instruments.scene.data.sources.scannetpp import scannetpp_views
-    from theodolite.instruments.scene.interop.crisp import read_crisp, write_crisp
 
     keep = KeepOptions(
         least_visibility=0.0, least_edge_px=1.0, most_truncation=1.0, unknown_visibility="keep"

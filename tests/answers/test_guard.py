@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.answers import AnswerFormat, bounded, cut_note, guard, guarded, read_answer, reading
+from theodolite.answers import AnswerFormat, bounded, cut_note, guarded, read_answer, reading
+from theodolite.answers import text as reader
 from theodolite.core.errors import ContractError, MissingExtraError, UsageError
 
-SOURCE = Path(guard.__file__).parents[1]
+SOURCE = Path(reader.__file__).parents[1]
 INNER = {
     "json_values",
     "outer_layers",
@@ -22,7 +23,7 @@ INNER = {
 }
 """Readers that may raise. Only the modules that guard them may use them, and two that read no model text."""
 GUARDING = {
-    "instruments/scene/reading/graph_parser.py",
+    "instruments/scene/graph_parser.py",
     "instruments/trace/claims/reading.py",
     # called by reading.py, behind the guard
     "instruments/trace/claims/steps.py",
@@ -90,15 +91,15 @@ def test_of_a_long_text_the_beginning_and_the_end_are_read():
     assert "only the first and last" in middle.reason
 
 
-@pytest.mark.parametrize("n", [0, 1, guard.LONGEST - 1, guard.LONGEST])
+@pytest.mark.parametrize("n", [0, 1, reader.LONGEST - 1, reader.LONGEST])
 def test_other_texts_are_read_whole(n):
     assert bounded("x" * n) == "x" * n
     assert not cut_note("x" * n)
 
 
 def test_what_is_bounded_once_stays_as_it_is():
-    text = "".join(map(str, range(guard.LONGEST)))
-    assert len(bounded(text)) == guard.LONGEST
+    text = "".join(map(str, range(reader.LONGEST)))
+    assert len(bounded(text)) == reader.LONGEST
     assert bounded(bounded(text)) == bounded(text)
     assert bounded(text).startswith(text[:1000])
     assert bounded(text).endswith(text[-1000:])

@@ -5,12 +5,14 @@ import pytest
 from linear import NASTY, assert_linear, assert_linear_up_to_200_kb
 from theodolite.answers import (
     AnswerFormat,
-    guard,
     json_values,
     normal_form,
     outer_layers,
     quantities,
     read_answer,
+)
+from theodolite.answers import (
+    text as reader,
 )
 
 FORMATS = [
@@ -103,7 +105,7 @@ def test_the_parts_are_linear(work):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(NASTY)))
 def test_reading_is_linear_up_to_200_kb(number, monkeypatch):
-    monkeypatch.setattr(guard, "LONGEST", 10**9)
+    monkeypatch.setattr(reader, "LONGEST", 10**9)
     expected = FORMATS[number % len(FORMATS)]
     for work in (json_values, outer_layers, normal_form, lambda text: read_answer(text, expected)):
         assert_linear_up_to_200_kb(work, NASTY[number])

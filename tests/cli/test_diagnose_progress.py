@@ -9,7 +9,7 @@ from rich.progress import Progress
 
 from theodolite.cli import diagnose as _diagnose
 from theodolite.cli import output as _output
-from theodolite.core.words import duration
+from theodolite.core.tables import duration
 from theodolite.diagnose.api import Overall, printed
 from theodolite.runs import Tally
 

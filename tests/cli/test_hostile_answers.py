@@ -7,9 +7,10 @@ import pytest
 from scene_worlds import box_world
 from trace_world import make_episode
 
-from theodolite.answers import guard, reading
+from theodolite.answers import reading
+from theodolite.answers import text as reader
 from theodolite.cli.main import main
-from theodolite.diagnose.browse import browse
+from theodolite.diagnose.api import browse
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.instruments.compass.instrument import COMPASS
@@ -27,7 +28,7 @@ HOSTILE = (
     *("×10^{99999}" * 9, '{"' * 90, "answer:\n" * 20, "not left " * 20, "#" * 99, "{" * 300, "{" * 99 + "}" * 99),
     *('{"objects":[{"id":' + "9" * 400, "1e" + "9" * 500, "5 ft 3 İn", "① dogs sit on ② chairs. ½ m²", "''s" * 90),
     *("The man is left of the \ud800 cup.\nFinal answer: left", "<answer><think><answer>" * 9, "\u0301" * 99 + "\u202eleft"),
-    *("<script>alert(1)</script>", "\x00", " " * (guard.LONGEST + 1) + "left", BROKEN),
+    *("<script>alert(1)</script>", "\x00", " " * (reader.LONGEST + 1) + "left", BROKEN),
 )  # fmt: skip
 FAILED = "the reader failed (RecursionError: maximum recursion depth exceeded)"
 

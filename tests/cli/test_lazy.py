@@ -14,7 +14,7 @@ from theodolite.core.tables import Table
 from theodolite.runs import Run
 from toy_instrument import TOY, Toy, registered
 
-PROGRAM = {f"theodolite.cli.{name}" for name in ("main", "old", "options", "console")}
+PROGRAM = {f"theodolite.cli.{name}" for name in ("main", "options", "output")}
 HEAVY = {"torch", "transformers", "scipy", "pydantic", "matplotlib", "PIL", "numpy", "openai", "pyarrow"}
 
 

@@ -7,8 +7,7 @@ import click
 import pytest
 import typer.main
 
-from theodolite.cli.main import app, main
-from theodolite.cli.old import _FLAGS, TABLE, renewed
+from theodolite.cli.main import _FLAGS, TABLE, app, main, renewed
 
 LINES = (Path(__file__).parent / "old_commands.txt").read_text(encoding="utf-8").splitlines()
 """The command lines of README, docs and examples before commands were made from what an instrument declares."""

@@ -9,7 +9,7 @@ from scene_worlds import ask, box_world
 from theodolite.cli.main import main
 from theodolite.instruments.scene.data.files import Manifest, write_data
 from theodolite.instruments.scene.experiments.curves import CURVE_LEVELS
-from theodolite.instruments.scene.tables import EXTRA_TABLES
+from theodolite.instruments.scene.score import EXTRA_TABLES
 from theodolite.runs import Run, RunInfo
 
 

@@ -12,11 +12,11 @@ from trace_world import drawn, make_episode
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.core.options import declared
-from theodolite.instruments.trace import verbs
+from theodolite.instruments.trace import instrument
 from theodolite.instruments.trace.claims.steps import read_steps
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
 from theodolite.instruments.trace.experiments.agreement import score_labels
-from theodolite.instruments.trace.experiments.run_tables import EXTRA_TABLES
+from theodolite.instruments.trace.experiments.grounding import EXTRA_TABLES
 from theodolite.instruments.trace.experiments.verify import VERIFY_TABLES
 from theodolite.instruments.trace.questions import plan_traces
 from theodolite.instruments.trace.verifiers.judging import open_verifier
@@ -423,7 +423,7 @@ def test_an_episode_that_the_verifier_cannot_judge_fails_alone(data, traces, tmp
     run = tmp_path / "r"
     run_json(capsys, "trace", "run", "--model", "scripted:oracle", "--data", data, "--out", run)
     monkeypatch.setattr(
-        "theodolite.instruments.trace.experiments.run_tables.open_verifier", lambda _: Fragile()
+        "theodolite.instruments.trace.experiments.grounding.open_verifier", lambda _: Fragile()
     )
     found = run_json(capsys, "trace", "score", run)
     assert groups_of(found)["structured", "in-distribution"]["traces"] == 8
@@ -709,9 +709,9 @@ def test_a_plan_asks_nothing(data, tmp_path, capsys):
 
 
 def test_help_lists_the_tables_that_there_are():
-    assert verbs.RUN_TABLES == EXTRA_TABLES
-    assert verbs.VERIFY_TABLES == VERIFY_TABLES
-    (worlds,) = (each.known for each in declared(verbs.MakeEpisodes) if each.field == "world")
+    assert instrument.RUN_TABLES == EXTRA_TABLES
+    assert instrument.VERIFY_TABLES == VERIFY_TABLES
+    (worlds,) = (each.known for each in declared(instrument.MakeEpisodes) if each.field == "world")
     assert (*WORLDS, EXTRA_WORLD, "stories") == worlds
 
 

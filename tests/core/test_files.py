@@ -21,7 +21,7 @@ from theodolite.core.files import (
     read_text,
     told_problems,
 )
-from theodolite.core.forms import Form, Name, Number, Whole
+from theodolite.core.views import Form, Name, Number, Whole
 
 
 class Row(Form):

@@ -17,7 +17,7 @@ from theodolite.diagnose.running import unscored_columns
 from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import Instrument, find_instruments
 from theodolite.pairs import AnsweredPair
-from theodolite.pairs.edits import LIGHT, MIRROR
+from theodolite.pairs.outcomes import LIGHT, MIRROR
 from theodolite.stats.power import clusters_needed
 
 TWINS = Twins("twin:g", "twin:s")

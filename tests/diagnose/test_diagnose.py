@@ -11,11 +11,10 @@ from theodolite.cli.main import main
 from theodolite.core.errors import ModelError, StorageError, UsageError
 from theodolite.core.scores import OWN_SPLIT
 from theodolite.core.views import UNSEEN
-from theodolite.diagnose.api import diagnose
+from theodolite.diagnose.api import Diagnosed, diagnose
 from theodolite.diagnose.compare import pairs_table
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import DiagnosisRequest, opened
-from theodolite.diagnose.result import Diagnosed
 from theodolite.diagnose.running import read_items, run_diagnosis
 from theodolite.diagnose.separation import Twins
 from theodolite.instruments.ask.data.questions import write_questions

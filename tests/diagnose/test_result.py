@@ -8,9 +8,8 @@ import pytest
 from diagnosis_sample import GROUNDED, HOSTILE, sample_diagnosis, write_sample
 
 from theodolite.core.errors import MissingExtraError, UsageError
-from theodolite.diagnose.api import open_diagnosis
+from theodolite.diagnose.api import Diagnosed, followed_words, open_diagnosis, verdict_rows
 from theodolite.diagnose.compare import lookings
-from theodolite.diagnose.result import Diagnosed, followed_words, verdict_rows
 
 
 @pytest.fixture

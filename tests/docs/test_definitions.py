@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.core.definitions import (
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import (
     definition,
     definitions,
     find_definition,
@@ -18,7 +19,6 @@ from theodolite.core.definitions import (
     metrics_of,
     read_definitions,
 )
-from theodolite.core.errors import UsageError
 from theodolite.core.tables import Estimate
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
@@ -55,14 +55,14 @@ def calls(name):
 
 
 def test_metrics_and_the_columns_that_show_them_are_made_from_definitions():
-    """Only `metric_of` and `column` of core/definitions.py say a name, a unit or a sign; a p-value only links to its number."""
+    """Only `metric_of` and `column` of core/scores.py say a name, a unit or a sign; a p-value only links to its number."""
     metrics = {path.relative_to(SOURCE).as_posix() for path, *_ in calls("Metric")}
-    assert metrics == {"core/definitions.py"}
+    assert metrics == {"core/scores.py"}
     linked = [
         (path.name, ast.unparse(args[0]))
         for path, args, named in calls("Column")
         if (len(args) > 3 or "key" in named)
-        and path.name != "definitions.py"
+        and path.name != "scores.py"
         and not (isinstance(args[2], ast.Constant) and args[2].value == "p")
     ]
     assert not linked

@@ -16,7 +16,7 @@ import pytest
 import typer.main
 
 from theodolite.cli.main import app
-from theodolite.core.definitions import definitions
+from theodolite.core.scores import definitions
 
 ROOT = Path(__file__).parents[2]
 INSTRUMENTS = ("ask", "compass", "grid", "scene", "trace", "twins")

@@ -12,9 +12,8 @@ from theodolite.cli.main import main
 from theodolite.core.errors import ContractError, StorageError, UsageError
 from theodolite.core.registry import Entry, registry
 from theodolite.core.scores import ItemScore
-from theodolite.core.truth import Truth
-from theodolite.core.types import Item, Request
-from theodolite.diagnose.browse import browse
+from theodolite.core.types import Item, Request, Truth
+from theodolite.diagnose.api import browse
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import (

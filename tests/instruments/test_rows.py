@@ -6,10 +6,9 @@ import pytest
 
 from theodolite.answers import Answer, AnswerFormat
 from theodolite.core.scores import ItemScore
-from theodolite.core.truth import Truth
-from theodolite.core.types import Item, Record, Request, Response
+from theodolite.core.types import Item, Record, Request, Response, Truth
 from theodolite.core.views import UNSEEN
-from theodolite.instruments.rows import common, item_rows, rounded, values_by_item, verdict
+from theodolite.instruments.instrument import common, item_rows, rounded, values_by_item, verdict
 from theodolite.runs import Result, Run, RunInfo
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from theodolite.answers import Answer
 from theodolite.pairs import AnsweredPair, judge_looking
-from theodolite.pairs.edits import LIGHT, MIRROR
+from theodolite.pairs.outcomes import LIGHT, MIRROR
 
 SHARES = (1.0, 0.9, 0.5, 0.25, 0.15, 0.0)
 SIZES = (24, 48, 100, 200, 400)

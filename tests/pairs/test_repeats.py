@@ -6,11 +6,17 @@ from itertools import combinations
 import pytest
 
 from theodolite.answers import Answer
-from theodolite.core.truth import Truth
-from theodolite.core.types import Item, Record, Request, Response
+from theodolite.core.types import Item, Record, Request, Response, Truth
 from theodolite.pairs import AnsweredPair, judge_looking
-from theodolite.pairs.edits import AGAIN, MIRROR, NATURAL
-from theodolite.pairs.outcomes import MOST_REPEATS, random_bound, repeated_pairs, with_repeats
+from theodolite.pairs.outcomes import (
+    AGAIN,
+    MIRROR,
+    MOST_REPEATS,
+    NATURAL,
+    random_bound,
+    repeated_pairs,
+    with_repeats,
+)
 from theodolite.runs import Run, RunInfo
 
 

@@ -5,9 +5,8 @@ import pytest
 
 from theodolite.answers import Answer
 from theodolite.pairs import AnsweredPair, Edit, judge_looking, pairs_to_settle
-from theodolite.pairs.edits import AGAIN, MOVE_REFERENCE
-from theodolite.pairs.edits import MIRROR as MIRRORED
-from theodolite.pairs.outcomes import RANDOM_BOUND
+from theodolite.pairs.outcomes import AGAIN, MOVE_REFERENCE, RANDOM_BOUND
+from theodolite.pairs.outcomes import MIRROR as MIRRORED
 
 SIDES = ("left", "right")
 LEFT, RIGHT = (Answer("value", side) for side in SIDES)

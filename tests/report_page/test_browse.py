@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from theodolite.cli.main import main
-from theodolite.diagnose.browse import browse, data_of
-from theodolite.report.html.page import unpack
+from theodolite.diagnose.api import browse, data_of
+from theodolite.report.html.parts import unpack
 from theodolite.report.html.write import write_run_report
 from theodolite.runs import Run
 

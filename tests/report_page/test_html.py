@@ -19,8 +19,7 @@ from theodolite.core.errors import UsageError
 from theodolite.diagnose.running import read_items
 from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import command_of
-from theodolite.report.html.page import safe_json, unpack
-from theodolite.report.html.parts import Helpers, Series, prose, share_bar, spread, strip
+from theodolite.report.html.parts import Helpers, Series, prose, safe_json, share_bar, spread, strip, unpack
 from theodolite.report.html.write import write_report
 from theodolite.stats import Estimate
 

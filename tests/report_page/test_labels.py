@@ -7,7 +7,7 @@ from page_checks import axe
 from PIL import Image
 
 from theodolite.instruments.trace.experiments.agreement import score_labels
-from theodolite.report.html.items import write_label_page
+from theodolite.report.html.parts import write_label_page
 
 
 def rows(folder):

@@ -21,9 +21,8 @@ from theodolite.cli import diagnose as _diagnose
 from theodolite.cli.main import main
 from theodolite.cli.output import note
 from theodolite.core.errors import StorageError
-from theodolite.diagnose.browse import browse
+from theodolite.diagnose.api import Diagnosed, browse
 from theodolite.diagnose.compare import Compared, Verdicts
-from theodolite.diagnose.result import Diagnosed
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.report.html.write import write_comparison, write_run_report

@@ -5,7 +5,7 @@ import sqlite3
 import numpy as np
 
 from theodolite.core.types import Item, Picture, Record, Request, Response
-from theodolite.runs.records import STORED_COLUMNS, checksum
+from theodolite.runs.store import STORED_COLUMNS, checksum
 
 _OWN = {
     "records": STORED_COLUMNS,

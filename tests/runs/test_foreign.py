@@ -12,7 +12,7 @@ from theodolite.cli.main import main
 from theodolite.core.errors import StorageError
 from theodolite.core.types import Choice, Record, Response
 from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, measure
-from theodolite.runs.records import checksum
+from theodolite.runs.store import checksum
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
 

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import ItemScore, Metric
+from theodolite.core.scores import ItemScore, Metric, column
 from theodolite.core.tables import Column
 from theodolite.stats import (
     Scores,

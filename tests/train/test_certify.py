@@ -12,7 +12,7 @@ from theodolite.cli.main import main
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.types import Request, Response
 from theodolite.instruments.scene import scripts
-from theodolite.instruments.scene.data.questions import scene_shortcut
+from theodolite.instruments.scene.data.files import scene_shortcut
 from theodolite.instruments.scene.data.small_rooms import edited_scenes, scene_data
 from theodolite.instruments.trace.claims.reading import read_trace
 from theodolite.instruments.trace.data.stories import episodes, trace_text

@@ -12,9 +12,9 @@ from tokenizers import Tokenizer
 from theodolite.instruments.compass.data.drawn import EDITS, edited_pair, relation_pairs
 from theodolite.instruments.compass.questions import PROMPTS
 from theodolite.instruments.grid.data.files import grid_data
-from theodolite.instruments.scene.data import questions as rules
+from theodolite.instruments.scene.data import files as rules
 from theodolite.instruments.scene.data import small_rooms as rooms
-from theodolite.instruments.scene.data.engine import make_questions
+from theodolite.instruments.scene.data.make import make_questions
 from theodolite.instruments.scene.data.small_rooms import scene_data
 from theodolite.instruments.trace.data import stories
 from theodolite.instruments.trace.data.stories import episodes

@@ -156,7 +156,7 @@ def test_a_fit_that_may_take_no_longer_ends_in_time():
 
 def test_true_captions_come_first_in_every_world(made):
     """By the annotations of made episodes, read as claims: an independent way to the same truth."""
-    from theodolite.instruments.trace.claims.extract import extract_claims
+    from theodolite.instruments.trace.claims.reading import extract_claims
 
     judge = open_verifier("annotation")
     for world in ("video", "navigation", "instruction"):

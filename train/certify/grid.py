@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from theodolite.core.types import Picture, Request
-from theodolite.instruments.grid.data.batch import SceneBatch, join
-from theodolite.instruments.grid.data.edits import edited_scenes, shortcut_answer
+from theodolite.instruments.grid.data.batch import SceneBatch, edited_scenes, join, shortcut_answer
 from theodolite.instruments.grid.data.files import KEYS
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKETS
-from theodolite.instruments.grid.data.render import render
+from theodolite.instruments.grid.data.world import render
 from theodolite.instruments.grid.questions import prompt_of, read_text
 from theodolite.twins.certificate import Line
 from train.certify.probes import Probe, Row, difference, share

@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.batch import IS_COUNT, SceneBatch, join, look
-from theodolite.instruments.grid.data.edits import (
+from theodolite.instruments.grid.data.batch import (
     ANCHOR_MOVED,
     EXCHANGED,
+    IS_COUNT,
+    SceneBatch,
+    join,
+    look,
     move_objects,
     remove_roles,
     shortcut_answer,

@@ -14,8 +14,7 @@ import numpy as np
 from theodolite.core.scores import Split
 from theodolite.core.types import Item, Picture, Record, Request, Response
 from theodolite.instruments.instrument import made
-from theodolite.instruments.scene.data.files import SceneData, read_data
-from theodolite.instruments.scene.data.questions import SceneQuestion, scene_shortcut
+from theodolite.instruments.scene.data.files import SceneData, SceneQuestion, read_data, scene_shortcut
 from theodolite.instruments.scene.data.small_rooms import RoomEdit, edited_scenes, scene_data
 from theodolite.instruments.scene.experiments.blind import changed_graphs, changed_questions
 from theodolite.instruments.scene.formulas.mra import mean_relative_accuracy, score_value
@@ -27,9 +26,9 @@ from theodolite.instruments.scene.questions import (
     plan_scenes,
     with_picture,
 )
-from theodolite.instruments.scene.reading.results import SceneResults, read_results
+from theodolite.instruments.scene.results import SceneResults, read_results
 from theodolite.runs import Result
-from theodolite.runs.records import item_of_meta, meta_of
+from theodolite.runs.store import item_of_meta, meta_of
 from theodolite.twins.certificate import Line
 from train.certify.probes import Probe, Row, difference, macro, make_probes, mean
 

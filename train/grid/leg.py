@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.wording import MASK
+from theodolite.instruments.grid.data.question_types import MASK
 from theodolite.instruments.grid.data.world import World
 from theodolite.instruments.grid.models.paired import (
     FILLS,

@@ -25,14 +25,17 @@ from theodolite.instruments.grid.data.batch import (
 )
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import (
+    ANCHOR_PHRASE,
     ANCHOR_SIDE,
     BUCKET_KEYS,
     BUCKETS,
+    MAX_WORDS,
     MOST_ANCHORS,
     MOST_SIDES,
+    TARGET_PHRASE,
+    write_questions,
 )
 from theodolite.instruments.grid.data.recipe import PAPER
-from theodolite.instruments.grid.data.wording import ANCHOR_PHRASE, MAX_WORDS, TARGET_PHRASE, write_questions
 from theodolite.instruments.grid.data.world import OPPOSITE, Mode
 from train.grid.sheets import Sheet
 

@@ -18,7 +18,7 @@ from PIL import Image
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.verifiers import similarity as say
-from theodolite.instruments.trace.verifiers.places import AHEAD_DEG
+from theodolite.instruments.trace.verifiers.scene import AHEAD_DEG
 from theodolite.worlds.episodes import Episode, Frame, SceneObject, Split
 from theodolite.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
 from theodolite.worlds.palette import SPLITS

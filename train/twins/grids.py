@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 
 from theodolite.instruments.grid.data.batch import answer, bag_of_words
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.question_types import BUCKETS, Naming
+from theodolite.instruments.grid.data.question_types import (
+    BUCKETS,
+    Naming,
+    Questions,
+    text_of,
+    write_questions,
+)
 from theodolite.instruments.grid.data.recipe import PAPER
-from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.wording import Questions, text_of, write_questions
-from theodolite.instruments.grid.data.world import MATCHES, Mode
+from theodolite.instruments.grid.data.world import MATCHES, Mode, render
 
 SIDE = PAPER.world.rows
 KEYS = (

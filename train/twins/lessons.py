@@ -22,9 +22,9 @@ from theodolite.instruments.compass.questions import PROMPTS, TABLE_9
 from theodolite.instruments.grid.data.world import COLOURS as GRID_COLOURS
 from theodolite.instruments.grid.data.world import SHAPES as GRID_SHAPES
 from theodolite.instruments.grid.data.world import Mode
-from theodolite.instruments.scene.data import questions as rules
+from theodolite.instruments.scene.data import files as rules
 from theodolite.instruments.scene.data import small_rooms as rooms
-from theodolite.instruments.scene.data.engine import make_questions
+from theodolite.instruments.scene.data.make import make_questions
 from theodolite.instruments.scene.questions import graph_prompt, qa_prompt
 from theodolite.instruments.trace.data import stories
 from theodolite.instruments.trace.questions import STYLES, frame_label, paraphrase, trace_prompt

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
-from theodolite.answers.formats import Answer
-from theodolite.answers.normalise import normal_form
-from theodolite.answers.reading import read_answer
+from theodolite.answers.reading import Answer, read_answer
+from theodolite.answers.text import normal_form
 from theodolite.core.registry import registry
-from theodolite.core.truth import AnswerFormat
-from theodolite.core.types import Item, Json, Record
+from theodolite.core.types import AnswerFormat, Item, Json, Record
 
 __all__ = [
     "FORMAT",
@@ -62,7 +60,7 @@ def format_from_json(fields: Mapping[str, Any]) -> AnswerFormat:
 def format_of(item: Item) -> AnswerFormat:
     """Return the form of answer that an item asks for: that of its truth, else one of its options, else text.
 
-    >>> from theodolite.core.truth import Truth
+    >>> from theodolite.core.types import Truth
     >>> from theodolite.core.types import Request
     >>> asked = AnswerFormat.number("m")
     >>> format_of(Item("a", Request.ask("How far?"), truth=Truth(format=asked))) == asked

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from theodolite.answers.normalise import simple
+from theodolite.answers.text import simple
 
 _FACTORS: Mapping[str, Mapping[float, str]] = {
     "length": {

@@ -11,10 +11,9 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 
-from theodolite.answers.assertion import Assertion, Mention, Passage
-from theodolite.answers.normalise import Words, normal_form, simple, word_set
 from theodolite.answers.numbers import NUMBER_WORDS, Quantity, quantities
-from theodolite.core.truth import AnswerFormat
+from theodolite.answers.text import Assertion, Mention, Passage, Words, normal_form, simple, word_set
+from theodolite.core.types import AnswerFormat
 
 __all__ = [
     "LETTERS",

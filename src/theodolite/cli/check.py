@@ -8,8 +8,8 @@ from typing import Annotated, cast
 
 import typer
 
-from theodolite.cli.console import note, print_json
 from theodolite.cli.options import one_command
+from theodolite.cli.output import note, print_json
 from theodolite.core.options import Option, Options
 from theodolite.core.registry import Kind
 from theodolite.testing import CHECKED, BrokenContractError, check_plugin

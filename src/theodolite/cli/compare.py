@@ -12,10 +12,10 @@ from theodolite.cli.options import one_command
 from theodolite.cli.output import note, out, print_json, print_table, show
 from theodolite.core.files import dump
 from theodolite.core.options import Option, Options, Seed, out_of
+from theodolite.diagnose.api import followed_words
 from theodolite.diagnose.compare import Compared, differences_table, followed_table
 from theodolite.diagnose.compare import compare as compare_sides
 from theodolite.diagnose.record import InstrumentOfModel, Interval
-from theodolite.diagnose.result import followed_words
 from theodolite.report.html.write import write_comparison
 
 _MOST = 30

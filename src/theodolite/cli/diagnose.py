@@ -12,9 +12,7 @@ import typer
 from rich.progress import Progress
 from rich.text import Text
 
-from theodolite.cli.options import one_command
-from theodolite.cli.output import Bar, err, note, notes, out, print_json, print_table, progress_bars, show
-from theodolite.cli.running import (
+from theodolite.cli.instrument import (
     SOME_FAILED,
     EngineChoice,
     PlanChoice,
@@ -22,16 +20,26 @@ from theodolite.cli.running import (
     show_costs,
     unmatched_table,
 )
+from theodolite.cli.options import one_command
+from theodolite.cli.output import Bar, err, note, notes, out, print_json, print_table, progress_bars, show
 from theodolite.core.errors import UsageError
 from theodolite.core.options import IMAGES, INSTRUMENTS, KEPT_FOLDER, MODEL, Option, Seed, named_size_of
-from theodolite.core.words import duration
-from theodolite.diagnose.api import DEFAULT_MODELS, Overall, diagnose, make_request, plan_diagnosis
+from theodolite.core.tables import duration
+from theodolite.diagnose.api import (
+    CAPTION,
+    DEFAULT_MODELS,
+    Diagnosed,
+    Overall,
+    diagnose,
+    make_request,
+    plan_diagnosis,
+    raised,
+    verdict_rows,
+)
 from theodolite.diagnose.compare import lookings
-from theodolite.diagnose.pair_verdicts import tone_of
-from theodolite.diagnose.readability import readability_table
+from theodolite.diagnose.pair_verdicts import readability_table, tone_of
 from theodolite.diagnose.record import Diagnosis, OpenQuestion, schema, with_short_names
 from theodolite.diagnose.request import given_models
-from theodolite.diagnose.result import CAPTION, Diagnosed, raised, verdict_rows
 from theodolite.models.replay import recording_notes
 from theodolite.pairs import Standing
 from theodolite.report.html.write import write_report

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from theodolite.cli.console import note, print_json
 from theodolite.cli.options import one_command
+from theodolite.cli.output import note, print_json
 from theodolite.core.options import Option, Options, out_of
 from theodolite.diagnose.export.exporter import FORMATS
 from theodolite.diagnose.export.exporter import export as write

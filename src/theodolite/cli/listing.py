@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from rich.text import Text
 
-from theodolite.cli.console import err, out, print_json
 from theodolite.cli.options import one_command
+from theodolite.cli.output import err, out, print_json
 from theodolite.core.errors import UsageError, install_line
 from theodolite.core.options import Option, Options
 from theodolite.core.registry import Entry, Kind, registry

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import (
@@ -18,11 +19,11 @@ from rich.progress import (
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from theodolite.cli.console import err, note, notes, out, print_json
-from theodolite.core.tables import Table
-from theodolite.core.words import duration
+from theodolite.core.tables import Table, duration
 from theodolite.report.tables import as_rich, tables_json
-from theodolite.runs import Tally
+
+if TYPE_CHECKING:
+    from theodolite.runs import Tally
 
 __all__ = [
     "err",
@@ -31,6 +32,29 @@ __all__ = [
     "out",
     "print_json",
 ]
+
+
+# Results on standard output, progress and notes on standard error. Light: the help of the program loads nothing else.
+
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON document, without wrapping or colours."""
+    out.file.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def note(text: str) -> None:
+    """Print a note to standard error, without wrapping, so that paths can be copied."""
+    err.print(Text(text), soft_wrap=True)
+
+
+def notes(texts: Iterable[str]) -> None:
+    """Print several notes."""
+    for text in texts:
+        note(text)
 
 
 # Print tables on standard output, and progress on standard error.

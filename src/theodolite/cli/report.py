@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from theodolite.cli.console import note, out, print_json
 from theodolite.cli.options import one_command
+from theodolite.cli.output import note, out, print_json
 from theodolite.core.errors import UsageError
 from theodolite.core.options import Option, Options, out_of
 from theodolite.diagnose.api import open_diagnosis

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from theodolite.cli.console import note, out, print_json
 from theodolite.cli.options import Group, command
+from theodolite.cli.output import note, out, print_json
 from theodolite.cli.output import show as show_tables
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.options import RUN, Option, Options

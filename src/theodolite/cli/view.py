@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from theodolite.cli.console import note, out, print_json
 from theodolite.cli.options import one_command
+from theodolite.cli.output import note, out, print_json
 from theodolite.core.options import Option, Options
 from theodolite.report.viewer import Viewer
 

@@ -176,8 +176,6 @@ class Registry:
 @cache
 def registry() -> Registry:
     """Return the registry of this process: the built-in entries, then those of installed plug-ins."""
-    from theodolite.core.builtin import register
-
     sources: dict[str, Callable[[Registrar], None]] = {"theodolite": register}
     for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
         origin = point.dist.name if point.dist is not None else point.name
@@ -191,3 +189,331 @@ def registry() -> Registry:
             raise ContractError(f"the plug-in {point.value!r} of {origin} is not a function that takes `add`")
         sources[f"{origin} ({point.name})" if origin in sources else origin] = target
     return Registry(sources)
+
+
+# The built-in plug-ins, one line each. A new method needs one file and one line here.
+
+
+def register(add: Registrar) -> None:
+    """Register everything built in."""
+    for instrument, summary in INSTRUMENTS:
+        target = f"theodolite.instruments.{instrument}.instrument:{instrument.upper()}"
+        add("instrument", instrument, target, summary=summary)
+    for command, target, group, summary in COMMANDS:
+        add("command", command, f"theodolite.cli.{target}", summary=summary, group=group)
+    _models(add)
+    for model_type, place, summary in FAMILIES:
+        add("family", model_type, f"theodolite.models.families.{place}", summary=summary)
+    for method, place in METHODS:
+        add("method", method, f"theodolite.attribution.methods.{place}", summary="")
+
+    for explainer, place in EXPLAINERS:
+        add("explainer", explainer, f"theodolite.instruments.grid.explainers.{place}", summary="")
+    for verifier, place, summary, example in VERIFIERS:
+        add("verifier", verifier, f"theodolite.instruments.trace.{place}", summary=summary, example=example)
+    for source, function, summary in SOURCES:
+        add("source", source, f"theodolite.{function}", summary=summary)
+    for behaviour, function, summary in BEHAVIOURS:
+        add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
+    _readers(add)
+    add("figure", "looking", "theodolite.report.slide:looking_figure", summary="outcomes of all pairs")
+
+
+def _readers(add: Registrar) -> None:
+    for name, place, summary in GRADERS:
+        add("grader", name, f"theodolite.instruments.{place}", summary=summary)
+    for kind, place in OLDER:
+        words = f"items of {kind} runs that earlier versions stored"
+        add("older", kind, f"theodolite.instruments.{place}", summary=words)
+
+
+INSTRUMENTS = (
+    ("ask", "do answers to your own questions depend on your pictures?"),
+    ("compass", "is attribution organised by the queried direction, or by image layout? (CREG)"),
+    ("grid", "do explainers tell spatial reasoning from a shortcut, where the truth is known? (GridVQA-X)"),
+    ("scene", "do answers agree with the model's own 3D scene graph? (CRISP)"),
+    ("trace", "is each step of the reasoning supported by the frames? (step grounding)"),
+)
+"""The instruments, in the order of reports."""
+
+
+COMMANDS = (
+    ("diagnose", "diagnose:app", "everyday", "Run every instrument on a model: does it look?"),
+    ("report", "report:app", "everyday", "Write the page of a diagnosis or of runs."),
+    ("view", "view:app", "everyday", "Serve runs and diagnoses to this machine's browser."),
+    ("compare", "compare:app", "everyday", "Compare two models, paired by item."),
+    ("export", "export:app", "everyday", "Write runs, diagnoses or data for other tools."),
+    (
+        "list",
+        "listing:app",
+        "everyday",
+        "List what can be used: instruments, models, methods and more.",
+    ),
+    ("runs", "runs:app", "everyday", "List runs and look into them."),
+    ("twins", "twins:app", "advanced", "The shipped models of known reasoning: certificate, separate."),
+    ("check", "check:app", "advanced", "Check that a model or another plug-in keeps its contract."),
+)
+"""The commands: name, place in `theodolite.cli`, heading, summary."""
+
+
+EXPLAINERS = (
+    ("dime", "dime:DIME"),
+    ("dime-unimodal", "dime:DIME_UNIMODAL"),
+    ("dime-multiviz", "dime:DIME_MULTIVIZ"),
+    ("dime-mdetr", "dime:DIME_MDETR"),
+    ("multishap", "multishap:MULTISHAP"),
+    ("multishap-mean", "multishap:MULTISHAP_MEAN"),
+    ("multishap-reference", "multishap:MULTISHAP_REFERENCE"),
+    ("multiviz", "multiviz:MULTIVIZ"),
+    ("multiviz-sum", "multiviz:MULTIVIZ_SUM"),
+    ("multiviz-mixed", "multiviz:MULTIVIZ_MIXED"),
+    ("pixelshap-shapley", "multishap:PIXEL_TOKEN_SHAPLEY"),
+    ("pixelshap-banzhaf", "multishap:PIXEL_TOKEN_BANZHAF"),
+    ("pixelshap-reference", "multishap:PIXEL_TOKEN_REFERENCE"),
+    ("alike-removal", "removal:ALIKE_REMOVAL"),
+    ("interacting-words", "interacting_words:INTERACTING_WORDS"),
+    ("removal", "removal:REMOVAL"),
+    ("uniform", "removal:UNIFORM"),
+    ("random", "removal:RANDOM"),
+    ("all-objects", "removal:ALL_OBJECTS"),
+    ("oracle", "removal:ORACLE"),
+    ("bow-oracle", "removal:BOW_ORACLE"),
+    ("emap", "emap:EMAP"),
+    ("intershap", "emap:INTERSHAP"),
+    ("pid-convex", "pid:PID_CONVEX"),
+    ("pid-gaussian", "pid:PID_GAUSSIAN"),
+    ("pid-batch", "pid:PID_BATCH"),
+)
+"""The explainers of the grid: name and place. Each has its own summary."""
+
+
+VERIFIERS = (
+    (
+        "annotation",
+        "verifiers.annotation:open_annotation",
+        "the episode's own annotations: boxes, relations, actions, poses",
+        "annotation",
+    ),
+    (
+        "detector",
+        "verifiers.detection:open_detector_verifier",
+        "an object detector, ONNX file or Hugging Face checkpoint: things, numbers, places, colours",
+        "detector:FILE.onnx?recall=RECALL.json",
+    ),
+    (
+        "actions",
+        "verifiers.video_classifier:open_video_classifier",
+        "any video classifier of transformers: actions",
+        "actions:FOLDER",
+    ),
+    (
+        "similarity",
+        "verifiers.similarity:open_similarity",
+        "any CLIP of transformers, by default a small one of the embedded worlds: things, colours; sides and states if calibrated",
+        "similarity",
+    ),
+    (
+        "tracks",
+        "verifiers.tracks:open_track_verifier",
+        "boxes tracked from frame to frame: motion, appearance, disappearance, contact",
+        "tracks:annotation",
+    ),
+    (
+        "ego-motion",
+        "verifiers.tracks:open_ego_motion",
+        "the camera's own movements, by poses or by optical flow",
+        "ego-motion",
+    ),
+)
+"""The verifiers of trace claims: name, place, summary, example."""
+
+
+GRADERS = (
+    ("scene", "scene.results:grade", "numbers by their relative error, and scene graphs"),
+    ("trace", "trace.claims.steps:grade", "the final answer of a trace"),
+)
+"""The graders of answers that are not simply equal to the right one, or are no answers: name, place, summary."""
+
+
+OLDER = (
+    ("ask", "ask.questions:with_truth"),
+    ("compass", "compass.questions:with_truth"),
+    ("compass-faithfulness", "compass.questions:hidden_with_truth"),
+    ("trace", "trace.questions:with_truth"),
+    ("trace-pairs", "trace.questions:with_truth"),
+    ("trace relevance", "trace.questions:relevance_with_truth"),
+    ("grid", "grid.questions:with_truth"),
+    ("grid-behaviour", "grid.questions:with_truth"),
+    ("grid-anchors", "grid.questions:with_truth"),
+    ("grid-explain", "grid.questions:with_truth"),
+    ("scene", "scene.questions:with_truth"),
+    ("scene-pictures", "scene.questions:with_truth"),
+    ("scene-pairs", "scene.questions:with_truth"),
+)
+"""The kinds of run whose items earlier versions stored without their truth, and what completes them."""
+
+
+SOURCES = (
+    (
+        "coco-pairs",
+        "instruments.compass.data.coco:coco_pairs",
+        "pairs of objects from COCO instances, or any file in that format",
+    ),
+    ("gqa", "instruments.compass.data.gqa:gqa_pairs", "pairs from GQA scene graphs (VG-Spatial)"),
+    ("vsr", "instruments.compass.data.vsr:vsr_pairs", "true VSR captions matched to COCO boxes"),
+    ("whatsup", "instruments.compass.data.whatsup:whatsup_pairs", "true WhatsUp captions joined with boxes"),
+    (
+        "squares",
+        "instruments.compass.data.drawn:coloured_squares",
+        "drawn: a blue and a red square at sixteen angles",
+    ),
+    ("jsonl", "instruments.compass.data.pairs:read_pairs", "pairs in your own JSONL file"),
+    (
+        "scene-nuscenes",
+        "instruments.scene.data.sources.nuscenes:nuscenes_views",
+        "nuScenes or Lyft tables: cameras with 3D boxes",
+    ),
+    (
+        "scene-scannetpp",
+        "instruments.scene.data.sources.scannetpp:scannetpp_views",
+        "ScanNet++ scenes: DSLR pictures with 3D boxes",
+    ),
+    ("scene-kitti", "instruments.scene.data.sources.kitti:kitti_views", "KITTI's object benchmark"),
+    (
+        "scene-sunrgbd",
+        "instruments.scene.data.sources.kitti:sunrgbd_views",
+        "SUN RGB-D in the text form of detectors",
+    ),
+    (
+        "scene-camera-boxes",
+        "instruments.scene.data.sources.nuscenes:camera_box_views",
+        "cameras with 3D boxes in one JSON file",
+    ),
+)
+"""The sources of pairs for the compass and of scenes for ``scene import``."""
+
+
+BEHAVIOURS = (
+    ("looker", "models.scripted:looker", "finds the two coloured objects of the question in the picture"),
+    ("guesser", "models.scripted:guesser", "picks an option by the words of the question alone"),
+    ("oracle", "models.scripted:oracle", "says the correct answer, from the hint"),
+    ("constant", "models.scripted:constant", "always says the same, given as ?text=…"),
+    ("refuser", "models.scripted:refuser", "declines everything"),
+    ("rambler", "models.scripted:rambler", "talks and never answers"),
+    ("flaky", "models.scripted:flaky", "guesses, and fails on one request in ?every=…"),
+    ("echo", "models.scripted:echo", "returns the request that it received, as JSON"),
+    ("scene-oracle", "instruments.scene.scripts:oracle", "right about everything that it can see"),
+    (
+        "scene-blind-prior",
+        "instruments.scene.scripts:blind_prior",
+        "answers from the words of the question only",
+    ),
+    ("scene-shortcut", "instruments.scene.scripts:shortcut", "right answers with a random graph"),
+    ("scene-disconnected", "instruments.scene.scripts:disconnected", "the right graph with random answers"),
+    (
+        "scene-trusting",
+        "instruments.scene.scripts:trusting",
+        "right from the picture, but follows any graph in the prompt",
+    ),
+    ("scene-refuser", "instruments.scene.scripts:refuser", "declines everything"),
+    ("scene-rambler", "instruments.scene.scripts:rambler", "talks and never answers"),
+    ("trace-looker", "instruments.trace.scripts:looker", "describes what the frames show"),
+    ("trace-noise", "instruments.trace.scripts:noise", "random statements, different each time"),
+    ("trace-fixed", "instruments.trace.scripts:fixed", "always the same text, whatever the frames show"),
+    *(
+        (
+            f"trace-dial-{p}",
+            f"instruments.trace.scripts:dial_{p}",
+            f"looks for {p} % of its statements, and recalls the rest",
+        )
+        for p in (0, 12, 25, 38, 50, 62, 75, 88, 100)
+    ),
+)
+"""Scripted models with known faults: ``scripted:<name>``."""
+
+
+FAMILIES = (
+    ("gemma3", "gemma3:Gemma3", "Gemma 3: one square, pooled patches, optional crops"),
+    ("idefics3", "idefics3:Idefics3", "Idefics3: tiles and the whole picture, shuffled patches"),
+    ("internvl", "internvl:InternVL", "InternVL (hf): tiles and a thumbnail, shuffled patches"),
+    ("llava", "llava:Llava", "LLaVA-1.5: one square crop"),
+    (
+        "llava_onevision",
+        "llava_onevision:LlavaOnevision",
+        "LLaVA-OneVision: the whole picture and tiles, line breaks",
+    ),
+    (
+        "phi4_multimodal",
+        "phi4_multimodal:Phi4Multimodal",
+        "Phi-4-multimodal: crops and the whole picture, line breaks",
+    ),
+    ("qwen2_vl", "qwen2_vl:Qwen2VL", "Qwen2-VL: any size, merged patches"),
+    ("qwen2_5_vl", "qwen2_vl:Qwen25VL", "Qwen2.5-VL: any size, merged patches, windows"),
+    ("qwen3_vl", "qwen2_vl:Qwen2VL", "Qwen3-VL: any size, merged patches, deepstack"),
+    ("smolvlm", "idefics3:Idefics3", "SmolVLM: tiles and the whole picture, shuffled patches"),
+)
+"""Model type of transformers, place of its family, summary."""
+
+
+METHODS = (
+    ("chefer", "chefer:CHEFER"),
+    ("chefer-normalised", "chefer:CHEFER_NORMALISED"),
+    ("contrastive-grad-act", "grad_act:CONTRASTIVE"),
+    ("contrastive-grad-act-sound", "grad_act:CONTRASTIVE_SOUND"),
+    ("contrastive-grad-act-single", "grad_act:CONTRASTIVE_SINGLE"),
+    ("grad-act-layers", "grad_act:LAYERED"),
+    ("attnlrp", "attnlrp:ATTNLRP"),
+    ("attention-rollout", "rollout:ROLLOUT"),
+    ("grad-act", "grad_act:SINGLE"),
+    ("grad-act-absolute", "grad_act:ABSOLUTE"),
+    ("gradient-norm", "gradient_norm:GRADIENT_NORM"),
+    ("gradcam", "gradcam:GRADCAM"),
+    ("integrated-gradients", "integrated_gradients:INTEGRATED"),
+    ("integrated-gradients-sound", "integrated_gradients:INTEGRATED_SOUND"),
+)
+"""The relevance methods: name and place. Each has its own summary."""
+
+
+def _models(add: Registrar) -> None:
+    add(
+        "model",
+        "hf",
+        "theodolite.models.huggingface:open_model",
+        summary="a Hugging Face image-text-to-text checkpoint, folder or hub id",
+        example="hf:Qwen/Qwen2-VL-7B-Instruct?dtype=bfloat16",
+    )
+    add(
+        "model",
+        "openai",
+        "theodolite.models.openai:open_model",
+        summary="an OpenAI-compatible server: vLLM, Ollama, SGLang, hosted",
+        example="openai:qwen2-vl@http://127.0.0.1:8000/v1",
+    )
+    add(
+        "model",
+        "replay",
+        "theodolite.models.replay:open_model",
+        summary="recorded answers: a Theodolite run, lmms-eval samples or an inspect_ai log",
+        example="replay:runs/monday",
+    )
+    add(
+        "model",
+        "pocket",
+        "theodolite.models.pocket:open_model",
+        summary="the shipped twins of known reasoning: grounded and shortcut, and mixed between them",
+        example="pocket:grounded",
+    )
+    add(
+        "model",
+        "scripted",
+        "theodolite.models.scripted:open_model",
+        summary="a deterministic behaviour for tests and certification",
+        example="scripted:looker",
+    )
+    add(
+        "model",
+        "grid",
+        "theodolite.instruments.grid.models.symbolic:open_model",
+        summary="a grid model of known reasoning: symbolic, or a bag of words",
+        example="grid:symbolic-pure",
+    )

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from theodolite.diagnose.result import Diagnosed
+    from theodolite.diagnose.api import Diagnosed
 
 
 class _CallablePackage(ModuleType):

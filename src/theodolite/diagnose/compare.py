@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import ItemScore
+from theodolite.core.scores import ItemScore, column
 from theodolite.core.tables import Cell, Column, Estimate, Table
 from theodolite.diagnose.pair_verdicts import by_source, label_of
 from theodolite.diagnose.record import (

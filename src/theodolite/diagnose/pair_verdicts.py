@@ -9,12 +9,12 @@ from typing import NamedTuple, TypeVar
 
 from theodolite.core.drawing import QUIET
 from theodolite.core.scores import OWN_SPLIT
-from theodolite.core.tables import Estimate
+from theodolite.core.tables import Cell, Column, Estimate, Table, listed, upper_first
 from theodolite.core.types import content_hash, fields_of
 from theodolite.core.views import ItemRow
-from theodolite.core.words import listed, upper_first
 from theodolite.diagnose.record import (
     Comparison,
+    Diagnosis,
     LookingResult,
     OpenQuestion,
     PairExample,
@@ -35,7 +35,41 @@ __all__ = [
     "looking_result",
     "model_verdict",
     "outcome_words",
+    "readability_table",
 ]
+
+
+# Table of the answers that could be read. Unread answers are not missing at random, so every diagnosis shows it.
+
+
+_COLUMNS = [
+    Column("model", "model"),
+    Column("instrument", "instrument"),
+    Column("asked", "asked", "count"),
+    Column("read", "read", "share"),
+    Column("refused", "refused", "count"),
+    Column("none_of_these", "none of these", "count"),
+    Column("cut_off", "cut off", "count"),
+    Column("ambiguous", "ambiguous", "count"),
+    Column("unreadable", "unreadable", "count"),
+    Column("failed", "failed", "count"),
+]
+
+
+def readability_table(diagnosis: Diagnosis) -> Table:
+    """Build the table, with one row for each model and instrument."""
+    rows: list[list[Cell]] = []
+    for model in diagnosis.models:
+        for instrument in diagnosis.instruments:
+            for view in instrument.models:
+                c = view.counts
+                if view.model != model.name or c is None or not c.planned:
+                    continue
+                asked = c.planned - c.pending
+                read = 1 - c.lost / asked if asked else None
+                lost = (c.refused, c.none_of_these, c.cut_off, c.ambiguous, c.unreadable, c.failed)
+                rows.append([model.name, instrument.name, asked, read, *lost])
+    return Table.of("diagnose.readability", "Answers that could be read", _COLUMNS, rows)
 
 
 # The verdicts of pairs in the record: shares by edit and by relation, and the pairs that are shown as examples.

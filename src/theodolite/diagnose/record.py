@@ -19,10 +19,9 @@ from pydantic.dataclasses import dataclass
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
-from theodolite.core.forms import Stored
 from theodolite.core.scores import Capability, Origin, SignatureStanding
-from theodolite.core.tables import Estimate, HypothesisTest
-from theodolite.core.words import upper_first
+from theodolite.core.tables import Estimate, HypothesisTest, upper_first
+from theodolite.core.views import Stored
 from theodolite.instruments.instrument import Reference
 from theodolite.pairs import Looking, Outcome, Standing
 from theodolite.pairs.outcomes import SHARES

@@ -15,9 +15,9 @@ from pydantic import Field
 from theodolite import stats
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.files import check, parse_json, read_gzip
-from theodolite.core.forms import Form, Number, Whole
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.types import content_hash
+from theodolite.core.views import Form, Number, Whole
 from theodolite.diagnose.record import MetricResult, ModelMean
 from theodolite.instruments.instrument import Instrument
 from theodolite.runs import Run

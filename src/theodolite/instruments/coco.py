@@ -16,7 +16,7 @@ from pydantic import Field
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, is_there, read_each, read_json, read_list
-from theodolite.core.forms import Form, Name, Number, Whole
+from theodolite.core.views import Form, Name, Number, Whole
 from theodolite.geometry import Box
 from theodolite.pairs.pictures.whole import polygons_of
 

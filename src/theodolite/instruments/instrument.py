@@ -7,44 +7,285 @@ Everything else has a default.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
-from theodolite.answers.grading import Grade, format_of, rubric_of_item
-from theodolite.core.definitions import metrics_of
+from theodolite.answers import Answer
+from theodolite.answers.grading import Grade, answers_right, format_of, golds_of, read_item, rubric_of_item
 from theodolite.core.errors import ContractError, UsageError
+from theodolite.core.files import lines_of, parse_json
+from theodolite.core.options import DATA, RUN, Options
 from theodolite.core.registry import registry
-from theodolite.core.scores import ALIGNED, SPLITS, Capability, ItemScore, Metric, Signature
+from theodolite.core.scores import ALIGNED, SPLITS, Capability, ItemScore, Metric, Signature, metrics_of
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item, Json, Picture
-from theodolite.instruments.verbs import Messages, Outcome, RunOptions, ScoreRun, Verb
+from theodolite.core.views import UNSEEN, ItemRow, RowStatus
 from theodolite.models import VisionLanguageModel
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.pairs.outcomes import answered_pairs, repeated_pairs, split_of
-from theodolite.runs import Measurer, MeasurerFactory, Run
-
-if TYPE_CHECKING:
-    from theodolite.core.views import ItemRow
-    from theodolite.instruments.rows import View
+from theodolite.runs import Measurer, MeasurerFactory, Result, Run
 
 __all__ = [
     "Instrument",
+    "Messages",
+    "Outcome",
     "Place",
     "RecordedModel",
     "Reference",
+    "RunOptions",
     "RunPlan",
+    "ScoreRun",
     "Study",
     "UserData",
+    "Values",
+    "Verb",
+    "View",
+    "check_distinct",
+    "common",
     "find_instruments",
+    "first_keys",
+    "has_file",
+    "in_text",
     "instrument_of_run",
     "instruments",
+    "item_rows",
     "made",
     "metric_table",
+    "named_runs",
+    "rounded",
+    "values_by_item",
+    "verdict",
 ]
+
+
+# What can be done with an instrument: make, import, run, score, audit, figures, each with its options.
+
+
+OptionsT = TypeVar("OptionsT", bound=Options)
+
+
+class Messages:
+    """What a verb says while it works. This one keeps silent; the command line prints to standard error."""
+
+    def note(self, text: str) -> None:
+        """Say something in one line."""
+
+    def notes(self, texts: Iterable[str]) -> None:
+        """Say several things."""
+        for text in texts:
+            self.note(text)
+
+    def write_labels(self, rows: Sequence[Mapping[str, Any]], path: Path) -> Mapping[str, str]:
+        """Write a page on which people label claims. Return pictures that cannot be shown, with the reason."""
+        raise UsageError(
+            f"{path}: a page is written by the command line alone; give a .jsonl file ({len(rows)} claims)"
+        )
+
+    def progress(self, step: str, done: int, total: int | None = None) -> None:
+        """Say how far a step is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a verb gives."""
+
+    tables: Sequence[Table] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Further values, such as the paths that were written; in JSON they stand beside the tables."""
+    notes: Sequence[str] = ()
+    """Said after the tables."""
+    is_good: bool = True
+    """False if a check failed; the exit status is then 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb(Generic[OptionsT]):
+    """One thing that can be done with an instrument."""
+
+    options: type[OptionsT]
+    act: Callable[[OptionsT, Messages], Outcome]
+
+    @property
+    def help(self) -> str:
+        """What it does, for the command line."""
+        return inspect.getdoc(self.act) or ""
+
+    def __call__(self, **options: Any) -> Outcome:
+        """Do it, without a word."""
+        return self.act(self.options(**options), Messages())
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """What a run of an instrument measures. Without data of its own, a run is that of a diagnosis."""
+
+    data: Annotated[
+        Path | None, DATA.but(help="Your own data, if the instrument takes any. Default: as in a diagnosis.")
+    ] = None
+
+    @property
+    def source(self) -> Path | None:
+        """What the run asks about; None as in a diagnosis."""
+        return self.data
+
+    @property
+    def takes_size(self) -> bool:
+        """True if a number as ``--size`` applies to the source."""
+        return False
+
+    def default_model(self) -> str:
+        """Return the model if none is named; empty if one is needed."""
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRun(Options):
+    """The options of an instrument whose scores have none."""
+
+    run: Annotated[Path, RUN]
+
+
+def named_runs(folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Name each run by its model, and by its folder as well if another run before it has the same model.
+
+    Raises:
+        UsageError: If a run is given twice.
+    """
+    check_distinct(folders)
+    taken: set[str] = set()
+    for folder in folders:
+        with Run.open(folder) as opened:
+            model = opened.info.model
+        name = model if model not in taken else f"{model} ({folder.name})"
+        taken.add(name)
+        yield name, folder
+
+
+def check_distinct(folders: Sequence[Path], what: str = "a run") -> None:
+    """Check that no folder or file is given twice.
+
+    Raises:
+        UsageError: If one is.
+    """
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError(f"{what} is given twice; give each one once")
+
+
+# Functions for the rows of runs, shared by all instruments.
+
+
+Values = Mapping[tuple[str, str], Mapping[str, float]]
+"""By item and split, the value of each metric."""
+
+View: TypeAlias = Callable[[Result], "Mapping[str, Any] | None"]
+"""Function that returns further fields of an item's row. None leaves the item out."""
+
+
+def values_by_item(scores: Sequence[ItemScore]) -> Values:
+    """Collect the values of every item."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for score in scores:
+        if score.value is not None:
+            found.setdefault((score.item, score.split), {})[score.metric] = score.value
+    return found
+
+
+def common(result: Result, place: Place, *, answer: Answer | None = None, unread: str = "") -> dict[str, Any]:
+    """Return the fields that all rows have: answer, status, reason and pictures.
+
+    Args:
+        result: An item with its record.
+        place: Function that stores a picture and returns its name.
+        answer: The answer, if the item asks for one.
+        unread: Why something other than an answer, such as a graph, could not be read.
+    """
+    record = result.record
+    status: RowStatus = "pending"
+    text, reason = "", ""
+    if record is not None:
+        response = record.response
+        status, text, reason = response.status, response.text, response.reason
+        if status == "answered" and answer is not None and not answer.is_read:
+            status, reason = cast("RowStatus", answer.status), answer.reason
+        elif status == "answered" and unread:
+            status, reason = "unreadable", unread
+    pictures = [place(picture) for picture in result.item.request.pictures]
+    return {"answer": text, "status": status, "reason": reason, "pictures": pictures}
+
+
+def rounded(values: Mapping[str, float]) -> dict[str, float]:
+    """Round values to six digits, for display."""
+    return {key: float(f"{value:.6g}") for key, value in values.items()}
+
+
+def verdict(is_right: bool | None, condition: str) -> bool | None:  # noqa: FBT001 - the value itself
+    """Return `is_right`, or None if the picture does not show what the question asks for.
+
+    >>> verdict(True, "plain"), verdict(False, "blank")
+    (True, None)
+    """
+    return None if condition in UNSEEN else is_right
+
+
+def item_rows(
+    instrument: str,
+    run: Run,
+    place: Place,
+    scores: Sequence[ItemScore],
+    *,
+    view: View = lambda _: {},
+    shown: Callable[[Item], Item] = lambda item: item,
+) -> Iterator[ItemRow]:
+    """Yield a row for every item, made from its truth. Scores stand in the plain row of their subject, or of their cluster.
+
+    Args:
+        instrument: The name of the instrument.
+        run: A run, finished or not.
+        place: Function that stores a picture and returns its name.
+        scores: The scores of the run.
+        view: Function that returns further fields of an item's row. None leaves the item out.
+        shown: Function that returns an item with the picture that the model sees.
+    """
+    values = values_by_item(scores)
+    scored = {score.item: score.split for score in scores}  # items of older runs may not say their split
+    for result in run.results():
+        fields = view(result)
+        if fields is None:
+            continue
+        item, truth = result.item, result.item.truth
+        split = split_of(run, item) or scored.get(item.name, "")
+        answer = read_item(item, result.record)
+        own = [values.get((key, split)) for key in (item.name, truth.subject or item.cluster)]
+        is_right = answers_right(item, answer) if answer.is_read and truth.golds else None
+        yield ItemRow(
+            **{
+                "id": item.name,
+                "instrument": instrument,
+                "model": run.info.model,
+                "split": split,
+                "cluster": item.cluster,
+                "condition": truth.condition,
+                "kind": truth.group,
+                "question": item.request.text,
+                "read_as": in_text(answer),
+                "gold": next(iter(golds_of(item)), ""),
+                "correct": verdict(is_right, truth.condition),
+                "values": rounded(next(filter(None, own), {}) if truth.is_plain else own[0] or {}),
+                **common(replace(result, item=shown(item)), place, answer=answer),
+                **fields,
+            }
+        )
+
+
+def in_text(answer: Answer) -> str:
+    """Return the value of an answer as text; empty if there is none."""
+    return str(answer.value).removesuffix(".0") if answer.is_read else ""
+
 
 Place = Callable[[Picture], str]
 """Function that stores a picture for a row, and returns its name."""
@@ -230,8 +471,6 @@ class Instrument(ABC):
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Yield a row for every item, for display."""
-        from theodolite.instruments.rows import item_rows
-
         return item_rows(self.name, run, place, scores, view=self.view(run), shown=self.shown)
 
     def view(self, run: Run) -> View:
@@ -403,3 +642,22 @@ def made(folder: Path, make: Callable[[Path], object]) -> Path:
             f"cannot make the data in {folder}: {error.strerror}; free some space or choose another --out"
         ) from error
     return folder
+
+
+# Inspect user files to find out their format.
+
+
+def first_keys(path: Path) -> set[str]:
+    """Return the keys of the first object in a JSONL file. Empty if there is none."""
+    try:
+        _, line = next(lines_of(path), ("", b""))
+        value = parse_json(line)
+    except (UsageError, ValueError):
+        return set()
+    return set(value) if isinstance(value, dict) else set()
+
+
+def has_file(folder: Path, name: str) -> bool:
+    """Return True if a folder has a file of that name that is not empty."""
+    path = folder / name
+    return path.is_file() and path.stat().st_size > 0

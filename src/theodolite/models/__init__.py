@@ -8,26 +8,24 @@ from __future__ import annotations
 
 from theodolite.models.checkpoint import Checkpoint, check_source, quiet_transformers
 from theodolite.models.contract import (
+    Answering,
     Capability,
     ChoosingModel,
     HintedModel,
+    ModelName,
+    ModelOptions,
     RecordedModel,
     ServedModel,
     VisionLanguageModel,
+    ask_factory,
+    ask_measurer,
     is_choosing,
+    open_model,
+    read_options,
     require,
 )
 from theodolite.models.family import Decoder, Family, PlacedPicture, find_family, place_pictures
 from theodolite.models.huggingface import LoadedModel, loaded_model
-from theodolite.models.opening import (
-    Answering,
-    ModelName,
-    ModelOptions,
-    ask_factory,
-    ask_measurer,
-    open_model,
-    read_options,
-)
 from theodolite.models.scripted import PAINTS
 
 __all__ = [

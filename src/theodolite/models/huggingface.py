@@ -17,8 +17,7 @@ from typing import Any, ClassVar, Literal
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice, Request, Response
 from theodolite.models.checkpoint import Checkpoint, LoadOptions, load_checkpoint, wrap_checkpoint
-from theodolite.models.contract import Capability
-from theodolite.models.opening import ModelName, ModelOptions, read_options
+from theodolite.models.contract import Capability, ModelName, ModelOptions, read_options
 from theodolite.runs import bisect_failures
 
 

@@ -18,8 +18,8 @@ from pydantic import ConfigDict
 
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.core.files import LARGEST_MEMBER, Problem, check, parse_json, read_each, read_json, read_lines
-from theodolite.core.forms import Form, Whole
 from theodolite.core.types import Picture, Response
+from theodolite.core.views import Form, Whole
 
 _ATTACHED = "attachment://"
 _ZSTANDARD = 93

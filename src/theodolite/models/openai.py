@@ -27,8 +27,7 @@ from pydantic import Field
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.core.pictures import open_image
 from theodolite.core.types import Message, Picture, Request, Response
-from theodolite.models.contract import Capability
-from theodolite.models.opening import ModelName, ModelOptions, read_options
+from theodolite.models.contract import Capability, ModelName, ModelOptions, read_options
 from theodolite.runs import all_of, describe, run_async
 
 if TYPE_CHECKING:

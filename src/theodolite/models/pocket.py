@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from theodolite.core.errors import UsageError
+from theodolite.models.contract import ModelName
 from theodolite.models.huggingface import HuggingFaceModel
 from theodolite.models.huggingface import open_model as open_checkpoint
-from theodolite.models.opening import ModelName
 
 WEIGHTS = Path(__file__).with_name("weights")
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, told_problems
 from theodolite.core.types import SENT, Item, Request, Response, canonical_json
-from theodolite.models.contract import Capability
+from theodolite.models.contract import Capability, ModelName, ModelOptions, read_options
 from theodolite.models.logs import (
     PLACEHOLDER,
     Logged,
@@ -29,7 +29,6 @@ from theodolite.models.logs import (
     read_inspect,
     read_lmms_eval,
 )
-from theodolite.models.opening import ModelName, ModelOptions, read_options
 from theodolite.models.tables import (
     BINARY_SUFFIXES,
     SUFFIXES,

@@ -21,8 +21,7 @@ from pydantic import Field
 from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
 from theodolite.core.types import Choice, Pixels, Request, Response
-from theodolite.models.contract import Capability
-from theodolite.models.opening import ModelName, ModelOptions, read_options
+from theodolite.models.contract import Capability, ModelName, ModelOptions, read_options
 from theodolite.runs import describe
 
 PAINTS: Mapping[str, tuple[int, int, int]] = {

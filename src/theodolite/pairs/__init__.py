@@ -11,10 +11,11 @@ answer is known. Under a *relevant* edit the right answer changes; under a *neut
 - `judge_looking`: whether the model looks, from pairs alone; `pairs_to_settle`: the sample size it needs
 """
 
-from theodolite.pairs.edits import EDITS, Edit
 from theodolite.pairs.outcomes import (
+    EDITS,
     AnsweredGroup,
     AnsweredPair,
+    Edit,
     GroupShares,
     Outcome,
     PairShares,

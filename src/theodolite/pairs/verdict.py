@@ -35,8 +35,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from theodolite.core.types import fields_of
-from theodolite.pairs.edits import AGAIN
-from theodolite.pairs.outcomes import RANDOM_BOUND, AnsweredPair, PairShares, pair_shares, random_bound
+from theodolite.pairs.outcomes import AGAIN, RANDOM_BOUND, AnsweredPair, PairShares, pair_shares, random_bound
 
 if TYPE_CHECKING:
     from theodolite.core.tables import Estimate
@@ -176,7 +175,7 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None)
         chance: The accuracy of a random choice. None if it is not known: then no model is said to be unable to do the task.
 
     >>> from theodolite.answers import Answer
-    >>> from theodolite.pairs.edits import MIRROR
+    >>> from theodolite.pairs.outcomes import MIRROR
     >>> left = Answer("value", "left")
     >>> blind = [AnsweredPair(str(i), MIRROR, str(i), left, left, "left", "right") for i in range(48)]
     >>> judge_looking(blind).because

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from theodolite.core.tables import Cell, Column, Estimate, Table
-from theodolite.core.words import interval, percent
+from theodolite.core.tables import Cell, Column, Estimate, Table, interval, percent
+from theodolite.diagnose.api import CAPTION
 from theodolite.diagnose.pair_verdicts import OUTCOMES
 from theodolite.diagnose.record import Diagnosis, LookingResult
-from theodolite.diagnose.result import CAPTION
 from theodolite.report.html.diagnosis import command_of
 from theodolite.report.summary import Summary, summaries
 from theodolite.report.tables import as_markdown

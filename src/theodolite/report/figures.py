@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from theodolite.core.drawing import INK, QUIET, SERIES, Drawing, new_figure, styled
 from theodolite.core.tables import Estimate
+from theodolite.diagnose.api import Diagnosed
 from theodolite.diagnose.record import (
     Diagnosis,
     InstrumentResult,
@@ -16,7 +17,6 @@ from theodolite.diagnose.record import (
     MetricResult,
     short_names,
 )
-from theodolite.diagnose.result import Diagnosed
 from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import metric_groups
 from theodolite.report.html.parts import show_number

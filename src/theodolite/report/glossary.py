@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from theodolite.core.definitions import find_definition
+from theodolite.core.scores import find_definition
 from theodolite.core.tables import Unit
 
 __all__ = ["Entry", "Glossary", "anchor_of"]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from theodolite.core.drawing import FAINT, INK, QUIET, SERIES, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
-from theodolite.core.words import interval, percent, upper_first
+from theodolite.core.tables import interval, percent, upper_first
+from theodolite.diagnose.api import Diagnosed, picture_of
 from theodolite.diagnose.compare import lookings
 from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, OUTCOMES, TONES, tone_of
 from theodolite.diagnose.record import Diagnosis, LookingResult, PairExample, short_names
-from theodolite.diagnose.result import Diagnosed, picture_of
 from theodolite.report.summary import Summary, asked, summaries, telling
 from theodolite.twins.separate import PASSES, Separation, SeparationTable
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 
-from theodolite.core.words import interval, listed, percent, upper_first
+from theodolite.core.tables import interval, listed, percent, upper_first
 from theodolite.diagnose.compare import lookings
 from theodolite.diagnose.record import (
     Diagnosis,

@@ -18,14 +18,20 @@ from urllib.parse import unquote, urlsplit
 
 from theodolite.core.errors import TheodoliteError, UsageError
 from theodolite.core.types import Picture
-from theodolite.diagnose.browse import Browsed, browse, data_of
+from theodolite.diagnose.api import Browsed, browse, data_of
 from theodolite.diagnose.record import DIAGNOSIS_FILE, read_diagnosis
 from theodolite.diagnose.running import ITEMS_FILE
 from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import diagnosis_page
-from theodolite.report.html.items import ItemTable
-from theodolite.report.html.page import finished, policy, render_page
-from theodolite.report.html.parts import Pictures, media_type, readable_picture
+from theodolite.report.html.parts import (
+    ItemTable,
+    Pictures,
+    finished,
+    media_type,
+    policy,
+    readable_picture,
+    render_page,
+)
 from theodolite.report.html.runs import progress_words, run_view, runs_context, width_percent
 from theodolite.runs import Run, Tally, find_runs
 

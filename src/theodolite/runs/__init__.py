@@ -6,8 +6,8 @@ results without calling a model. This package does not depend on models: an engi
 
 from __future__ import annotations
 
-from theodolite.runs.cache import AnswerCache
 from theodolite.runs.engine import (
+    AnswerCache,
     AsyncMeasurer,
     Engine,
     EngineName,
@@ -28,8 +28,8 @@ from theodolite.runs.engine import (
 )
 from theodolite.runs.planning import Cost, Price, plan_cost, planned_items
 from theodolite.runs.ray import RayEngine
-from theodolite.runs.records import Parsed, Result, RunInfo, Tally
 from theodolite.runs.run import Damage, Run, find_runs, read_info, slug, verify_run, write_atomically
+from theodolite.runs.store import Parsed, Result, RunInfo, Tally
 
 __all__ = [
     "AnswerCache",

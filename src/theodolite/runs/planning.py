@@ -13,8 +13,8 @@ from theodolite import __version__
 from theodolite.core.errors import MissingExtraError, ModelError, UnsupportedError, UsageError
 from theodolite.core.types import Item, Record
 from theodolite.runs.engine import EngineOptions, Measurer, MeasurerFactory, Plan, RunSettings, measure_run
-from theodolite.runs.records import RunInfo
 from theodolite.runs.run import Run
+from theodolite.runs.store import RunInfo
 
 __all__ = [
     "Cost",

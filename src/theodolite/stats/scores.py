@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from theodolite.core.definitions import metric_of
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import ItemScore, Metric
+from theodolite.core.scores import ItemScore, Metric, metric_of
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.stats.clustered import clustered_mean, paired_difference
 from theodolite.stats.permutation import holm
@@ -214,7 +213,7 @@ class Scores:
         Args:
             name: The name of the table.
             title: Its title.
-            columns: One per metric, made with `theodolite.core.definitions.column`.
+            columns: One per metric, made with `theodolite.core.scores.column`.
             by: What rows differ in, as for `pivot`.
             notes: Sentences below the table.
         """

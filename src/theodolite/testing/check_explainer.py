@@ -10,8 +10,7 @@ from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation, make_case
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.game import Convention
-from theodolite.instruments.grid.explainers.pool import Pool
-from theodolite.instruments.grid.explainers.readers import open_reader
+from theodolite.instruments.grid.explainers.readers import Pool, open_reader
 from theodolite.testing.findings import Findings, examine, not_a
 
 _BUDGET = 400

@@ -15,9 +15,9 @@ from pathlib import Path, PurePath
 from typing import Literal, TypeAlias, get_args
 
 from theodolite import __version__, stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.files import check, read_json
+from theodolite.core.scores import column
 from theodolite.core.tables import Column, Table
 
 __all__ = [

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.files import check, parse_json, read_gzip, read_json
-from theodolite.core.scores import Capability, ItemScore, Metric, by_metric, covers
+from theodolite.core.scores import Capability, ItemScore, Metric, by_metric, column, covers
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.instrument import Instrument, instruments
 from theodolite.runs import write_atomically

@@ -21,8 +21,8 @@ from pydantic import BeforeValidator, ConfigDict, PlainSerializer
 from theodolite.answers import AnswerFormat
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check
-from theodolite.core.forms import Name, Number, Whole
 from theodolite.core.types import Json, Picture
+from theodolite.core.views import Name, Number, Whole
 from theodolite.geometry import Box
 
 Aspect: TypeAlias = Literal["objects", "boxes", "attributes", "states", "relations", "actions", "poses"]

@@ -15,7 +15,7 @@ from theodolite.geometry import Box
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.experiments.controls.plan import EDITS, find_edits, studio_of
-from theodolite.instruments.compass.figures.edit_sheets import edit_sheet
+from theodolite.instruments.compass.figures.overlay import edit_sheet
 from theodolite.pairs.pictures.filling import without
 from theodolite.pairs.pictures.objects import PlacingOptions, Unfit, overlap
 from theodolite.pairs.pictures.whole import outline_alpha

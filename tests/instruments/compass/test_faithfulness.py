@@ -12,7 +12,6 @@ from table_rows import Row, row_of, rows_of
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Estimate
 from theodolite.core.types import Choice
-from theodolite.instruments.compass.experiments.faithfulness.effects import beyond_area, leak_of, mdf_of
 from theodolite.instruments.compass.experiments.faithfulness.plan import (
     ORDER_BASELINES,
     FaithfulnessOptions,
@@ -20,6 +19,9 @@ from theodolite.instruments.compass.experiments.faithfulness.plan import (
     shown_request,
 )
 from theodolite.instruments.compass.experiments.faithfulness.score import (
+    beyond_area,
+    leak_of,
+    mdf_of,
     paper_maps,
     ranked_against,
     score_faithfulness,

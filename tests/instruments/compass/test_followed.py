@@ -17,7 +17,7 @@ from theodolite.instruments.compass.formulas.projection import PROJECTIONS
 from theodolite.instruments.compass.instrument import COMPASS
 from theodolite.instruments.compass.tables import score_run
 from theodolite.pairs import AnsweredPair
-from theodolite.pairs.edits import LIGHT, MIRROR, MOVE_TARGET
+from theodolite.pairs.outcomes import LIGHT, MIRROR, MOVE_TARGET
 from theodolite.runs import Run
 
 N = 12

@@ -20,7 +20,7 @@ from theodolite.instruments.compass.instrument import COMPASS
 from theodolite.instruments.compass.questions import photograph_edits, shown_item
 from theodolite.instruments.instrument import Study, UserData
 from theodolite.pairs import pair_shares
-from theodolite.pairs.edits import EDITS
+from theodolite.pairs.outcomes import EDITS
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
 SIZE = (WIDTH, HEIGHT)

@@ -5,7 +5,7 @@ import pytest
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.experiments.faithfulness.effects import CurvePoint
+from theodolite.instruments.compass.experiments.faithfulness.score import CurvePoint
 from theodolite.instruments.compass.figures.plots import (
     DirectionScore,
     class_accuracy_and_error,

@@ -26,18 +26,18 @@ from theodolite.instruments.compass.experiments.controls.interventions import (
     score_squares,
     score_swap,
 )
-from theodolite.instruments.compass.experiments.faithfulness.effects import (
+from theodolite.instruments.compass.experiments.faithfulness.plan import (
+    FaithfulnessOptions,
+    make_trials,
+    mask_key,
+)
+from theodolite.instruments.compass.experiments.faithfulness.score import (
     VARIANTS,
     HiddenAnswers,
     MapScore,
     map_on_pairs,
     pair_effects,
     sound_table,
-)
-from theodolite.instruments.compass.experiments.faithfulness.plan import (
-    FaithfulnessOptions,
-    make_trials,
-    mask_key,
 )
 from theodolite.instruments.compass.experiments.framework import framework_table, octants_table
 from theodolite.instruments.compass.experiments.utility import HONEST

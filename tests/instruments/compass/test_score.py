@@ -9,23 +9,21 @@ from drawn_squares import squares
 from table_rows import row_of, rows_of
 
 from theodolite.answers.grading import format_to_json
-from theodolite.core.definitions import metrics_of
 from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
-from theodolite.core.scores import by_metric
-from theodolite.core.truth import Truth
-from theodolite.core.types import Choice, Record, Response
+from theodolite.core.scores import by_metric, metrics_of
+from theodolite.core.types import Choice, Record, Response, Truth
 from theodolite.instruments.compass.data.drawn import blank, hidden, mirrored, part_box
 from theodolite.instruments.compass.experiments.framework import negated
 from theodolite.instruments.compass.instrument import COMPASS
 from theodolite.instruments.compass.measure import METHODS, ConditionsMeasurer, conditions_factory
-from theodolite.instruments.compass.older import with_truth
 from theodolite.instruments.compass.questions import (
     PROMPTS,
     directions_of,
     gold_index,
     plan_conditions,
     shown_item,
+    with_truth,
 )
 from theodolite.instruments.compass.score import item_scores
 from theodolite.instruments.compass.tables import score_run

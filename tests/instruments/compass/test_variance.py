@@ -6,7 +6,7 @@ from controls_made import GRID, box_at, sample, spot
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.experiments.controls.results import NothingToScoreError
-from theodolite.instruments.compass.experiments.controls.variance import (
+from theodolite.instruments.compass.experiments.controls.score import (
     FamilyResponses,
     partition,
     variance_control,

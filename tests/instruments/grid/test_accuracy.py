@@ -9,17 +9,15 @@ import pytest
 from typer.testing import CliRunner
 
 from theodolite.cli.main import app
-from theodolite.core.definitions import metric_of
 from theodolite.core.errors import UsageError
-from theodolite.core.truth import Truth
-from theodolite.core.types import Response
+from theodolite.core.scores import metric_of
+from theodolite.core.types import Response, Truth
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import COUNT, EXISTENCE
 from theodolite.instruments.grid.data.recipe import PAPER, RELEASED, SOUND
 from theodolite.instruments.grid.experiments.accuracy import accuracy_scores, model_tables
 from theodolite.instruments.grid.instrument import GRID
-from theodolite.instruments.grid.older import with_truth
 from theodolite.instruments.grid.questions import (
     PLAIN_RUN,
     ExplainPlan,
@@ -28,6 +26,7 @@ from theodolite.instruments.grid.questions import (
     plan_edits,
     plan_explanations,
     read_text,
+    with_truth,
 )
 from theodolite.models import ask_measurer
 from theodolite.models.scripted import ScriptedModel

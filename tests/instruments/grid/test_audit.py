@@ -9,7 +9,7 @@ import pytest
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.audit import audit, compare_datasets, try_shortcuts
-from theodolite.instruments.grid.data.edits import remove_roles
+from theodolite.instruments.grid.data.batch import remove_roles
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
 
@@ -223,7 +223,7 @@ def test_salience_finds_a_planted_leak_and_little_without():
     is_no = batch.answer == batch.world.yes + 1
     red = (cells >= 1) & (cells <= 4)
     cells[red & is_no[:, None]] += 4
-    from theodolite.instruments.grid.data.edits import with_cells
+    from theodolite.instruments.grid.data.batch import with_cells
 
     planted = {h.name: h for h in try_shortcuts(with_cells(batch, cells), n_permutations=49)}["salience"]
     assert honest.success.value < 0.65

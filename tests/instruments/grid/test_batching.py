@@ -11,8 +11,8 @@ from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.batching import run_together
 from theodolite.instruments.grid.explainers.contract import make_case, share_budget
 from theodolite.instruments.grid.explainers.find import find_explainers
-from theodolite.instruments.grid.explainers.game import Game
-from theodolite.instruments.grid.explainers.indices import (
+from theodolite.instruments.grid.explainers.game import (
+    Game,
     design,
     exact_interactions,
     exact_shares,
@@ -317,7 +317,7 @@ def test_regression_finds_interactions_of_few_players_and_keeps_to_its_budget(te
 
 
 def test_a_large_budget_is_spent_on_several_regressions_that_err_less_together(monkeypatch):
-    monkeypatch.setattr("theodolite.instruments.grid.explainers.indices.MOST_CALLS", 300)
+    monkeypatch.setattr("theodolite.instruments.grid.explainers.game.MOST_CALLS", 300)
     game = game_of(10, 5, terms=7)
     exact = np.triu(exact_interactions(game.with_budget(None).enumerate()), 1)
 

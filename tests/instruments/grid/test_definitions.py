@@ -1,6 +1,6 @@
 """The columns of audits and certificates link to definitions."""
 
-from theodolite.core.definitions import definitions
+from theodolite.core.scores import definitions
 from theodolite.instruments.grid.data.audit import audit, audit_tables, compare_datasets, comparison_table
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, read_dataset, write_dataset
 from theodolite.instruments.grid.models.certificate import certificate_tables, released_certificate

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from theodolite.core.definitions import metrics_of
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import by_metric
-from theodolite.instruments.grid.data.edits import edited_scenes
+from theodolite.core.scores import by_metric, metrics_of
+from theodolite.instruments.grid.data.batch import edited_scenes
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKETS

@@ -16,8 +16,10 @@ from theodolite.instruments.grid.explainers import dime as dime_module
 from theodolite.instruments.grid.explainers.contract import Case, make_case
 from theodolite.instruments.grid.explainers.emap import project, share_of_means
 from theodolite.instruments.grid.explainers.find import find_explainers
-from theodolite.instruments.grid.explainers.game import Convention, Game, PlayerSet
-from theodolite.instruments.grid.explainers.indices import (
+from theodolite.instruments.grid.explainers.game import (
+    Convention,
+    Game,
+    PlayerSet,
     cross_interactions,
     exact_interactions,
     exact_shares,
@@ -32,8 +34,7 @@ from theodolite.instruments.grid.explainers.pid import (
     gaussian_pid,
     score_pid,
 )
-from theodolite.instruments.grid.explainers.pool import Pool
-from theodolite.instruments.grid.explainers.readers import NetworkReader, Shown, open_reader
+from theodolite.instruments.grid.explainers.readers import NetworkReader, Pool, Shown, open_reader
 from theodolite.instruments.grid.explainers.relevance import array_explainer, as_cells, token_map_as_cells
 
 RNG = np.random.default_rng(5)

@@ -11,8 +11,7 @@ from theodolite.core.types import Picture
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.recipe import PAPER
-from theodolite.instruments.grid.data.render import read_cells, render
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import World, read_cells, render
 
 PLAN = DatasetPlan("pure", 2, seed=7, buckets=("A-F1-D1", "SO-F0-D2", "CMP-F0-D3"))
 

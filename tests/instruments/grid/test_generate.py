@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES, hash_scenes, split_of
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS
+from theodolite.instruments.grid.data.question_types import (
+    BUCKET_KEYS,
+    BUCKETS,
+    PHRASES,
+    VOCABULARY,
+    character_spans,
+    read_questions,
+)
 from theodolite.instruments.grid.data.recipe import PAPER, PRESETS, SOUND, guarantee_of
-from theodolite.instruments.grid.data.wording import PHRASES, VOCABULARY, character_spans, read_questions
 from theodolite.instruments.grid.data.world import World
 
 KEYS = st.sampled_from(BUCKET_KEYS)

@@ -12,8 +12,13 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.audit import audit
 from theodolite.instruments.grid.data.files import import_published, read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
-from theodolite.instruments.grid.data.wording import question_words, read_questions, text_of, words_of
+from theodolite.instruments.grid.data.question_types import (
+    BUCKET_KEYS,
+    question_words,
+    read_questions,
+    text_of,
+    words_of,
+)
 from theodolite.instruments.grid.data.world import COLOUR_OF, COLOURS, SHAPE_OF, SHAPES
 from theodolite.instruments.grid.questions import plan_accuracy, scenes_of
 

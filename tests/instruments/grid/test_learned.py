@@ -6,7 +6,17 @@ import grid_plain
 import numpy as np
 import pytest
 
-from theodolite.instruments.grid.data.audit import audit, audit_tables, promise_of, promise_table
+from theodolite.instruments.grid.data.audit import (
+    _p_above,
+    audit,
+    audit_tables,
+    broken_promises,
+    clues,
+    learned_shortcuts,
+    least_gain,
+    promise_of,
+    promise_table,
+)
 from theodolite.instruments.grid.data.batch import GUARANTEES, bag_of_words, dropped_anchor, look
 from theodolite.instruments.grid.data.files import (
     Dataset,
@@ -16,13 +26,6 @@ from theodolite.instruments.grid.data.files import (
     write_dataset,
 )
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.learned import (
-    _p_above,
-    broken_promises,
-    clues,
-    learned_shortcuts,
-    least_gain,
-)
 from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS, bucket_index
 from theodolite.instruments.grid.data.recipe import PAPER, RELEASED, SOUND
 

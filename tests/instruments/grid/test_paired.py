@@ -12,13 +12,11 @@ from scipy.optimize import linear_sum_assignment
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Request
-from theodolite.instruments.grid.data.batch import hash_scenes, split_of
-from theodolite.instruments.grid.data.edits import swap_directions
+from theodolite.instruments.grid.data.batch import hash_scenes, split_of, swap_directions
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS, MASK
 from theodolite.instruments.grid.data.recipe import PRESETS
-from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.wording import MASK
+from theodolite.instruments.grid.data.world import render
 from theodolite.instruments.grid.models.certificate import (
     ACCURACY,
     AGREES,
@@ -321,7 +319,7 @@ def test_hidden_cells_and_fills():
 class TestCertificate:
     @pytest.mark.parametrize(("logic", "follows"), [("pure", True), ("bow", False)])
     def test_symbolic_twins_get_the_certificate_of_their_logic(self, logic, follows):
-        from theodolite.instruments.grid.data.wording import read_questions
+        from theodolite.instruments.grid.data.question_types import read_questions
         from theodolite.instruments.grid.data.world import World
 
         def answer(cells, words):

@@ -6,8 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite.instruments.grid.data.batch import answer, as_answer, bag_of_words, join, look, majority
-from theodolite.instruments.grid.data.edits import PICTURE_EDITS, edited_scenes
+from theodolite.instruments.grid.data.batch import (
+    PICTURE_EDITS,
+    answer,
+    as_answer,
+    bag_of_words,
+    edited_scenes,
+    join,
+    look,
+    majority,
+)
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.world import MATCHES

@@ -41,9 +41,9 @@ from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, re
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS, MOST_ANCHORS
 from theodolite.instruments.grid.data.recipe import PRESETS, guarantee_of
-from theodolite.instruments.grid.data.render import render
+from theodolite.instruments.grid.data.world import render
 from theodolite.instruments.grid.data.world import COLOURS, SHAPES, class_name
-from theodolite.instruments.grid.data.wording import read_questions, words_of
+from theodolite.instruments.grid.data.question_types import read_questions, words_of
 from theodolite.instruments.grid.questions import plan_edits, prompt_of
 from theodolite.models import open_model
 

@@ -14,8 +14,7 @@ from theodolite.core.types import Picture, Request
 from theodolite.geometry import TokenGrid
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import World, render
 from theodolite.instruments.grid.explainers.contract import make_case
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.readers import open_reader

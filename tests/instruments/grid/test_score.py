@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from theodolite.cli.main import main
-from theodolite.core.definitions import definitions, metrics_of
-from theodolite.core.scores import by_metric
+from theodolite.core.scores import by_metric, definitions, metrics_of
 from theodolite.core.tables import Table
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
 from theodolite.instruments.grid.data.question_types import BUCKETS as ALL_BUCKETS

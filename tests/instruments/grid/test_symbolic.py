@@ -14,7 +14,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
-from theodolite.instruments.grid.data.render import render
+from theodolite.instruments.grid.data.world import render
 from theodolite.instruments.grid.explainers.contract import make_case
 from theodolite.instruments.grid.explainers.game import Convention
 from theodolite.instruments.grid.explainers.readers import open_reader

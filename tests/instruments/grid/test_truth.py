@@ -15,24 +15,21 @@ from theodolite.instruments.grid.data.batch import (
     PARTS,
     ROLES,
     cell_mask,
+    harmless_contents,
     phrase_spans,
     pixel_mask,
     regions_of,
-    scene_objects,
-    word_roles,
-)
-from theodolite.instruments.grid.data.edits import (
-    harmless_contents,
     remove_roles,
     safe_changes,
+    scene_objects,
     swap_directions,
     with_cells,
+    word_roles,
 )
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
 from theodolite.instruments.grid.data.recipe import SOUND
-from theodolite.instruments.grid.data.render import read_cells, render
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import World, read_cells, render
 
 EVERY = generate(BUCKET_KEYS, 6, preset="sound", density="sparse", seed=11)
 

@@ -8,12 +8,12 @@ from PIL import Image
 
 from theodolite.core.types import Record, Response
 from theodolite.geometry import Box, PinholeCamera
-from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.files import SceneData
+from theodolite.instruments.scene.data.make import make_questions
 from theodolite.instruments.scene.experiments.noise import noisy_graphs
 from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions
 from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
-from theodolite.instruments.scene.reading.results import read_results, read_run
+from theodolite.instruments.scene.results import read_results, read_run
 from theodolite.instruments.scene.score import SceneScore
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, Result, Run, RunInfo, measure

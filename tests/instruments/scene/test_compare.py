@@ -9,8 +9,8 @@ from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.data.files import Manifest, write_data
 from theodolite.instruments.scene.experiments.needs import needs_table, scenes_needed
 from theodolite.instruments.scene.questions import Settings
+from theodolite.instruments.scene.score import compare_tables
 from theodolite.instruments.scene.signatures import SIGNATURES
-from theodolite.instruments.scene.tables import compare_tables
 
 SETTINGS = Settings(qa=("base", "blind"), graph=("base", "blind"))
 

@@ -13,10 +13,11 @@ from theodolite.core.files import check, dump
 from theodolite.geometry import SE3, Box, PinholeCamera
 from theodolite.instruments.scene.data.files import (
     Manifest,
+    Option,
+    SceneQuestion,
     read_data,
     write_data,
 )
-from theodolite.instruments.scene.data.questions import Option, SceneQuestion
 from theodolite.worlds.scene_graph import SceneGraph, SceneObject, Stand, relation
 
 CAMERA = PinholeCamera.from_field_of_view(70, (800, 600))
@@ -212,6 +213,6 @@ def test_rotations_and_quaternions_agree():
 def test_the_engine_needs_no_pydantic():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['pydantic', 'typer', 'rich', 'torch', 'matplotlib']))\n"
-        "from theodolite.worlds.scene_graph import SceneGraph; from theodolite.instruments.scene.data.questions import SceneQuestion; from theodolite.worlds.scene_graph import relation\n"
+        "from theodolite.worlds.scene_graph import SceneGraph; from theodolite.instruments.scene.data.files import SceneQuestion; from theodolite.worlds.scene_graph import relation\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -8,11 +8,15 @@ from scene_worlds import box_world
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
+from theodolite.instruments.scene.data.crisp import (
+    WITHOUT_PICTURE,
+    build_crisp,
+    write_marks,
+    write_question,
+    write_scene,
+)
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.scene.formulas.solver import Solver
-from theodolite.instruments.scene.interop.crisp import WITHOUT_PICTURE, build_crisp
-from theodolite.instruments.scene.interop.crisp_questions import write_question
-from theodolite.instruments.scene.interop.crisp_scenes import write_marks, write_scene
 
 SHOWN = "data/processed/nuscenes/annotated_image/images_with_bbox/frame7.jpg"
 

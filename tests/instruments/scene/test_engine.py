@@ -10,8 +10,8 @@ import pytest
 from scene_made import strewn_scene, strewn_scenes
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.data.engine import QUOTAS, make_questions, thin_questions
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.data.files import SceneQuestion
+from theodolite.instruments.scene.data.make import QUOTAS, make_questions, thin_questions
 from theodolite.instruments.scene.formulas.layout import SECTORS
 from theodolite.instruments.scene.kinds import GROUPS, KINDS
 

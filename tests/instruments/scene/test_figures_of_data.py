@@ -6,7 +6,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from scene_made import strewn_scenes
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.data.engine import make_questions
+from theodolite.instruments.scene.data.make import make_questions
 from theodolite.instruments.scene.figures.data import question_distribution
 from theodolite.instruments.scene.kinds import GROUPS
 

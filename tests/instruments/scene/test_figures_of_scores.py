@@ -11,9 +11,10 @@ from scene_worlds import asked, box_world, scored
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.experiments.noise import noisy_graph
-from theodolite.instruments.scene.figures.maps import GraphView, graphs_from_above
 from theodolite.instruments.scene.figures.scores import (
+    GraphView,
     derived_against_sgc,
+    graphs_from_above,
     intervention_bars,
     qa_against,
     radar,

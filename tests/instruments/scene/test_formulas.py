@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from theodolite.instruments.scene.data.questions import Option, SceneQuestion
+from theodolite.instruments.scene.data.files import Option, SceneQuestion
 from theodolite.instruments.scene.formulas.mra import mean_relative_accuracy, score_value
 from theodolite.instruments.scene.formulas.sgc import score_graph
-from theodolite.instruments.scene.reading.graph_parser import read_graph
+from theodolite.instruments.scene.graph_parser import read_graph
 from theodolite.worlds.scene_graph import Edge, Node, StarGraph
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theodolite.instruments.scene.reading.graph_parser import parse_graph, read_graph
+from theodolite.instruments.scene.graph_parser import parse_graph, read_graph
 from theodolite.worlds.scene_graph import Edge, Node, StarGraph
 
 TRUE = StarGraph(

@@ -10,15 +10,17 @@ import pytest
 from scene_worlds import ask, box_world
 
 from theodolite.core.files import check
-from theodolite.instruments.scene.experiments.noise import noisy_graphs
-from theodolite.instruments.scene.formulas.solver import Solver
-from theodolite.instruments.scene.interop.crisp import read_crisp, write_crisp, write_crisp_run
-from theodolite.instruments.scene.interop.crisp_questions import (
+from theodolite.instruments.scene.data.crisp import (
     QuestionForm,
     QuestionScene,
+    read_crisp,
     read_question,
+    write_crisp,
+    write_crisp_run,
     write_question,
 )
+from theodolite.instruments.scene.experiments.noise import noisy_graphs
+from theodolite.instruments.scene.formulas.solver import Solver
 from theodolite.instruments.scene.questions import Mode, Settings, is_graph, plan_scenes, plan_with_graphs
 from theodolite.models import open_model
 from theodolite.runs import Run
@@ -66,7 +68,7 @@ def test_graphs_are_in_their_form(world, tmp_path):
 
 def theirs(scene):
     """A scene with the fields of CRISP-Bench alone."""
-    from theodolite.instruments.scene.interop.crisp_scenes import write_scene
+    from theodolite.instruments.scene.data.crisp import write_scene
 
     item = write_scene(scene)
     for key in ("camera", "source", "dataset", "edges"):

@@ -10,19 +10,16 @@ from PIL import Image
 from scene_worlds import box_world
 
 from theodolite import stats
-from theodolite.core.definitions import metrics_of
 from theodolite.core.errors import UsageError
 from theodolite.core.files import dump
-from theodolite.core.scores import by_metric
-from theodolite.core.truth import Truth
-from theodolite.core.types import Picture, Record, Response
+from theodolite.core.scores import by_metric, metrics_of
+from theodolite.core.types import Picture, Record, Response, Truth
 from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.experiments.noise import scene_rng
 from theodolite.instruments.scene.formulas.mra import score_value
 from theodolite.instruments.scene.formulas.sgc import score_graph
 from theodolite.instruments.scene.instrument import SCENE
 from theodolite.instruments.scene.kinds import GROUPS, group_name
-from theodolite.instruments.scene.older import with_truth
 from theodolite.instruments.scene.questions import (
     PICTURES,
     Settings,
@@ -32,8 +29,9 @@ from theodolite.instruments.scene.questions import (
     plan_with_graphs,
     question_of,
     setting_of,
+    with_truth,
 )
-from theodolite.instruments.scene.reading.results import read_run
+from theodolite.instruments.scene.results import read_run
 from theodolite.instruments.scene.score import GRAPH_METRICS, item_scores, score_run
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 

@@ -7,11 +7,10 @@ from scene_made import strewn_scenes
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene import scripts
-from theodolite.instruments.scene.data.engine import QUOTAS, make_questions
-from theodolite.instruments.scene.data.files import SceneData
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.data.crisp import write_question
+from theodolite.instruments.scene.data.files import SceneData, SceneQuestion
+from theodolite.instruments.scene.data.make import QUOTAS, make_questions
 from theodolite.instruments.scene.formulas.solver import SOLVERS, Solver
-from theodolite.instruments.scene.interop.crisp_questions import write_question
 from theodolite.instruments.scene.kinds import HEIGHT, KINDS, QuestionKind, Shape, Which
 from theodolite.instruments.scene.questions import Settings, is_graph, plan_scenes, question_of
 

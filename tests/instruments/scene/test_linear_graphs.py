@@ -3,8 +3,8 @@
 import pytest
 
 from linear import NASTY, assert_linear, assert_linear_up_to_200_kb
-from theodolite.answers import guard
-from theodolite.instruments.scene.reading.graph_parser import parse_graph
+from theodolite.answers import text as reader
+from theodolite.instruments.scene.graph_parser import parse_graph
 
 GRAPHS = (
     *NASTY,
@@ -29,5 +29,5 @@ def test_reading_a_graph_is_linear(piece):
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", GRAPHS)
 def test_reading_is_linear_up_to_200_kb(piece, monkeypatch):
-    monkeypatch.setattr(guard, "LONGEST", 10**9)
+    monkeypatch.setattr(reader, "LONGEST", 10**9)
     assert_linear_up_to_200_kb(read, piece)

@@ -10,12 +10,12 @@ import pytest
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import projected_box_px
-from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.scene.data.make import (
     MakeOptions,
     Recipe,
     make_data,
+    make_questions,
     make_scenes,
     render_made,
     scene_of,
@@ -186,7 +186,7 @@ def test_the_maker_needs_numpy_scipy_and_pillow_alone():
         "import sys\n"
         "absent = ['typer', 'rich', 'torch', 'transformers', 'matplotlib', 'pyarrow', 'numba']\n"
         "sys.modules.update(dict.fromkeys(absent))\n"
-        "from theodolite.instruments.scene.data.engine import make_questions; from theodolite.instruments.scene.questions import qa_prompt, graph_prompt\n"
+        "from theodolite.instruments.scene.data.make import make_questions; from theodolite.instruments.scene.questions import qa_prompt, graph_prompt\n"
         "from theodolite.instruments.scene.data.make import make_scenes; from theodolite.worlds.marks import place_marks; from theodolite.worlds.marks import draw_marks\n"
         "made = make_scenes(1, 1, seed=1)\n"
         "asked = make_questions([m.graph for m in made.scenes])\n"

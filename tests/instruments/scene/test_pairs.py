@@ -10,8 +10,8 @@ import pytest
 from theodolite.core.files import check
 from theodolite.core.scores import OWN_SPLIT
 from theodolite.instruments.instrument import Study, UserData
-from theodolite.instruments.scene.data.pairs import BEFORE, EDITS, read_pairs
-from theodolite.instruments.scene.data.questions import SceneQuestion, is_aligned, scene_shortcut
+from theodolite.instruments.scene.data.files import SceneQuestion, is_aligned, scene_shortcut
+from theodolite.instruments.scene.data.make import BEFORE, EDITS, read_pairs
 from theodolite.instruments.scene.data.small_rooms import room_pairs, scene_data
 from theodolite.instruments.scene.formulas.solver import solve
 from theodolite.instruments.scene.instrument import SCENE
@@ -19,7 +19,7 @@ from theodolite.instruments.scene.questions import pairs_plan, question_of
 from theodolite.models import ask_measurer, open_model
 from theodolite.models.scripted import ScriptedModel
 from theodolite.pairs import judge_looking
-from theodolite.pairs.edits import AGAIN, EXCHANGE, EXCHANGE_MARKS, LIGHT, MOVE_OBJECT, OTHER_CAMERA, WALLS
+from theodolite.pairs.outcomes import AGAIN, EXCHANGE, EXCHANGE_MARKS, LIGHT, MOVE_OBJECT, OTHER_CAMERA, WALLS
 from theodolite.runs import Run, RunSettings, measure_run
 from theodolite.worlds.marks import place_marks
 

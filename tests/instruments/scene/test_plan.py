@@ -12,14 +12,13 @@ from scene_made import strewn_scene, strewn_scenes
 
 from theodolite.answers.grading import format_of
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.files import (
     Manifest,
     SceneData,
     read_data,
     write_data,
 )
-from theodolite.instruments.scene.data.make import make_scenes
+from theodolite.instruments.scene.data.make import make_questions, make_scenes
 from theodolite.instruments.scene.instrument import SCENE
 from theodolite.instruments.scene.questions import (
     MODE_NAMES,

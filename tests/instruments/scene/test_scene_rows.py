@@ -1,6 +1,6 @@
 """Rows of what models really say: graphs that contradict themselves are drawn as far as they go."""
 
-from theodolite.instruments.scene.rows import said_objects
+from theodolite.instruments.scene.score import said_objects
 from theodolite.worlds.scene_graph import Edge, Node, StarGraph
 
 

@@ -12,22 +12,22 @@ import pytest
 from scene_worlds import answered, asked, box_world, rows_of, scored
 
 from theodolite import stats
-from theodolite.core.definitions import definition
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check
+from theodolite.core.scores import definition
 from theodolite.core.types import Response
 from theodolite.instruments.scene import scripts
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.data.files import SceneQuestion
 from theodolite.instruments.scene.experiments.blind import graph_prior, level, qa_prior
 from theodolite.instruments.scene.experiments.curves import ceiling_tables, solver_ceilings
 from theodolite.instruments.scene.experiments.interventions import cells_of, confusion_matrices, example_cases
 from theodolite.instruments.scene.experiments.noise import noisy_graph, noisy_graphs, scene_rng
 from theodolite.instruments.scene.formulas.derived_qa import derived_qa, unsolved_reasons
 from theodolite.instruments.scene.formulas.solver import SOLVERS
+from theodolite.instruments.scene.graph_parser import star_from_json
 from theodolite.instruments.scene.questions import Mode, Settings, plan_scenes
-from theodolite.instruments.scene.reading.graph_parser import star_from_json
-from theodolite.instruments.scene.reading.results import read_results
-from theodolite.instruments.scene.tables import EXTRA_TABLES, counts_table, qa_table, score_tables
+from theodolite.instruments.scene.results import read_results
+from theodolite.instruments.scene.score import EXTRA_TABLES, counts_table, qa_table, score_tables
 
 
 @pytest.fixture(scope="module")

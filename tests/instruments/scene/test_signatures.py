@@ -5,8 +5,8 @@ from scene_worlds import asked, box_world, rows_of, scored
 
 from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.questions import Settings
+from theodolite.instruments.scene.score import counts_table
 from theodolite.instruments.scene.signatures import SIGNATURES, SignatureNumbers, judge_signatures
-from theodolite.instruments.scene.tables import counts_table
 from theodolite.stats import Equivalence, Estimate
 
 EXPECTED = {

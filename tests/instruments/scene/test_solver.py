@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scene_worlds import box_scene, box_world
 
-from theodolite.instruments.scene.data.questions import Option, SceneQuestion
+from theodolite.instruments.scene.data.files import Option, SceneQuestion
 from theodolite.instruments.scene.experiments.noise import NOISY, noisy_graph, noisy_graphs
 from theodolite.instruments.scene.formulas.layout import SECTORS, lay_out, plausible_layouts, triangles
 from theodolite.instruments.scene.formulas.mra import score_value
@@ -352,6 +352,6 @@ def test_reading_and_solving_need_no_pydantic():
         "import sys; sys.modules.update(dict.fromkeys(['pydantic', 'typer', 'rich', 'torch', 'matplotlib']))\n"
         "import theodolite.instruments.scene.formulas.solver, theodolite.instruments.scene.formulas.layout\n"
         "import theodolite.instruments.scene.formulas.sgc, theodolite.instruments.scene.experiments.noise\n"
-        "import theodolite.instruments.scene.formulas.mra, theodolite.instruments.scene.reading.graph_parser\n"
+        "import theodolite.instruments.scene.formulas.mra, theodolite.instruments.scene.graph_parser\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

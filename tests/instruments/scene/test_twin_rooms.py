@@ -9,7 +9,7 @@ from theodolite.cli.main import main
 from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.data.files import Manifest, read_data, write_data
 from theodolite.instruments.scene.questions import Settings
-from theodolite.instruments.scene.tables import compare_tables, qa_table
+from theodolite.instruments.scene.score import compare_tables, qa_table
 from theodolite.report.tables import as_html, as_markdown
 
 BLIND = Settings(qa=("blind",), graph=("blind",))

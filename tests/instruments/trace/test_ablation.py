@@ -161,7 +161,7 @@ def test_over_models_the_means_are_compared():
 
 
 def test_there_may_be_a_thing_is_a_guess():
-    from theodolite.instruments.trace.claims.extract import extract_claims
+    from theodolite.instruments.trace.claims.reading import extract_claims
 
     for text, hedge in (
         ("There might be a cube.", "might"),

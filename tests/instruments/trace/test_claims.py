@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from claim_matching import match_claims
 
-from theodolite.instruments.trace.claims.extract import extract_claims, extract_many
 from theodolite.instruments.trace.claims.language import open_parser, sentence_spans
 from theodolite.instruments.trace.claims.lexicon import may_mean
-from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.claims.reading import extract_claims, extract_many, read_trace, with_claims
 from theodolite.instruments.trace.claims.trees import Token, to_universal
 from theodolite.worlds.episodes import Episode, Frame
 

@@ -6,8 +6,7 @@ import pytest
 from clause_matching import CLAUSES, asserted, compare, labelled_clauses, rates
 from trace_world import make_episode
 
-from theodolite.instruments.trace.claims.extract import extract_claims
-from theodolite.instruments.trace.claims.reading import NO_TRACE, read_trace, with_claims
+from theodolite.instruments.trace.claims.reading import NO_TRACE, extract_claims, read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace

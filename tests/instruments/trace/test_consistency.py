@@ -7,8 +7,7 @@ import pytest
 from trace_world import claimed, navigation
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.claims.beliefs import belief_log
-from theodolite.instruments.trace.claims.types import Verdict
+from theodolite.instruments.trace.claims.types import Verdict, belief_log
 from theodolite.instruments.trace.experiments.tau import LabelledPair, calibrate_tau
 from theodolite.instruments.trace.experiments.verify import LoadedTraces, verify_tables
 from theodolite.instruments.trace.formulas.tcs import (

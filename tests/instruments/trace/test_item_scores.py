@@ -8,11 +8,11 @@ from made_worlds import edits, made
 from trace_world import group_of
 
 from theodolite import stats
-from theodolite.core.definitions import metrics_of
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import by_metric
+from theodolite.core.scores import by_metric, metrics_of
 from theodolite.core.tables import Estimate
 from theodolite.core.types import Record, Response
+from theodolite.instruments.trace import score
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.data.dataset import write_episodes
 from theodolite.instruments.trace.experiments.edits import reliance
@@ -20,7 +20,6 @@ from theodolite.instruments.trace.formulas.vrs import edited_pair
 from theodolite.instruments.trace.instrument import TRACE
 from theodolite.instruments.trace.questions import BLIND, plan_study
 from theodolite.instruments.trace.score import item_scores
-from theodolite.instruments.trace.verifiers import judged_runs
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
@@ -260,8 +259,8 @@ def test_tables_and_item_scores_are_one_number_under_one_name(episodes, data, tm
 
 def test_a_run_is_parsed_once_in_a_process(episodes, data, tmp_path, monkeypatch):
     parsed = []
-    real = judged_runs.with_claims
-    monkeypatch.setattr(judged_runs, "with_claims", lambda traces: parsed.append(len(traces)) or real(traces))
+    real = score.with_claims
+    monkeypatch.setattr(score, "with_claims", lambda traces: parsed.append(len(traces)) or real(traces))
     items = list(plan_study(episodes))
     with run_of(tmp_path / "run", lambda item: told(item.request), items, data) as run:
         scores = TRACE.score(run)

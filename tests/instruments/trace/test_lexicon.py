@@ -7,8 +7,7 @@ import pytest
 
 from theodolite.instruments import trace
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.beliefs import beliefs_of
-from theodolite.instruments.trace.claims.types import Claim, Mention
+from theodolite.instruments.trace.claims.types import Claim, Mention, beliefs_of
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.worlds.episodes import Episode, Frame, Relation, SceneObject
 

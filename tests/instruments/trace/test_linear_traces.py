@@ -6,11 +6,10 @@ import pytest
 from trace_world import make_episode
 
 from linear import NASTY, assert_linear, assert_linear_up_to_200_kb
-from theodolite.answers import guard
-from theodolite.instruments.trace.claims import extract
-from theodolite.instruments.trace.claims.extract import MOST_CLAIMS, extract_many
+from theodolite.answers import text as reader
+from theodolite.instruments.trace.claims import reading
 from theodolite.instruments.trace.claims.language import sentence_spans
-from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.claims.reading import MOST_CLAIMS, extract_many, read_trace, with_claims
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
@@ -38,7 +37,7 @@ def test_reading_a_trace_is_linear(piece):
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", NASTY)
 def test_reading_is_linear_up_to_200_kb(piece, monkeypatch):
-    monkeypatch.setattr(guard, "LONGEST", 10**9)
+    monkeypatch.setattr(reader, "LONGEST", 10**9)
     assert_linear_up_to_200_kb(read, piece)
 
 
@@ -91,14 +90,14 @@ def test_odd_characters_are_read(text):
 
 
 def test_a_trace_that_cannot_be_read_fails_alone_and_says_why(monkeypatch):
-    claims = extract.sentence_claims
+    claims = reading.sentence_claims
 
     def broken(sentence):
         if any(token.text == "unicorn" for token in sentence.tokens):
             raise RecursionError("too deep")
         return claims(sentence)
 
-    monkeypatch.setattr(extract, "sentence_claims", broken)
+    monkeypatch.setattr(reading, "sentence_claims", broken)
     said = [
         f"Step 1: {line}\nStep 2: It is gone.\nFinal answer: left"
         for line in ("A cup.", "A unicorn.", "A box.", "A mug.")

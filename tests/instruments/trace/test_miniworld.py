@@ -9,7 +9,7 @@ from trace_world import group_of
 from theodolite.cli.main import main
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
-from theodolite.instruments.trace.data.audit import audit_world
+from theodolite.instruments.trace.data.dataset import audit_world
 from theodolite.instruments.trace.experiments.grounding import ego_motion
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 from theodolite.worlds.stories import make_world

@@ -31,7 +31,7 @@ def test_nothing_in_it_is_unpickled():
         "def refuse(*_, **__): raise SystemExit('something was unpickled')\n"
         "for module in (pickle, srsly.cloudpickle): module.loads = module.load = refuse\n"
         "pickle.Unpickler = refuse\n"
-        "from theodolite.instruments.trace.claims.extract import extract_claims\nfrom theodolite.instruments.trace.claims.language import open_parser\n"
+        "from theodolite.instruments.trace.claims.reading import extract_claims\nfrom theodolite.instruments.trace.claims.language import open_parser\n"
         "print(len(extract_claims('The cup is red.', parser=open_parser('shipped'))))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 
 from theodolite.cli.main import main
-from theodolite.instruments.trace.claims.extract import extract_many
 from theodolite.instruments.trace.claims.language import sentence_spans
+from theodolite.instruments.trace.claims.reading import extract_many
 from theodolite.instruments.trace.claims.types import NOT_UNDERSTOOD
 from theodolite.instruments.trace.data.traces import read_traces
 

@@ -17,16 +17,20 @@ from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
 from theodolite.instruments.trace.verifiers.detection import (
     Detection,
+    DetectorVerifier,
     calibrate_recall,
     colour_histogram,
     read_recall,
     write_recall,
 )
-from theodolite.instruments.trace.verifiers.detector import DetectorVerifier
-from theodolite.instruments.trace.verifiers.ego_motion import EgoMotionVerifier, flow_between
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.instruments.trace.verifiers.similarity import Bounds, SimilarityVerifier, captions_of
-from theodolite.instruments.trace.verifiers.tracks import TrackVerifier, track_all
+from theodolite.instruments.trace.verifiers.tracks import (
+    EgoMotionVerifier,
+    TrackVerifier,
+    flow_between,
+    track_all,
+)
 from theodolite.instruments.trace.verifiers.video_classifier import VideoClassifierVerifier
 from theodolite.worlds.episodes import Episode, Frame, SceneObject
 
@@ -267,7 +271,7 @@ def test_a_video_classifier_takes_the_pictures_that_can_be_read(tmp_path):
 
 
 def test_a_picture_that_cannot_be_read_stops_no_command(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("theodolite.instruments.trace.verifiers.detector.open_detector", lambda _: Finder())
+    monkeypatch.setattr("theodolite.instruments.trace.verifiers.detection.open_detector", lambda _: Finder())
     monkeypatch.setattr("theodolite.instruments.trace.verifiers.detection.open_detector", lambda _: Finder())
     episodes = []
     for i in range(3):

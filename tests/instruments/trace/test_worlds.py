@@ -12,7 +12,7 @@ from made_worlds import edits, made, read, scored
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check
 from theodolite.instruments.trace.claims.reading import with_claims
-from theodolite.instruments.trace.data.audit import BLIND_CHECK, audit_world
+from theodolite.instruments.trace.data.dataset import BLIND_CHECK, audit_world
 from theodolite.instruments.trace.experiments.grounding import unverifiable_share
 from theodolite.instruments.trace.experiments.robustness import (
     INVERSIONS,

@@ -21,7 +21,7 @@ from theodolite.diagnose.export.samples import Sample, SampledRun, plan_runs, re
 from theodolite.diagnose.export.vlmevalkit import write_tsv_files
 from theodolite.instruments.instrument import instrument_of_run, instruments
 from theodolite.runs import find_runs, read_info, slug
-from theodolite.runs.records import meta_of
+from theodolite.runs.store import meta_of
 
 __all__ = [
     "FORMATS",

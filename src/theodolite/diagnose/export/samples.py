@@ -18,7 +18,7 @@ from theodolite.answers.grading import Grade
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Json, Record, Response
 from theodolite.core.views import ItemRow
-from theodolite.diagnose.browse import RunFigure, browse
+from theodolite.diagnose.api import RunFigure, browse
 from theodolite.instruments.instrument import Instrument, Study, UserData, instrument_of_run
 from theodolite.runs import Run, RunInfo, RunSettings, measure_run, slug
 

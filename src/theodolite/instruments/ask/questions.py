@@ -12,22 +12,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
 from theodolite.answers import normal_form
-from theodolite.answers.normalise import word_set
+from theodolite.answers.grading import format_from_json
+from theodolite.answers.text import word_set
 from theodolite.core.errors import UsageError
-from theodolite.core.truth import PLAIN, Truth
-from theodolite.core.types import Item, Json, Message, Picture, ReplayMatch, Request, content_hash
+from theodolite.core.types import (
+    PLAIN,
+    Item,
+    Json,
+    Message,
+    Picture,
+    ReplayMatch,
+    Request,
+    Truth,
+    content_hash,
+)
 from theodolite.instruments.ask.data.questions import Question, natural_groups
-from theodolite.pairs.edits import LIGHT, MIRROR, MIRROR_UNASKED, REMOVE, Edit
-from theodolite.pairs.outcomes import with_repeats
+from theodolite.pairs.outcomes import LIGHT, MIRROR, MIRROR_UNASKED, REMOVE, Edit, with_repeats
 from theodolite.pairs.pictures import light, mirror, remove
 from theodolite.runs import write_atomically
 
@@ -37,6 +46,32 @@ __all__ = [
     "mirrored",
     "plan_questions",
 ]
+
+
+# Items of runs that were stored before items carried their truth.
+
+
+_SETTINGS = {"picture": PLAIN}
+
+
+def with_truth(item: Item, _: Mapping[str, Any]) -> Item:
+    """Return an item with its truth, made from what its meta held."""
+    meta = cast("dict[str, Any]", dict(item.meta))
+    question, setting, edit = str(meta.pop("question")), str(meta.pop("setting")), str(meta.pop("edit", ""))
+    form = meta.pop("format", None)
+    meta.pop("options")
+    truth = Truth(
+        (str(meta.pop("gold")), *map(str, meta.pop("others", ()))),
+        None if form is None else format_from_json(form),
+        subject=question,
+        cluster=str(meta.pop("cluster")),
+        group=str(meta.pop("group", "")),
+        condition=_SETTINGS.get(setting, setting),
+        edit=edit,
+        base=f"{question}/picture" if edit else "",
+        repeats=str(meta.pop("repeats", "")),
+    )
+    return replace(item, meta=meta, truth=truth)
 
 
 _OPPOSITE = {"left": "right", "right": "left", "leftmost": "rightmost", "rightmost": "leftmost"}

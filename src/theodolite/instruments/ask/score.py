@@ -15,11 +15,10 @@ import numpy as np
 from theodolite import stats
 from theodolite.answers import READER, Answer, normal_form
 from theodolite.answers.grading import read_item
-from theodolite.core.definitions import column, metric_of
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import ItemScore
+from theodolite.core.scores import ItemScore, column, metric_of
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.core.truth import PLAIN
+from theodolite.core.types import PLAIN
 from theodolite.instruments.ask.questions import SETTINGS, Setting
 from theodolite.pairs import (
     AnsweredGroup,
@@ -29,8 +28,7 @@ from theodolite.pairs import (
     judge_looking,
     pair_shares,
 )
-from theodolite.pairs.edits import EDITS, NATURAL
-from theodolite.pairs.outcomes import repeated_pairs
+from theodolite.pairs.outcomes import EDITS, NATURAL, repeated_pairs
 from theodolite.pairs.verdict import FEW_CHANGES, MOST_LOST, NEAR_CHANCE, Standing
 from theodolite.runs import Parsed, Result, Run
 from theodolite.stats.power import clusters_needed

@@ -23,9 +23,8 @@ from theodolite.attribution import (
     find_methods,
 )
 from theodolite.attribution.recorder import check_threshold
-from theodolite.core.definitions import definition
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Capability, covers
+from theodolite.core.scores import Capability, covers, definition
 from theodolite.core.types import SENT, Choice, Item, Json, Picture, Record, Response
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.pairs import Region

@@ -10,13 +10,12 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, ClassVar, TypeAlias, cast
 
-from theodolite.answers import AnswerFormat, read_answer
-from theodolite.answers.grading import format_of
+from theodolite.answers import read_answer
+from theodolite.answers.grading import format_from_json, format_of
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, lines_of, parse_json
 from theodolite.core.scores import Capability, covers
-from theodolite.core.truth import Style, Truth
-from theodolite.core.types import Item, Json, Message, Picture, Request
+from theodolite.core.types import AnswerFormat, Item, Json, Message, Picture, Request, Style, Truth
 from theodolite.geometry import Box
 from theodolite.geometry.directions import CARDINAL, EIGHT, Vocabulary, is_sideways, opposite, vocabulary_of
 from theodolite.instruments.compass.data.drawn import (
@@ -30,7 +29,7 @@ from theodolite.instruments.compass.data.drawn import (
     part_box,
 )
 from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
-from theodolite.pairs.edits import (
+from theodolite.pairs.outcomes import (
     EXCHANGE,
     FLIP,
     LIGHT,
@@ -56,6 +55,46 @@ from theodolite.pairs.pictures import (
 )
 from theodolite.pairs.pictures.objects import PlacingOptions, Step
 from theodolite.stats import circular_distance
+
+# Items of runs that were stored before items carried their truth.
+
+
+def with_truth(item: Item, _: Mapping[str, Any]) -> Item:
+    """Return an item of a run of pairs with its truth, made from what its meta held."""
+    meta = cast("dict[str, Any]", dict(item.meta))
+    directions, form = meta.pop("directions"), meta.pop("format", None)
+    if form is None:
+        names = {role: str(meta[role]["name"]) for role in ("target", "reference")}
+        expected = direction_format(dict(zip(item.options, directions, strict=True)), **names)
+    else:
+        expected = format_from_json(form)
+    condition, gold = str(meta.pop("condition")), str(directions[int(meta.pop("gold"))])
+    subject = f"{meta['pair']}/{meta['prompt']}"
+    edit = edit_of(condition, gold)
+    truth = Truth(
+        (gold,),
+        expected,
+        subject=subject,
+        cluster=str(meta.pop("cluster")),
+        split=str(meta.pop("split", "")),
+        group=str(meta.pop("group", "")),
+        relation=gold,
+        condition=condition,
+        edit=edit.name if edit is not None else "",
+        base=f"{subject}/{PLAIN}" if edit is not None else "",
+        repeats=str(meta.pop("repeats", "")),
+    )
+    return replace(item, meta=meta, truth=truth)
+
+
+def hidden_with_truth(item: Item, _: Mapping[str, Any]) -> Item:
+    """Return an item with hidden sectors, of a run of the deletion tests, with its truth."""
+    meta = cast("dict[str, Any]", dict(item.meta))
+    gold, cluster = item.options[int(meta.pop("gold"))], str(meta.pop("cluster"))
+    condition = item.name.rpartition("/")[2]
+    truth = Truth((gold,), AnswerFormat.choice(list(item.options)), cluster=cluster, condition=condition)
+    return replace(item, meta=meta, truth=truth)
+
 
 # How pairs are asked: prompts, and the items of a run.
 

@@ -26,14 +26,14 @@ A pair whose answer is refused, cut off, ambiguous or unreadable, and a map with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.answers import READER, Answer
 from theodolite.answers.grading import read_item
-from theodolite.core.definitions import metric_of, metrics_of
+from theodolite.attribution import RelevanceMap
 from theodolite.core.scores import (
     Condition,
     ItemScore,
@@ -41,16 +41,20 @@ from theodolite.core.scores import (
     Signature,
     SignatureKind,
     judge_signature,
+    metric_of,
+    metrics_of,
 )
+from theodolite.core.views import HeatMap, Overlay
 from theodolite.instruments.compass.data.drawn import PARTS
+from theodolite.instruments.compass.formulas.dae import DegenerateError
 from theodolite.instruments.compass.formulas.evidence_share import answer_shift, hiding_effect, occlusion
 from theodolite.instruments.compass.formulas.projected import (
     ProjectedRun,
     project_samples,
     reason_of,
 )
-from theodolite.instruments.compass.formulas.projection import PROJECTIONS
-from theodolite.instruments.compass.measure import METHODS, check_kind, read_samples, split_key
+from theodolite.instruments.compass.formulas.projection import PROJECTIONS, SOUND, project
+from theodolite.instruments.compass.measure import METHODS, Sample, check_kind, read_samples, split_key
 from theodolite.instruments.compass.questions import (
     BLANK,
     MIRRORED,
@@ -65,7 +69,6 @@ from theodolite.stats import score_mean
 __all__ = [
     "compass_signatures",
 ]
-
 
 _OF_MAPS = (
     "dae_paper",
@@ -339,3 +342,86 @@ def compass_signatures(scores: Sequence[ItemScore]) -> list[Signature]:
 
 def _is_used(key: str) -> bool:
     return key in {"compass.right", "compass.blank_changes"} or key.startswith("compass.excess_sound:")
+
+
+# Rows of the compass: each item with both boxes on its picture, relevance maps and shares by direction.
+
+
+SHOWN = ("chefer", "contrastive-grad-act-sound", "grad-act-absolute")
+"""The methods whose maps are shown."""
+_CELLS = 16
+_CARDINAL = {"right": 0.0, "above": 90.0, "left": 180.0, "below": 270.0}
+
+
+def view_of(run: Run) -> Callable[[Result], dict[str, Any] | None]:
+    """Return a function that gives the boxes and maps over an item's picture. Items with a hidden part are left out."""
+    overlays = {sample.item_id: overlay(sample) for sample in read_samples(run)}
+
+    def view(result: Result) -> dict[str, Any] | None:
+        item = result.item
+        if item.truth.condition.startswith(PART_HIDDEN):
+            return None
+        return {"overlay": overlays.get(item.id) or _boxes(cast("Mapping[str, Any]", item.meta))}
+
+    return view
+
+
+def overlay(sample: Sample) -> Overlay:
+    """What is drawn over the picture of a measured pair."""
+    maps, sectors = [], {}
+    for key, relevance in sample.maps.items():
+        method = key.partition("@")[0]
+        if method in SHOWN:
+            maps.append(heat_map(relevance, method))
+            masses = sector_masses(relevance, sample)
+            if masses is not None:
+                sectors[method] = masses
+    return Overlay(
+        target=sample.target.name,
+        reference=sample.reference.name,
+        target_px=_corners(sample.target.box),
+        reference_px=_corners(sample.reference.box),
+        size_px=sample.size_px,
+        sectors=sectors,
+        maps=maps,
+    )
+
+
+def heat_map(relevance: RelevanceMap, name: str) -> HeatMap:
+    """The map on a small grid over the whole picture, whatever its tiles."""
+    heat = relevance.grid.paint(relevance.values)
+    height, width = heat.shape
+    rows, columns = min(_CELLS, height), min(_CELLS, width)
+    down = np.add.reduceat(heat, np.arange(rows) * height // rows, axis=0)
+    small = np.add.reduceat(down, np.arange(columns) * width // columns, axis=1)
+    largest = float(np.abs(small).max()) or 1.0
+    values = (small / largest).round(3)
+    return HeatMap(name=name, values=values.tolist(), place_px=(0.0, 0.0, float(width), float(height)))
+
+
+def sector_masses(relevance: RelevanceMap, sample: Sample) -> dict[str, float] | None:
+    """The share of the map's mass in each of the four directions from the reference; None if it has no direction."""
+    try:
+        compass = project(relevance, reference=sample.reference.box, target=sample.target.box, options=SOUND)
+    except DegenerateError:
+        return None
+    names = list(_CARDINAL)
+    angles = np.array(list(_CARDINAL.values()))
+    gaps = np.abs((compass.centres_deg[:, None] - angles + 180.0) % 360.0 - 180.0)  # (sectors, 4)
+    nearest = gaps.argmin(axis=1)
+    masses = np.bincount(nearest, weights=compass.distribution.reshape(-1), minlength=4)
+    return dict(zip(names, masses.round(4).tolist(), strict=True))
+
+
+def _boxes(meta: Mapping[str, Any]) -> Overlay:
+    return Overlay(
+        target=str(meta["target"]["name"]),
+        reference=str(meta["reference"]["name"]),
+        target_px=tuple(meta["target"]["box"]),
+        reference_px=tuple(meta["reference"]["box"]),
+        size_px=tuple(meta["size"]),
+    )
+
+
+def _corners(box: Any) -> tuple[float, float, float, float]:
+    return float(box.x0), float(box.y0), float(box.x1), float(box.y1)

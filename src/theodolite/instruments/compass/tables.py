@@ -9,10 +9,9 @@ from itertools import chain, combinations
 from typing import Annotated, Any, Literal
 
 from theodolite import stats
-from theodolite.core.definitions import column, definition, metric_of
 from theodolite.core.errors import UsageError
 from theodolite.core.options import Option, Options, Seed
-from theodolite.core.scores import ItemScore, by_metric
+from theodolite.core.scores import ItemScore, by_metric, column, definition, metric_of
 from theodolite.core.tables import Cell, Column, Estimate, Table
 from theodolite.instruments.compass.experiments import ablations, framework, utility
 from theodolite.instruments.compass.experiments.ablations import (

@@ -4,28 +4,426 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import told_problems, whole_folder
+from theodolite.core.options import (
+    ANSWER,
+    DATA,
+    DEVICE,
+    FIGURES,
+    MAX_TOKENS,
+    NEW_FOLDER,
+    RUNS,
+    Option,
+    Options,
+    Seed,
+    out_of,
+    size_of,
+)
 from theodolite.core.scores import OWN_SPLIT, Capability, ItemScore, Signature, covers
 from theodolite.core.tables import Table
 from theodolite.core.types import Item
-from theodolite.instruments.grid.verbs import VERBS, GridRun, compare_runs, plan_answers, plan_explained
-from theodolite.instruments.instrument import Instrument, RunPlan, Study, UserData, made
-from theodolite.instruments.user_files import has_file
-from theodolite.instruments.verbs import Verb
+from theodolite.instruments.instrument import (
+    Instrument,
+    Messages,
+    Outcome,
+    RunOptions,
+    RunPlan,
+    Study,
+    UserData,
+    Verb,
+    check_distinct,
+    has_file,
+    made,
+)
 from theodolite.models import Answering, ask_factory, ask_measurer
 from theodolite.pairs import AnsweredPair
 from theodolite.pairs.outcomes import with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
-    from theodolite.instruments.rows import View
+    from theodolite.instruments.instrument import View
+
+__all__ = [
+    "VERBS",
+    "GridRun",
+    "compare_runs",
+    "plan_answers",
+    "plan_explained",
+]
+
+
+# What can be done with the grid: make and import scenes, run, score, audit, figures.
+
+
+PRESET = Option("As the paper says, without learnable shortcuts, or as the public generator does.")
+VARIANT = Option("With look-alikes that mislead shortcuts (pure), or without (spur).")
+BUCKETS = Option("Only these buckets, such as M-F0-D2,M-F1-D2. Default: all.")
+_SCENES = "scenes per bucket and density"
+
+Preset = Literal["paper", "sound", "released"]
+Variant = Literal["pure", "spur"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeGrids(Options):
+    """What `theodolite grid make` takes."""
+
+    out: Annotated[Path, NEW_FOLDER]
+    variant: Annotated[Variant, VARIANT] = "pure"
+    preset: Annotated[Preset, PRESET] = "paper"
+    size: Annotated[int, size_of(_SCENES)] = 50
+    seed: Seed = 0
+    split: Annotated[
+        Literal["train", "validation", "test"] | None,
+        Option("Only scenes of this split. Default: all.", metavar="train|validation|test"),
+    ] = None
+    density: Annotated[
+        tuple[str, ...],
+        Option("sparse, dense, numbers of objects, or fractions such as 0.5.", can_be_empty=False),
+    ] = ("sparse", "dense")
+    buckets: Annotated[tuple[str, ...], BUCKETS] = ()
+    rows: Annotated[int, Option("Rows of the grid.")] = 5
+    columns: Annotated[int, Option("Columns of the grid.")] = 5
+    cell_px: Annotated[int, Option("Side of a cell in pixels.")] = 64
+    boost: Annotated[
+        float | None, Option("Algorithm 2: probability that the target is the most frequent kind.")
+    ] = None
+    overload: Annotated[
+        float | None, Option("Algorithm 3: probability that a further object is a look-alike.")
+    ] = None
+    margin: Annotated[int | None, Option("Minimum distance of targets from their anchors, in cells.")] = None
+    max_answer: Annotated[int | None, Option("Largest count in an answer, at every depth.")] = None
+    pictures: Annotated[bool, Option("Draw the scenes.")] = True
+
+
+def make_grids(options: MakeGrids, messages: Messages) -> Outcome:  # noqa: ARG001 - it has no steps
+    """Make a data set: pictures, JSONL, Parquet and phrase grounding."""
+    from theodolite.instruments.grid.data.audit import promise_table
+    from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
+    from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
+    from theodolite.instruments.grid.data.recipe import find_recipe
+    from theodolite.instruments.grid.data.world import World
+
+    chosen = {name: getattr(options, name) for name in ("boost", "overload", "margin", "max_answer")}
+    given = cast("Any", {name: value for name, value in chosen.items() if value is not None})
+    world = World(options.rows, options.columns, options.cell_px)
+    recipe = replace(find_recipe(options.preset), world=world, **given)
+    densities = tuple(_density(word) for word in options.density)
+    most = max(recipe.world.max_count, *map(recipe.objects, densities))
+    recipe = replace(recipe, world=replace(recipe.world, max_count=most))
+    keys = options.buckets or BUCKET_KEYS
+    plan = DatasetPlan(options.variant, options.size, options.seed, recipe, densities, keys, options.split)
+    with whole_folder(options.out) as draft:
+        data = make_dataset(plan)
+        write_dataset(data, draft, pictures=options.pictures)
+    return Outcome(
+        [promise_table(plan)],
+        {"folder": str(options.out), "scenes": len(data)},
+        notes=[f"wrote {len(data)} {options.variant} scenes to {options.out}"],
+    )
+
+
+def _density(word: str) -> Any:
+    if word in {"sparse", "dense"}:
+        return word
+    try:
+        return int(word) if word.isdigit() else float(word)
+    except ValueError:
+        raise UsageError(
+            f"a density is sparse, dense, a number of objects or a fraction, not {word!r}"
+        ) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportGrids(Options):
+    """What `theodolite grid import` takes."""
+
+    data: Annotated[
+        Path,
+        DATA.but(
+            help="The published data: qa_*.jsonl, grounding_*.jsonl, images.", metavar="DIR", is_argument=True
+        ),
+    ]
+    out: Annotated[Path, NEW_FOLDER]
+    variant: Annotated[
+        Variant | None,
+        VARIANT.but(
+            help="Which of the two data sets. Default: spur if a bag of words is always right.",
+            metavar="pure|spur",
+        ),
+    ] = None
+    redraw: Annotated[
+        bool, Option("Draw the scenes as `grid make` does, which the grid: models were trained on.")
+    ] = False
+
+
+def import_grids(options: ImportGrids, messages: Messages) -> Outcome:
+    """Import GridVQA-X as published: wording, pictures and answers stay, all else is computed from the pictures."""
+    from theodolite.instruments.grid.data.files import import_published, write_dataset
+
+    published = import_published(options.data, mode=options.variant)
+    drawn = None if options.redraw else (picture.read() for picture in published.pictures)
+    with whole_folder(options.out) as draft:
+        write_dataset(published.data, draft, drawn=drawn)
+    problems = list(told_problems(published.problems))
+    messages.notes(problems)
+    n, mode = len(published.data), published.data.plan.mode
+    return Outcome(
+        values={"folder": str(options.out), "scenes": n, "problems": problems},
+        notes=[f"wrote {n} {mode} scenes to {options.out}"],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditGrids(Options):
+    """What `theodolite grid audit` takes."""
+
+    data: Annotated[Path, DATA.but(help="A data set.", metavar="DIR", is_argument=True)]
+    other: Annotated[
+        Path | None,
+        Option(
+            "A second data set: answers must agree, and no scene may be in two splits.",
+            metavar="[OTHER]",
+            is_argument=True,
+        ),
+    ] = None
+    permutations: Annotated[int, Option("Number of permutations for each mutual information.", least=1)] = 199
+    pictures: Annotated[int, Option("Number of pictures to compare with their scenes.", least=0)] = 200
+    tables: Annotated[
+        tuple[Literal["clues"], ...], Option("More tables: clues (every learned shortcut).")
+    ] = ()
+    seed: Seed = 0
+
+
+def audit_grids(options: AuditGrids, messages: Messages) -> Outcome:  # noqa: ARG001 - it has no steps
+    """Recompute every label, test every shortcut and learn new ones. Exits with status 1 if a check or a promise fails."""
+    from theodolite.instruments.grid.data.audit import audit, audit_tables, compare_datasets, comparison_table
+    from theodolite.instruments.grid.data.files import read_dataset
+
+    folders = [options.data, *([options.other] if options.other is not None else [])]
+    stored = [read_dataset(folder) for folder in folders]
+    how: Any = {
+        "n_permutations": options.permutations,
+        "most_pictures": options.pictures,
+        "seed": options.seed,
+    }
+    audits = [audit(data, **how) for data in stored]
+    compared = compare_datasets(*stored, seed=options.seed) if len(stored) > 1 else None
+    tables = audit_tables(audits, clues=bool(options.tables))
+    tables += [comparison_table(compared)] if compared else []
+    is_kept = all(each.is_kept for each in audits) and (compared is None or compared.is_kept)
+    return Outcome(tables, {"is_kept": is_kept}, is_good=is_kept)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawGrids(Options):
+    """What `theodolite grid figures` takes."""
+
+    out: Annotated[Path, out_of()]
+    preset: Annotated[Preset, PRESET] = "paper"
+    seed: Seed = 0
+    format: Annotated[Literal["png", "svg", "pdf"], Option("The format of the figures.")] = "png"
+
+
+def draw_grids(options: DrawGrids, messages: Messages) -> Outcome:  # noqa: ARG001 - it is quick
+    """Draw figures of the data: taxonomy, generation, answers, samples (Figures 2, 3 and 7 to 11)."""
+    from theodolite.instruments.grid.figures.data import data_figures
+
+    drawings = data_figures(options.preset, seed=options.seed)
+    paths = [drawing.save(options.out / f"{name}.{options.format}") for name, drawing in drawings.items()]
+    return Outcome(
+        values={"figures": [str(path) for path in paths]},
+        notes=[f"wrote {len(paths)} figures to {options.out}"],
+    )
+
+
+# Run: answers to every scene, or explanations of them.
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridRun(RunOptions):
+    """What a run measures."""
+
+    data: Annotated[
+        Path | None, DATA.but(help="Your own scenes. Default: as in a diagnosis.", stored="always")
+    ] = None
+    answer: Annotated[Answering, ANSWER] = "write"
+    max_tokens: Annotated[int, MAX_TOKENS] = 16
+    explainers: Annotated[
+        tuple[str, ...],
+        Option(
+            "Explain the answers, with these explainers: names, or all, local, global; see `theodolite list explainers`."
+        ),
+    ] = ()
+    budget: Annotated[
+        int,
+        Option("With --explainers: model calls per scene, for all explainers together.", least=8),
+    ] = 2000
+    buckets: Annotated[tuple[str, ...], BUCKETS.but(help=f"With --explainers: {BUCKETS.help}")] = ()
+    density: Annotated[
+        tuple[str, ...],
+        Option("With --explainers: only these densities, as named in the data. Default: all."),
+    ] = ()
+    pool: Annotated[
+        int, Option("With --explainers: maximum number of scenes in a cross matrix.", least=2)
+    ] = 32
+    output: Annotated[
+        Literal["answer", "log-odds", "expected"],
+        Option("With --explainers: the output that is explained."),
+    ] = "expected"
+    fill: Annotated[
+        Literal["white", "grey", "black"], Option("With --explainers: what replaces hidden cells.")
+    ] = "white"
+    words: Annotated[Literal["mask", "delete"], Option("With --explainers: how words are hidden.")] = "mask"
+    players: Annotated[Literal["objects", "all"], Option("With --explainers: which cells are players.")] = (
+        "objects"
+    )
+    device: Annotated[str, DEVICE.but(help=f"With --explainers: {DEVICE.help}")] = "cpu"
+
+    @property
+    def takes_size(self) -> bool:
+        """True if answers are explained: for a number of scenes per bucket and density."""
+        return bool(self.explainers)
+
+
+def plan_answers(study: Study, options: GridRun, data: Path) -> RunPlan:  # noqa: ARG001 - nothing is drawn
+    """Plan a run that asks about every scene: accuracy by bucket, and agreement with a bag of words (Tables 3 and 4)."""
+    from theodolite.instruments.grid.data.files import read_dataset
+    from theodolite.instruments.grid.questions import PLAIN_RUN, plan_accuracy
+
+    items = list(plan_accuracy(read_dataset(data), max_tokens=options.max_tokens))
+    return RunPlan(
+        "",
+        PLAIN_RUN,
+        options.stored(),
+        lambda _: items,
+        partial(ask_measurer, answering=options.answer),
+        partial(ask_factory, answering=options.answer),
+    )
+
+
+def plan_explained(study: Study, options: GridRun, data: Path) -> RunPlan:
+    """Plan a run that explains a model's answers with every explainer."""
+    from theodolite.instruments.grid.explainers.find import find_explainers
+    from theodolite.instruments.grid.explainers.game import Convention, PlayerSet
+    from theodolite.instruments.grid.explainers.readers import CoreReader
+    from theodolite.instruments.grid.measure import ExplainMeasurer, explain_factory
+    from theodolite.instruments.grid.questions import EXPLAIN_RUN, ExplainPlan, plan_explanations
+
+    wanted = ExplainPlan(
+        str(data.absolute()),
+        tuple(each.name for each in find_explainers(options.explainers)),
+        options.budget,
+        options.pool,
+        study.size if isinstance(study.size, int) else None,
+        Convention(
+            options.fill,
+            options.words,
+            cast("Any", options.output),
+            players=PlayerSet(cast("Any", options.players)),
+        ),
+        study.seed,
+        buckets=options.buckets,
+        densities=options.density,
+    )
+    items = list(plan_explanations(wanted))
+    return RunPlan(
+        "",
+        EXPLAIN_RUN,
+        wanted.settings(),
+        lambda _: items,
+        lambda model: ExplainMeasurer(CoreReader(cast("Any", model)), wanted),
+        partial(explain_factory, plan=wanted, device=options.device),
+        calls=options.budget,
+    )
+
+
+# Score.
+
+
+_ESTIMATORS = ("convex", "gaussian", "batch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreGrids(Options):
+    """What `theodolite grid score` takes."""
+
+    runs: Annotated[tuple[Path, ...], RUNS]
+    figures: Annotated[Path | None, FIGURES] = None
+    tables: Annotated[
+        tuple[Literal["measures"], ...],
+        Option(
+            "More tables: measures (all means of explained runs by bucket, answer, correctness and form)."
+        ),
+    ] = ()
+    pid: Annotated[
+        tuple[str, ...],
+        Option(f"Estimators of PID: some of {', '.join(_ESTIMATORS)}.", known=_ESTIMATORS),
+    ] = ("convex", "gaussian")
+    seed: Seed = 0
+
+
+def score_grids(options: ScoreGrids, messages: Messages) -> Outcome:
+    """Score stored runs. No model is called. Explained runs are scored together: pure, spurious, cross."""
+    from theodolite.instruments.grid.experiments.accuracy import model_tables
+    from theodolite.instruments.grid.experiments.explained import read_explained
+    from theodolite.instruments.grid.questions import EXPLAIN_RUN, PLAIN_RUN
+    from theodolite.instruments.grid.score import TABLE_NAMES, explain_tables, score_explanations
+
+    check_distinct(options.runs)
+    tables: list[Table] = []
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Run.open(path, writable=True)) for path in options.runs]
+        explained = [run for run in opened if run.info.instrument == EXPLAIN_RUN]
+        for run in opened:
+            if run not in explained:
+                own = GRID.tables(run)
+                run.write_tables(own)
+                tables += own
+        tables += model_tables([run for run in opened if run.info.instrument == PLAIN_RUN])
+        if explained:
+            read = [read_explained(run) for run in explained]
+            score = score_explanations(read, pid=options.pid, seed=options.seed)
+            own = explain_tables(score, TABLE_NAMES if options.tables else (), seed=options.seed)
+            explained[0].write_tables(own)
+            tables += own
+            if options.figures is not None:
+                from theodolite.instruments.grid.figures.scores import explainer_figures
+
+                drawings = explainer_figures(list(zip(explained, read, strict=True)), score)
+                for name, drawing in drawings.items():
+                    drawing.save(options.figures / f"{name}.png")
+                messages.note(f"wrote {len(drawings)} figures to {options.figures}")
+    return Outcome(tables, {"runs": [str(path) for path in options.runs], "instrument": "grid"})
+
+
+def compare_runs(folders: list[Path]) -> list[Table]:
+    """Compare models that answered the same scenes."""
+    from theodolite.instruments.grid.experiments.accuracy import model_tables
+    from theodolite.instruments.grid.questions import PLAIN_RUN
+
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Run.open(path)) for path in folders]
+        return model_tables([run for run in opened if run.info.instrument == PLAIN_RUN])
+
+
+VERBS: Mapping[str, Verb[Any]] = {
+    "make": Verb(MakeGrids, make_grids),
+    "import": Verb(ImportGrids, import_grids),
+    "score": Verb(ScoreGrids, score_grids),
+    "audit": Verb(AuditGrids, audit_grids),
+    "figures": Verb(DrawGrids, draw_grids),
+}
+
 
 _SCENES_OF_SIZE = 0.07
 """Scenes of each bucket, density and split for each item of a size in numbers."""
@@ -128,7 +526,7 @@ class Grid(Instrument):
 
     def view(self, run: Run) -> View:
         """Return a function that gives the cells with their roles in the question, and explainers' maps."""
-        from theodolite.instruments.grid.rows import grid_view
+        from theodolite.instruments.grid.score import grid_view
 
         return grid_view(run)
 

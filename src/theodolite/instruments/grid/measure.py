@@ -17,8 +17,13 @@ from theodolite.core.types import Item, Json, Record, Response
 from theodolite.instruments.grid.explainers.batching import run_together
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, Share, make_case, share_budget
 from theodolite.instruments.grid.explainers.find import find_explainers
-from theodolite.instruments.grid.explainers.pool import Pool, fill_matrices
-from theodolite.instruments.grid.explainers.readers import NetworkReader, Reader, open_reader
+from theodolite.instruments.grid.explainers.readers import (
+    NetworkReader,
+    Pool,
+    Reader,
+    fill_matrices,
+    open_reader,
+)
 from theodolite.instruments.grid.questions import ExplainPlan, prepare
 from theodolite.runs import MeasurerFactory, Reuse
 

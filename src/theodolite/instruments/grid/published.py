@@ -64,7 +64,7 @@ DEPTH = {("emap", 1): 0.821, ("emap", 3): 0.673, ("intershap", 1): 0.921, ("inte
 """Synergy scalars of mixed questions of form 0 in the pure scenario, by explainer and depth."""
 TABLES = {5: ("pure", "rma"), 6: ("pure", "iou"), 7: ("spurious", "rma"), 8: ("spurious", "iou")}
 """Scenario and measure of the paper's tables by bucket."""
-EXPLAINERS = ("dime", "multishap", "multiviz")
+PRINTED_EXPLAINERS = ("dime", "multishap", "multiviz")
 """The explainers of those tables."""
 
 

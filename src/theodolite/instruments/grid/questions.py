@@ -8,9 +8,9 @@ grid-explain     scenes to be explained, and one cross matrix for each bucket an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +19,56 @@ from theodolite.answers import read_answer
 from theodolite.core.errors import UsageError
 from theodolite.core.files import dump
 from theodolite.core.scores import ALIGNED, CROSSED
-from theodolite.core.truth import PLAIN, Truth
-from theodolite.core.types import Item, Json, Message, Picture, Request
-from theodolite.instruments.grid.data.batch import SceneBatch, complete, dropped_anchor
-from theodolite.instruments.grid.data.edits import (
+from theodolite.core.types import PLAIN, Item, Json, Message, Picture, Request, Truth
+from theodolite.instruments.grid.data.batch import (
     EMPTIED,
     PICTURE_EDITS,
     EditedScenes,
+    SceneBatch,
+    complete,
+    dropped_anchor,
     edited_scenes,
     shortcut_answer,
 )
 from theodolite.instruments.grid.data.files import StoredDataset, read_dataset
-from theodolite.instruments.grid.data.question_types import ANCHOR_SIDE, BUCKETS, Asks, bucket_index
-from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.wording import read_questions, words_of, write_questions
-from theodolite.instruments.grid.data.world import DIRECTIONS, Integers, World
+from theodolite.instruments.grid.data.question_types import (
+    ANCHOR_SIDE,
+    BUCKETS,
+    NUMBERS,
+    YES_OR_NO,
+    Asks,
+    bucket_index,
+    read_questions,
+    words_of,
+    write_questions,
+)
+from theodolite.instruments.grid.data.world import DIRECTIONS, Integers, World, render
 from theodolite.instruments.grid.explainers.game import Convention
+
+# Items of runs that were stored before items carried their truth.
+
+
+def with_truth(item: Item, _: Mapping[str, Any]) -> Item:
+    """Return an item with its truth, made from what its meta held."""
+    meta = cast("dict[str, Any]", dict(item.meta))
+    gold = str(meta.pop("gold"))
+    meta.pop("format", None)
+    condition = str(meta.pop("condition", EXPLAINED if "kind" in meta else PLAIN))
+    scene, edit = str(meta.pop("scene", "")), PICTURE_EDITS.get(condition)
+    truth = Truth(
+        () if condition == EMPTIED else (gold,),
+        (NUMBERS if gold.isdigit() else YES_OR_NO).format,
+        subject=scene,
+        split=str(meta.pop("split", "")),
+        group=str(meta.pop("bucket", "")),
+        relation=str(meta.pop("relation", "")),
+        condition=condition,
+        edit=edit.name if edit else "",
+        base=f"{scene}/{PLAIN}" if edit else "",
+        repeats=str(meta.pop("repeats", "")),
+    )
+    return replace(item, meta=meta, truth=truth)
+
 
 PLAIN_RUN, EDITS_RUN, ANCHORS_RUN, EXPLAIN_RUN = "grid", "grid-behaviour", "grid-anchors", "grid-explain"
 """The kinds of run, as ``run.json`` names them."""

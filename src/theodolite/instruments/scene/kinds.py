@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, get_a
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.core.words import listed
+from theodolite.core.tables import listed
 from theodolite.instruments.scene.formulas.layout import FORWARD, SECTORS
 from theodolite.instruments.scene.formulas.solver import SolvedAnswer, choice, number, there
 from theodolite.worlds.scene_graph import (
@@ -42,7 +42,7 @@ from theodolite.worlds.scene_graph import (
 )
 
 if TYPE_CHECKING:
-    from theodolite.instruments.scene.data.questions import SceneQuestion
+    from theodolite.instruments.scene.data.files import SceneQuestion
     from theodolite.instruments.scene.formulas.solver import MapReading, Reading
 
 Competency: TypeAlias = Literal[

@@ -35,21 +35,41 @@ import numpy as np
 
 from theodolite.answers.grading import format_of, gold_labels
 from theodolite.core.errors import UsageError
-from theodolite.core.files import dump
+from theodolite.core.files import check, dump
 from theodolite.core.scores import ALIGNED, CROSSED
-from theodolite.core.truth import PLAIN, Truth
-from theodolite.core.types import Item, Json, Message, Picture, Record, Request
+from theodolite.core.types import PLAIN, Item, Json, Message, Picture, Record, Request, Truth
 from theodolite.instruments.instrument import RunPlan
-from theodolite.instruments.scene.data.files import SceneData, read_data
-from theodolite.instruments.scene.data.pairs import BEFORE, read_pairs
-from theodolite.instruments.scene.data.questions import Option, SceneQuestion, is_aligned
+from theodolite.instruments.scene.data.files import Option, SceneData, SceneQuestion, is_aligned, read_data
+from theodolite.instruments.scene.data.make import BEFORE, read_pairs
 from theodolite.instruments.scene.experiments.noise import NOISE_LEVELS, noisy_graphs
+from theodolite.instruments.scene.graph_parser import parse_graph, star_from_json
 from theodolite.instruments.scene.kinds import Form
-from theodolite.instruments.scene.reading.graph_parser import parse_graph, star_from_json
 from theodolite.models import ask_factory, ask_measurer
-from theodolite.pairs.outcomes import with_repeats
+from theodolite.pairs.outcomes import EDITS, with_repeats
 from theodolite.runs import Run
 from theodolite.worlds.scene_graph import PREDICATES, SceneGraph, StarGraph
+
+# Items of runs that were stored before items carried their truth.
+
+
+def with_truth(item: Item, _: Mapping[str, Any]) -> Item:
+    """Return an item with its truth, made from what its meta held."""
+    meta = cast("Mapping[str, Any]", item.meta)
+    setting, mode = str(meta["setting"]), str(meta.get("mode", "direct"))
+    if meta["task"] == "graph":
+        new = graph_meta(meta["graph"], int(meta["centre"]), mode, str(meta["domain"]))
+        return replace(item, meta=new, truth=graph_truth(str(meta["scene"]), setting))
+    question = check(SceneQuestion, meta["question"])
+    is_edited = setting in EDITS
+    truth = replace(
+        qa_truth(question, setting),
+        split=str(meta.get("split", "")),
+        edit=setting if is_edited else "",
+        base=qa_name(question.id, BEFORE, mode) if is_edited else "",
+        repeats=str(meta.get("repeats", "")),
+    )
+    return replace(item, meta=qa_meta(question, mode, meta.get("graph"), meta.get("noise")), truth=truth)
+
 
 QaSetting: TypeAlias = Literal[
     "base", "blind", "predicted graph", "true graph", "true graph alone", "noisy graph"
@@ -361,7 +381,7 @@ def plan_pairs(pairs: Mapping[str, SceneData], *, split: str = "") -> Iterator[I
     """Every question before and after its edits.
 
     Args:
-        pairs: From `theodolite.instruments.scene.data.pairs.read_pairs`.
+        pairs: From `theodolite.instruments.scene.data.make.read_pairs`.
         split: Split of the data. By default each question has its own: whether the shortcut rule is right before the edit.
     """
     asked = [(setting, data, question) for setting, data in pairs.items() for question in data.questions]
@@ -627,7 +647,7 @@ def pairs_plan(folder: Path, *, name: str, split: str = "") -> RunPlan:
     """The run on a data set of pairs.
 
     Args:
-        folder: From `theodolite.instruments.scene.data.pairs.write_pairs`.
+        folder: From `theodolite.instruments.scene.data.make.write_pairs`.
         name: The name of the run.
         split: Split of the data; by default each question has its own.
     """

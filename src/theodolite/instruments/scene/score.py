@@ -24,16 +24,28 @@ picture can be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from theodolite import stats
-from theodolite.core.definitions import metric_of, metrics_of
-from theodolite.core.scores import ItemScore, Metric, Signature, by_metric
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import ItemScore, Metric, Signature, by_metric, column, metric_of, metrics_of
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.core.views import PlanView, SeenObject
+from theodolite.geometry import SE3
+from theodolite.instruments.instrument import View, verdict
+from theodolite.instruments.scene.data.files import MANIFEST, SceneQuestion, read_data
+from theodolite.instruments.scene.data.small_rooms import unlearnt
 from theodolite.instruments.scene.experiments.blind import (
     BlindTest,
+    blind_table,
     blind_test,
     changed_graphs,
     changed_questions,
@@ -41,25 +53,50 @@ from theodolite.instruments.scene.experiments.blind import (
     paired_scores,
     qa_prior,
 )
-from theodolite.instruments.scene.experiments.curves import CurvePoint, solver_curves
-from theodolite.instruments.scene.experiments.graphs import GraphOverview, graph_overview
+from theodolite.instruments.scene.experiments.curves import CurvePoint, curve_table, solver_curves
 from theodolite.instruments.scene.experiments.interventions import (
     ConfusionMatrix,
     ExampleCase,
+    GraphOverview,
     Intervention,
     Threshold,
+    cases_table,
     confusion_matrices,
+    confusion_table,
     example_cases,
+    graph_overview,
+    graphs_table,
     interventions,
+    interventions_table,
+    parts_table,
+    problems_table,
     threshold,
+    threshold_table,
 )
 from theodolite.instruments.scene.experiments.noise import NOISE_LEVELS
-from theodolite.instruments.scene.formulas.derived_qa import DerivedCases, ScoreOptions, derived_qa
-from theodolite.instruments.scene.questions import OTHER_PICTURE
-from theodolite.instruments.scene.reading.results import SceneResults, read_run
-from theodolite.instruments.scene.signatures import judge_signatures, signature_numbers
-from theodolite.runs import Run
-from theodolite.worlds.scene_graph import Difficulty, Domain
+from theodolite.instruments.scene.formulas.derived_qa import (
+    DerivedCases,
+    ScoreOptions,
+    derived_qa,
+    unsolved_reasons,
+)
+from theodolite.instruments.scene.formulas.layout import lay_out
+from theodolite.instruments.scene.formulas.mra import score_value
+from theodolite.instruments.scene.formulas.solver import SOLVERS
+from theodolite.instruments.scene.kinds import GROUPS, group_name
+from theodolite.instruments.scene.questions import BASE, OTHER_PICTURE, PICTURES, is_graph, setting_of
+from theodolite.instruments.scene.results import (
+    GraphResult,
+    SceneResults,
+    read_answer_result,
+    read_graph_result,
+    read_run,
+)
+from theodolite.instruments.scene.signatures import judge_signatures, signature_numbers, signatures_table
+from theodolite.runs import Result, Run
+from theodolite.stats import Scores
+from theodolite.stats.scores import difference_table
+from theodolite.worlds.scene_graph import Difficulty, Domain, SceneGraph, SceneObject, StarGraph
 
 GRAPH_METRICS = frozenset(each.key for each in metrics_of("scene") if each.average == "items")
 """Metrics of a scene's graph alone: the same whatever questions are asked about it."""
@@ -333,3 +370,406 @@ def score_run(run: Run, options: ScoreOptions | None = None, *, mode: str | None
         mode: The mode of answering, of a run that has several.
     """
     return SceneScore(read_run(run, mode=mode), options or ScoreOptions())
+
+
+# The tables of a run's score.
+
+
+EXTRA_TABLES = (
+    "groups",
+    "difficulty",
+    "readings",
+    "graph-parts",
+    "graph-problems",
+    "unsolved",
+    "cases",
+    "solver-curve",
+)
+"""Tables that are shown on request."""
+
+
+def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
+    """The main tables, and those asked for.
+
+    Args:
+        score: What to show.
+        extra: Some of `EXTRA_TABLES`; those without rows are left out.
+    """
+    found = [qa_table(score), solvable_table(score), counts_table(score)]
+    found += [graphs_table(score.graphs)] if score.graphs else []
+    if score.blind is not None:
+        found += [blind_table(score.blind), changes_table(score)]
+    if score.confusions:
+        found.append(confusion_table([*score.confusions, *confusion_matrices(score.cases, "paper")]))
+    if len({each.setting for each in score.interventions}) > 1:
+        found.append(interventions_table(score.interventions))
+    found += [threshold_table(score.threshold)] if score.threshold is not None else []
+    found.append(signatures_table(score.signatures))
+    more = {
+        "groups": lambda: groups_table(score),
+        "difficulty": lambda: difficulty_table(score),
+        "readings": lambda: readings_table(score),
+        "graph-parts": lambda: parts_table(score.graphs),
+        "graph-problems": lambda: problems_table(score.graphs),
+        "unsolved": lambda: unsolved_table(score.cases),
+        "cases": lambda: cases_table(score.examples),
+        "solver-curve": lambda: curve_table("words and lengths", score.curves),
+    }
+    return [*found, *(table for name in extra if (table := more[name]()).rows)]
+
+
+_COLUMNS = {
+    column.name: column
+    for column in (
+        column("scene.qa"),
+        column("scene.sgc"),
+        column("scene.s_est"),
+        column("scene.s_rel"),
+        column("scene.consistency", title="consistency"),
+        column("scene.consistency_solvable"),
+        column("scene.derived"),
+        column("scene.derived_solvable"),
+        column("scene.direct_over_derived"),
+        column("scene.direct_over_derived_solvable"),
+        column("scene.ceiling", title="solver ceiling"),
+        column("scene.qa_prior", title="without looking"),
+    )
+}
+"""How tables show the metrics."""
+
+
+def qa_table(score: SceneScore) -> Table:
+    """Table 1."""
+    shown = ("qa", "sgc", "s_est", "s_rel", "consistency", "derived", "direct_over_derived", "ceiling")
+    rows = _by_domain(score, shown)
+    prior = {"qa": score.mean("qa_prior"), "sgc": score.mean("sgc_prior")}
+    rows.append(["without looking", *(prior.get(name) for name in shown)])
+    options = score.options
+    return Table.of(
+        "scene.qa",
+        f"Table 1: {score.model}, {score.results.mode}; MRA {options.comparison}, solver {options.solver}",
+        [Column("scenes", "scenes"), *(_COLUMNS[name] for name in shown)],
+        rows,
+        unlearnt(score.model, score.results.domains),
+    )
+
+
+def solvable_table(score: SceneScore) -> Table:
+    """What Table 1 says of answers and graphs, without the solver's own errors."""
+    shown = ("consistency_solvable", "derived_solvable", "direct_over_derived_solvable")
+    columns, rows = [Column("scenes", "scenes"), *map(_COLUMNS.__getitem__, shown)], _by_domain(score, shown)
+    return Table.of("scene.solvable", "Questions that the solver can answer", columns, rows)
+
+
+def _by_domain(score: SceneScore, shown: Sequence[str]) -> list[list[Cell]]:
+    return [[domain or "overall", *(score.mean(n, domain=domain) for n in shown)] for domain in score.domains]
+
+
+def changes_table(score: SceneScore) -> Table:
+    """How often answers, and how far graphs, change without the picture."""
+    return Table.of(
+        "scene.changes",
+        "Changes without the picture",
+        [
+            column("scene.blind_changes", "answers"),
+            column("scene.blind_graph_change", "graphs"),
+        ],
+        [[score.mean("blind_changes"), score.mean("blind_graph_change")]],
+    )
+
+
+def counts_table(score: SceneScore) -> Table:
+    """What became of the questions of each setting."""
+    results = score.results
+    lost = len(results.without_graph)
+    given = dict(results.qa)
+    if lost:
+        given.setdefault(("predicted graph", None), {})
+    rows: list[list[Cell]] = []
+    for (setting, noise), answers in given.items():
+        measured = [row for row in answers.values() if row.is_measured]
+        missing = Counter(row.missing for row in answers.values())
+        rows.append(
+            [
+                setting if noise is None else f"{setting} {noise:g}",
+                len(measured),
+                missing["refused"],
+                missing["cut off"],
+                missing["ambiguous"] + missing["none of these"],
+                missing["unreadable"],
+                missing["failed"],
+                missing["pending"],
+                lost if setting == "predicted graph" else 0,
+            ]
+        )
+    names = ("asked", "refused", "cut off", "ambiguous", "unreadable", "failed", "pending")
+    return Table.of(
+        "scene.counts",
+        "Questions",
+        [
+            Column("setting", "setting"),
+            *(Column(name.replace(" ", "_"), name, "count") for name in names),
+            Column("without_graph", "failed: no graph", "count"),
+        ],
+        rows,
+    )
+
+
+def groups_table(score: SceneScore) -> Table:
+    """Every number of Table 1 that is of questions, by group."""
+    shown = ("qa", "derived", "consistency", "ceiling", "qa_prior")
+    sizes = Counter(score.cases.groups)
+    return Table.of(
+        "scene.groups",
+        "Groups of questions",
+        [Column("group", "group"), Column("n", "n", "count"), *(_COLUMNS[name] for name in shown)],
+        [
+            [name, sizes[name], *(score.mean(metric, group=name) for metric in shown)]
+            for name in (group_name(*group) for group in GROUPS)
+        ],
+    )
+
+
+def difficulty_table(score: SceneScore) -> Table:
+    """QA by difficulty."""
+    return Table.of(
+        "scene.difficulty",
+        "QA by the difficulty of the scene",
+        [Column("difficulty", "difficulty"), _COLUMNS["qa"]],
+        [[difficulty, estimate] for difficulty, estimate in score.difficulties.items()],
+    )
+
+
+def readings_table(score: SceneScore) -> Table:
+    """The paper's definitions beside the public code's: MRA with ``<`` and ``<=``, all solvers."""
+    readings = (ScoreOptions(), ScoreOptions(comparison="<="), *(ScoreOptions(s) for s in SOLVERS[1:]))
+    shown = (
+        "qa",
+        "derived",
+        "derived_solvable",
+        "consistency",
+        "consistency_solvable",
+        "direct_over_derived",
+        "direct_over_derived_solvable",
+        "ceiling",
+    )
+    others = [SceneScore(score.results, replace(each, seed=score.options.seed)) for each in readings]
+    return Table.of(
+        "scene.readings",
+        "Readings of the definitions",
+        [Column("mra", "MRA"), Column("solver", "solver"), *(_COLUMNS[name] for name in shown)],
+        [
+            [other.options.comparison, other.options.solver, *(other.mean(name) for name in shown)]
+            for other in others
+        ],
+    )
+
+
+def unsolved_table(cases: DerivedCases) -> Table:
+    """Why the model's own graphs imply no answer."""
+    return Table.of(
+        "scene.unsolved",
+        "Questions without a derived answer",
+        [Column("reason", "reason"), Column("questions", "questions", "count")],
+        [[reason, n] for reason, n in unsolved_reasons(cases.cases).items()],
+    )
+
+
+# Several models in one table: the paper's Tables 1 and 2 with one row per model, and paired differences from the first.
+#
+# Table 1 has the paper's columns by the paper's reading (the rules of the public solver), and beside them what is sound: agreement
+# and derived answers on solvable questions only, and the ceiling. Differences are of the same questions or scenes, clustered by
+# scene.
+
+
+_COMPARED = ("qa", "sgc", "consistency", "derived")
+
+
+def check_alike(scores: Mapping[str, SceneScore]) -> None:
+    """Refuses runs on different questions: their numbers cannot be compared.
+
+    Raises:
+        UsageError: The questions differ, in number, wording or gold.
+    """
+    (first, one), *others = scores.items()
+    asked = one.results.questions
+    for name, score in others:
+        there = score.results.questions
+        differing = sum(asked.get(key) != there.get(key) for key in asked.keys() | there.keys())
+        if differing:
+            raise UsageError(
+                f"{first} and {name} were asked different questions ({differing} of {len(asked.keys() | there.keys())} "
+                "differ); compare runs on the same data set, with the same --scene and --limit"
+            )
+
+
+def compare_tables(scores: Mapping[str, SceneScore]) -> list[Table]:
+    """Tables 1 and 2 of all models, and their differences from the first.
+
+    Args:
+        scores: By the name to show, on the same questions.
+    """
+    check_alike(scores)
+    return [_main_table(scores), _differences_table(scores), _blind_table(scores)]
+
+
+def _main_table(scores: Mapping[str, SceneScore]) -> Table:
+    rows: list[list[Cell]] = []
+    for name, score in scores.items():
+        paper = type(score)(score.results, replace(score.options, solver="upstream"))
+        theirs = [paper.mean(key) for key in ("qa", "sgc", "s_est", "s_rel", "consistency")]
+        ours = [score.mean(key) for key in ("consistency_solvable", "derived_solvable", "ceiling")]
+        rows.append([name, *theirs, *ours])
+    return Table.of(
+        "scene.models",
+        "Table 1: the paper's columns, and what is sound beside them",
+        [
+            Column("model", "model"),
+            column("scene.qa"),
+            column("scene.sgc"),
+            column("scene.s_est"),
+            column("scene.s_rel"),
+            column("scene.consistency", "con", "Con. (paper)"),
+            column("scene.consistency_solvable"),
+            column("scene.derived_solvable"),
+            column("scene.ceiling", title="solver ceiling"),
+        ],
+        rows,
+        [told for score in scores.values() for told in unlearnt(score.model, score.results.domains)],
+    )
+
+
+def _differences_table(scores: Mapping[str, SceneScore]) -> Table:
+    first, *others = scores
+    metrics = [scores[first].metric(key) for key in _COMPARED]
+    return difference_table(
+        "scene.differences",
+        f"Differences from {first}, paired",
+        Scores({name: score.scores for name, score in scores.items()}).difference(
+            [(name, first) for name in others], [metric.key for metric in metrics]
+        ),
+        {metric.kind: column(metric.kind, difference=True) for metric in metrics},
+    )
+
+
+def _blind_table(scores: Mapping[str, SceneScore]) -> Table:
+    rows: list[list[Cell]] = []
+    for name, score in scores.items():
+        blind = score.blind
+        if blind is None:
+            rows.append([name, None, None, None, None, None])
+        else:
+            rows.append([name, blind.qa, blind.qa_drop, blind.sgc, blind.sgc_drop, blind.refused])
+    return Table.of(
+        "scene.models_blind",
+        "Table 2: without the picture",
+        [
+            Column("model", "model"),
+            column("scene.qa"),
+            Column("qa_drop", "drop of QA", "points"),
+            column("scene.sgc"),
+            Column("sgc_drop", "drop of SGC", "points"),
+            column("scene.refused"),
+        ],
+        rows,
+    )
+
+
+# Rows of scenes: questions and graphs, with the scene from above as it is and as the model described it.
+
+
+RIGHT_FROM = 0.5
+"""A number counts as right if its MRA is at least this."""
+_HAND_M = 0.1
+"""The drawn size of an object without one."""
+
+
+def scene_view(run: Run) -> View:
+    """Return a function that shows a question or a graph of a run with its scene from above."""
+    folder = Path(str(run.info.settings["data"]))
+    scenes = read_data(folder).scenes if (folder / MANIFEST).is_file() else {}
+    graphs = {(r.item.cluster, setting_of(r.item)): r for r in run.results() if is_graph(r.item)}
+
+    def view(result: Result) -> dict[str, Any] | None:
+        item = result.item
+        if run.info.instrument == PICTURES and item.truth.is_plain:
+            return None  # the main run shows it
+        asked = graphs.get((item.cluster, setting_of(item))) or graphs.get((item.cluster, BASE))
+        return {
+            **(_GRAPH_FIELDS if is_graph(item) else _question_fields(result)),
+            "prompt": item.request.text,
+            "plan": _view(scenes.get(item.cluster), asked),
+        }
+
+    return view
+
+
+_GRAPH_FIELDS = {
+    "question": "Write down the layout of this place as a 3D scene graph.",
+    "gold": "the graph, from above",
+}
+
+
+def _question_fields(result: Result) -> dict[str, Any]:
+    """A number is right if it is near enough; answers are shown as they were asked for, by their letters."""
+    row = read_answer_result(result)
+    question, answer = row.question, row.answer
+    is_right = score_value(question, answer.value) >= RIGHT_FROM if answer.is_read else None
+    return {
+        "question": question.lines,
+        "gold": question.gold,
+        "read_as": str(answer.value) if answer.is_read else "",
+        "correct": verdict(is_right, row.setting),
+    }
+
+
+def _view(scene: SceneGraph | None, asked: Result | None) -> PlanView | None:
+    if scene is None:
+        return None
+    true = [_seen(thing) for thing in scene.objects]
+    if asked is None or asked.record is None:
+        return PlanView(true=true, said_problem="the model was not asked for its graph")
+    text = asked.record.response.text
+    row: GraphResult = read_graph_result(asked)
+    graph = row.reading.graph
+    if graph is None:
+        return PlanView(true=true, said_text=text, said_problem=row.reading.reason)
+    said = said_objects(graph)
+    described = {node.id for node in graph.nodes} | {edge.to for edge in graph.edges}
+    lost = len(described) - len(said)
+    problem = f"{lost} of its objects cannot be placed by its numbers" if lost else ""
+    return PlanView(true=true, said=said, said_text=text, said_problem=problem)
+
+
+def said_objects(graph: StarGraph) -> list[SeenObject]:
+    """The objects of a model's graph that its numbers place; an edge may lead to one that is not described."""
+    nodes = {node.id: node for node in graph.nodes}
+    found = []
+    for mark, (x, z) in lay_out(graph).places_m.items():
+        if math.isfinite(x) and math.isfinite(z):
+            node = nodes.get(mark)
+            width, depth = (node.length_m, node.width_m) if node is not None else (None, None)
+            found.append(
+                SeenObject(
+                    mark=mark, x_m=round(x, 3), z_m=round(z, 3), width_m=_drawn(width), depth_m=_drawn(depth)
+                )
+            )
+    return found
+
+
+def _drawn(length_m: float | None) -> float:
+    return length_m if length_m is not None and math.isfinite(length_m) and length_m > 0 else _HAND_M
+
+
+def _seen(thing: SceneObject) -> SeenObject:
+    x, _, z = thing.centre_cam
+    along = SE3.from_quaternion(thing.rotation_cam, (0.0, 0.0, 0.0)).apply(np.array([1.0, 0.0, 0.0]))
+    return SeenObject(
+        mark=thing.id,
+        category=thing.category,
+        x_m=round(x, 3),
+        z_m=round(z, 3),
+        width_m=thing.length_m,
+        depth_m=thing.width_m,
+        turn_deg=round(math.degrees(math.atan2(along[2], along[0])), 1),
+    )

@@ -16,10 +16,10 @@ from theodolite.answers import json_values
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check
 from theodolite.core.types import Request, Response
-from theodolite.instruments.scene.data.questions import LETTERS, SceneQuestion
+from theodolite.instruments.scene.data.files import LETTERS, SceneQuestion
 from theodolite.instruments.scene.experiments.noise import noisy_graph, scene_rng
 from theodolite.instruments.scene.formulas.solver import solve
-from theodolite.instruments.scene.reading.graph_parser import star_from_json
+from theodolite.instruments.scene.graph_parser import star_from_json
 from theodolite.worlds.scene_graph import PAIRS, Edge, Node, StarGraph
 
 Script: TypeAlias = Callable[[Request], str | Response]

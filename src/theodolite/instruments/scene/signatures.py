@@ -43,7 +43,7 @@ from theodolite.instruments.scene.experiments.blind import (
     qa_prior,
 )
 from theodolite.instruments.scene.formulas.derived_qa import DerivedCases, ScoreOptions
-from theodolite.instruments.scene.reading.results import SceneResults
+from theodolite.instruments.scene.results import SceneResults
 
 MATTERS = 0.05
 """Five points: what a difference must exceed."""

@@ -15,9 +15,8 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.lexicon import may_mean
 from theodolite.instruments.trace.claims.types import Claim, Verdict
 from theodolite.instruments.trace.experiments.edits import Reliance, SensitivityCell
-from theodolite.instruments.trace.experiments.grounding import sgr_by_stage
+from theodolite.instruments.trace.experiments.grounding import ScoredTraces, sgr_by_stage
 from theodolite.instruments.trace.experiments.predict import Association, ModelRow, Prediction, Retention
-from theodolite.instruments.trace.experiments.run_tables import ScoredTraces
 from theodolite.instruments.trace.formulas.sgr import STAGES, Stage, step_grounding
 from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace

@@ -8,14 +8,64 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from theodolite.answers import normal_form
+from theodolite.answers.grading import format_from_json
 from theodolite.core.errors import UsageError
-from theodolite.core.truth import PLAIN, Truth
-from theodolite.core.types import Item, Message, Picture, ReplayMatch, Request
-from theodolite.pairs.edits import EDIT_FRAMES, EDIT_OTHER_FRAMES
+from theodolite.core.types import PLAIN, AnswerFormat, Item, Message, Picture, ReplayMatch, Request, Truth
+from theodolite.instruments.trace.data.dataset import read_episodes
+from theodolite.pairs.outcomes import EDIT_FRAMES, EDIT_OTHER_FRAMES
 from theodolite.worlds.episodes import Episode
+
+# Items of runs that were stored before items carried their truth.
+
+
+def with_truth(item: Item, settings: Mapping[str, Any]) -> Item:
+    """Return an item with its truth, from its episode in the data of the run; without the data, from what its meta held."""
+    meta = cast("dict[str, Any]", dict(item.meta))
+    gold, cluster, form = meta.pop("gold", None), meta.pop("cluster", None), meta.pop("format", None)
+    wording = str(meta.setdefault("wording", "original"))
+    repeats = str(meta.pop("repeats", ""))
+    episodes = _episodes(str(settings.get("data", "")))
+    episode = episodes.get(str(meta["episode"]))
+    if episode is None:
+        truth = Truth(
+            (str(gold),) if gold else (),
+            None if form is None else format_from_json(form),
+            subject=str(meta["episode"]),
+            cluster=str(cluster or ""),
+            grader="trace",
+        )
+    else:
+        truth = truth_of(episode, wording)
+        if wording == "original":
+            truth = with_edit(replace(item, meta=meta, truth=truth), episode, episodes)
+    split = "" if settings.get("split") else truth.split
+    return replace(item, meta=meta, truth=replace(truth, split=split, repeats=repeats))
+
+
+@lru_cache(maxsize=8)
+def _episodes(folder: str) -> Mapping[str, Episode]:
+    try:
+        return {episode.id: episode for episode in read_episodes(folder).episodes} if folder else {}
+    except UsageError:
+        return {}
+
+
+def relevance_with_truth(item: Item, _: Mapping[str, Any]) -> Item:
+    """Return an item of a run of relevance on frames with its truth."""
+    meta = cast("dict[str, Any]", dict(item.meta))
+    truth = Truth(
+        (str(meta.pop("gold")),),
+        AnswerFormat.choice(list(item.options)),
+        subject=str(meta["episode"]),
+        cluster=str(meta.pop("cluster")),
+        split=str(meta.pop("split")),
+    )
+    return replace(item, meta=meta, truth=truth)
+
 
 Style: TypeAlias = Literal["structured", "minimal", "neutral", "verbose", "natural", "lite"]
 """``structured``: numbered steps, each with its frame. ``minimal``, ``neutral``, ``verbose``: the same request in few, plain

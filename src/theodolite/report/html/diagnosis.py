@@ -10,11 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from theodolite.core.definitions import definitions
-from theodolite.core.scores import OWN_SPLIT
+from theodolite.core.scores import OWN_SPLIT, definitions
 from theodolite.core.tables import Table
 from theodolite.diagnose.compare import looking_table, lookings, pairs_table
-from theodolite.diagnose.readability import readability_table
+from theodolite.diagnose.pair_verdicts import readability_table
 from theodolite.diagnose.record import (
     Counts,
     Diagnosis,
@@ -28,16 +27,21 @@ from theodolite.diagnose.record import (
 from theodolite.diagnose.running import ITEMS_FILE, read_items
 from theodolite.instruments.instrument import instruments
 from theodolite.report.glossary import Glossary
-from theodolite.report.html.items import Exhibit, ItemTable, exhibit, in_words, item_table
-from theodolite.report.html.page import DataBlock, finished
 from theodolite.report.html.parts import (
+    DataBlock,
+    Exhibit,
     Helpers,
+    ItemTable,
     Pictures,
     Series,
     Spread,
     comparison_groups,
+    exhibit,
+    finished,
     folded,
+    in_words,
     into_page,
+    item_table,
     show_number,
     spread,
 )

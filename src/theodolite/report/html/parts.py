@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import io
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.core.definitions import difference_unit
+from theodolite import __version__
 from theodolite.core.errors import UsageError
 from theodolite.core.pictures import open_image, read_picture
-from theodolite.core.tables import Unit, format_number
+from theodolite.core.scores import difference_unit
+from theodolite.core.tables import Unit, duration, format_number, upper_first
 from theodolite.core.types import Picture
-from theodolite.core.words import duration, upper_first
-from theodolite.diagnose.pair_verdicts import OUTCOMES, outcome_words
+from theodolite.core.views import UNSEEN, HeatMap, ItemRow
+from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, OUTCOMES, TONES, outcome_words
 from theodolite.diagnose.record import (
     Comparison,
     LookingResult,
     MetricEntry,
     MetricResult,
+    PairExample,
     PairsResult,
+    ShownAnswer,
     short_names,
 )
 from theodolite.report.glossary import Glossary
@@ -37,13 +45,168 @@ from theodolite.runs import write_atomically
 from theodolite.stats import Estimate
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
 
 __all__ = [
+    "Exhibit",
     "Segment",
     "ShareBar",
+    "ShownSide",
+    "exhibit",
     "share_bar",
+    "write_label_page",
 ]
+
+
+# Render pages from templates, with escaping, embedded data and a content security policy.
+
+
+_PAGE = files("theodolite.report") / "page"
+_STYLES = ("style.css", "items.css")
+_SCRIPTS = ("dom", "list", "overlay", "above", "steps", "detail", "main", "save", "labels")
+_LEAST_PACKED = 20_000
+"""Data shorter than this stay readable."""
+_HARMLESS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+@dataclass(frozen=True, slots=True)
+class DataBlock:
+    """Data in a page, for its script."""
+
+    id: str
+    value: Any
+
+    def packed(self) -> str:
+        """The data as JSON, compressed if that makes it much shorter: gzip in base64, which the script of the page unpacks.
+
+        Both are safe inside a page: base64 has no mark-up.
+        """
+        text = safe_json(self.value)
+        if len(text) < _LEAST_PACKED:
+            return text
+        small = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+        return small if len(small) < len(text) // 2 else text
+
+
+def unpack(text: str) -> Any:
+    """Read what `DataBlock.packed` returned, as the script of the page does."""
+    is_packed = text.startswith("H4sI")
+    return json.loads(gzip.decompress(base64.b64decode(text)) if is_packed else text)
+
+
+def safe_json(value: Any) -> str:
+    r"""Encode JSON such that no text in it can end its data block.
+
+    >>> safe_json("</script><!--")
+    '"\\u003c/script\\u003e\\u003c!--"'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character, escaped in _HARMLESS.items():
+        text = text.replace(character, escaped)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def render_page(
+    template: str, context: Mapping[str, Any], *, data: Sequence[DataBlock] = (), is_served: bool = False
+) -> str:
+    """Render a page.
+
+    Args:
+        template: Name of the template.
+        context: Variables of the template.
+        data: Data for the script.
+        is_served: True if the page may send requests to its own server.
+    """
+    from markupsafe import Markup
+
+    css, theme, script = style(), _theme(), items_script()
+    blocks = [(block.id, Markup(block.packed())) for block in data]  # noqa: S704 - escaped by safe_json
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            **context,
+            version=__version__,
+            css=Markup(css),  # noqa: S704 - our own file
+            theme_js=Markup(theme),  # noqa: S704 - the same
+            items_js=Markup(script),  # noqa: S704 - the same
+            policy=policy(is_served=is_served),
+            data=blocks,
+        )
+    )
+
+
+def finished(
+    template: str,
+    context: Mapping[str, Any],
+    glossary: Glossary,
+    data: Sequence[DataBlock] = (),
+    *,
+    is_served: bool = False,
+) -> str:
+    """Render a page with its definitions. It is rendered twice, since the first pass collects the links."""
+    render_page(template, {**context, "definitions": []}, is_served=is_served)
+    return render_page(
+        template, {**context, "definitions": glossary.listed()}, data=data, is_served=is_served
+    )
+
+
+@cache
+def policy(*, is_served: bool = False) -> str:
+    """Return the content security policy of a page."""
+    rules = [
+        "default-src 'none'",
+        f"style-src '{_digest(style())}'",
+        f"script-src '{_digest(_theme())}' '{_digest(items_script())}'",
+        "img-src 'self' data:" if is_served else "img-src 'self' file: data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    if is_served:
+        rules.append("connect-src 'self'")
+    return "; ".join(rules)
+
+
+@cache
+def style() -> str:
+    """Return all style sheets as one text. The colours of outcomes and verdicts come first; a dark page has its own."""
+    colours = {**OUTCOME_COLOURS, **{tone.name: tone.colour for tone in TONES.values()}}
+    root = ":root {" + "".join(f"--{name}: {colour};" for name, colour in colours.items()) + "}"
+    return "\n".join([root, *((_PAGE / name).read_text(encoding="utf-8") for name in _STYLES)])
+
+
+@cache
+def items_script() -> str:
+    """Return the item browser as one script, without global names."""
+    parts = [(_PAGE / "js" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
+
+
+@cache
+def environment() -> Environment:
+    """Return the template environment. All values are escaped, and undefined names are errors."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    def load(name: str) -> str:
+        return (_PAGE / "templates" / name).read_text(encoding="utf-8")
+
+    return Environment(
+        loader=FunctionLoader(load),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _theme() -> str:
+    return (_PAGE / "js" / "theme.js").read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 # Format numbers for a page.
@@ -686,3 +849,285 @@ def comparison_groups(
         rows = sorted((c for c in comparisons if (c.first, c.second) == pair), key=order)
         groups.append((*pair, *folded(rows, _COMPARED)))
     return groups
+
+
+# The data of the item browser: a short row per item, and details in chunks that are read on demand.
+
+
+CHUNK = 100
+_LONGEST = 400
+"""Maximum length of an answer in the list. The detail view shows all of it."""
+_IN_ROW = {"id", "instrument", "model", "split", "condition", "kind", "question", "answer", "gold", "correct", "status", "values", "pictures", "read_as"}  # fmt: skip
+
+_MODEL, _SPLIT, _VALUES = 2, 3, 11
+"""Indices of fields in a row."""
+
+Take = Callable[[str], "tuple[str, int, int] | None"]
+"""Function from the name of a picture in a row to its name in the page and its size. None if it cannot be shown."""
+
+
+@dataclass
+class ItemTable:
+    """The items of a page."""
+
+    names: Mapping[str, str]
+    """Names of metrics, by key."""
+    models: dict[str, int] = field(default_factory=dict)
+    """Models with their indices."""
+    metrics: dict[str, int] = field(default_factory=dict)
+    rows: list[list[Any]] = field(default_factory=list)
+    details: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, item: ItemRow, take: Take) -> None:
+        """Add an item."""
+        row, detail = self.parts(item, take)
+        self.rows.append(row)
+        self.details.append(detail)
+
+    def parts(self, item: ItemRow, take: Take) -> tuple[list[Any], dict[str, Any]]:
+        """Return the row and the details of an item. The order of the fields in a row is that of ``list.js``."""
+        pictures = [taken for name in item.pictures if (taken := take(name)) is not None]
+        detail = item.model_dump(mode="json", exclude_defaults=True, exclude=_IN_ROW)
+        detail["pictures"] = pictures
+        if len(item.answer) > _LONGEST:
+            detail["answer"] = item.answer
+        if item.pictures and not pictures:
+            detail["picture_note"] = "The picture could not be read."
+        row = [
+            item.id,
+            item.instrument,
+            self.models.setdefault(item.model, len(self.models)),
+            item.split,
+            item.condition,
+            item.kind,
+            item.question,
+            item.answer[:_LONGEST],
+            item.gold,
+            None if item.correct is None or item.condition in UNSEEN else int(item.correct),
+            item.status,
+            [
+                part
+                for key, value in item.values.items()
+                for part in (self.metrics.setdefault(key, len(self.metrics)), round(value, 5))
+            ],
+            pictures[0][0] if pictures else "",
+            item.read_as,
+        ]
+        return row, detail
+
+    def values(self, key: str, split: str) -> dict[str, list[float]]:
+        """Return the item scores of one metric on one split, by model."""
+        number = self.metrics.get(key)
+        found: dict[str, list[float]] = {}
+        models = list(self.models)
+        for row in self.rows:
+            if row[_SPLIT] == split and number in row[_VALUES][::2]:
+                place = row[_VALUES][::2].index(number)
+                found.setdefault(models[row[_MODEL]], []).append(row[_VALUES][2 * place + 1])
+        return found
+
+    def index(self, glossary: Glossary) -> dict[str, Any]:
+        """Return the data of the list."""
+        series = Series(self.models)
+        return {
+            "models": list(self.models),
+            "short": [series.name(model) for model in self.models],
+            "metrics": [
+                {"key": key, "name": self.names.get(key, key), "anchor": glossary.anchor(key)}
+                for key in self.metrics
+            ],
+            "rows": self.rows,
+            "chunk": CHUNK,
+            "pictures": "pictures/",
+        }
+
+    def blocks(self, glossary: Glossary, inside: Mapping[str, str]) -> list[DataBlock]:
+        """Return the data blocks of the page. `inside` are embedded pictures."""
+        found = [DataBlock("items-index", self.index(glossary))]
+        found += [
+            DataBlock(f"items-{i // CHUNK}", self.details[i : i + CHUNK])
+            for i in range(0, len(self.details), CHUNK)
+        ]
+        return [*found, DataBlock("items-pictures", dict(inside))] if inside else found
+
+
+def item_table(items: Iterable[ItemRow], names: Mapping[str, str], *, take: Take) -> ItemTable:
+    """Build the table of all items of a page."""
+    table = ItemTable(names)
+    for item in items:
+        table.add(item, take)
+    return table
+
+
+def in_words(counts: Sequence[tuple[int, str]]) -> str:
+    """Format the counts that are not zero.
+
+    >>> in_words([(3, "answered"), (0, "refused"), (1, "failed")])
+    '3 answered, 1 failed'
+    """
+    return ", ".join(f"{count} {word}" for count, word in counts if count) or "none"
+
+
+# Pairs that are shown as examples: both pictures with their answers, and a relevance map if there is one.
+
+
+_FAINT = 0.02
+_DEEPEST = 0.78
+_MOST_PICTURES = 4
+
+FindRow = Callable[[str], "ItemRow | None"]
+"""Function from the id of a row to the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatCell:
+    """A cell of a relevance map, in pixels of the picture."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    opacity: float
+    is_positive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPicture:
+    """A picture with a relevance map."""
+
+    source: str
+    width: int
+    height: int
+    heat: tuple[HeatCell, ...] = ()
+    method: str = ""
+    """The relevance method. Empty if there is no map."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSide:
+    """One side of a pair."""
+
+    pictures: tuple[ShownPicture, ...]
+    answer: str
+    gold: str
+    is_right: bool | None
+    """None if the answer could not be read."""
+    link: str
+    """The item in the browser of items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """One pair."""
+
+    form: PairExample
+    before: ShownSide
+    after: ShownSide
+
+    @property
+    def why(self) -> str:
+        """The rule by which it was chosen, without the outcome, which is shown before it."""
+        return self.form.why.removeprefix(f"{self.form.outcome}, ").removeprefix("as ")
+
+
+def exhibit(
+    form: PairExample, place: tuple[str, str], take: Take, inside: Mapping[str, str], row_of: FindRow
+) -> Exhibit:
+    """Prepare an exhibit for the page.
+
+    Args:
+        form: The exhibit in the record.
+        place: Instrument and model.
+        take: Function that adds a picture to the page.
+        inside: Pictures that are embedded in the page, by name.
+        row_of: Function that finds the row of an item.
+    """
+    return Exhibit(
+        form,
+        _shown(form.before, place, take, inside, row_of),
+        _shown(form.after, place, take, inside, row_of),
+    )
+
+
+def _shown(
+    side: ShownAnswer, place: tuple[str, str], take: Take, inside: Mapping[str, str], row_of: FindRow
+) -> ShownSide:
+    row = row_of(side.item)
+    heat = row.overlay.maps[0] if row is not None and row.overlay is not None and row.overlay.maps else None
+    pictures = []
+    for name in _spaced(side.pictures):
+        taken = take(name)
+        if taken is not None:
+            stored, width, height = taken
+            source = inside.get(stored, f"pictures/{stored}")
+            pictures.append(
+                ShownPicture(source, width, height, _cells(heat), heat.name if heat is not None else "")
+            )
+    return ShownSide(
+        tuple(pictures),
+        side.read_as or " ".join(side.answer.split())[:120],
+        side.gold,
+        None if row is None or not row.read_as else row.correct,
+        f"#item={quote('/'.join((*place, side.item)))}",
+    )
+
+
+def _spaced(names: list[str]) -> list[str]:
+    """Choose at most four pictures of a video, evenly spaced.
+
+    >>> _spaced(list("abcdefg"))
+    ['a', 'c', 'e', 'g']
+    """
+    if len(names) <= _MOST_PICTURES:
+        return names
+    step = (len(names) - 1) / (_MOST_PICTURES - 1)
+    return [names[round(i * step)] for i in range(_MOST_PICTURES)]
+
+
+def _cells(heat: HeatMap | None) -> tuple[HeatCell, ...]:
+    if heat is None or not heat.values:
+        return ()
+    x0, y0, x1, y1 = heat.place_px
+    width, height = (x1 - x0) / len(heat.values[0]), (y1 - y0) / len(heat.values)
+    return tuple(
+        HeatCell(
+            round(x0 + column * width, 2),
+            round(y0 + row * height, 2),
+            round(width, 2),
+            round(height, 2),
+            round(_DEEPEST * min(abs(value), 1.0), 3),
+            value > 0,
+        )
+        for row, line in enumerate(heat.values)
+        for column, value in enumerate(line)
+        if abs(value) >= _FAINT
+    )
+
+
+# A page on which a person labels claims. It opens from disk and saves the file that `theodolite trace annotate` scores.
+
+
+def write_label_page(rows: Sequence[Mapping[str, Any]], path: Path) -> dict[str, str]:
+    """Write the page, with the pictures in it.
+
+    Args:
+        rows: The claims, those of one step one after the other.
+        path: The page. What it saves has the same name, as ``.jsonl``.
+
+    Returns:
+        Pictures that cannot be shown, with the reason.
+    """
+    inside: dict[str, str] = {}
+    pictures = Pictures(into_page(inside), is_small=True)
+    steps, first = [], 0
+    for _, group in groupby(rows, key=lambda row: row["id"].rpartition("/")[0]):
+        own = list(group)
+        shown = [taken[0] for name in own[0]["pictures"] if (taken := pictures.take(Path(name)))]
+        step = {"sentence": own[0]["sentence"], "frames": own[0]["frames"], "pictures": shown}
+        steps.append({**step, "first": first, "last": (first := first + len(own))})
+    key = hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]
+    name = path.with_suffix(".jsonl").name
+    task = {"key": key, "name": name, "rows": rows, "steps": steps, "inside": inside, "pictures": ""}
+    page = render_page("labels.html", {"name": name}, data=[DataBlock("labels", task)])
+    write_atomically(path, page.encode())
+    return pictures.missing

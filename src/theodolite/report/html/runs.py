@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from theodolite.core.tables import Estimate, Table
-from theodolite.diagnose.browse import Browsed, RunFigure
+from theodolite.diagnose.api import Browsed, RunFigure
 from theodolite.instruments.instrument import instrument_of_run
 from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import SPLITS
-from theodolite.report.html.items import in_words
-from theodolite.report.html.parts import Helpers, Series, Strip, folded, show_number, strip
+from theodolite.report.html.parts import Helpers, Series, Strip, folded, in_words, show_number, strip
 from theodolite.report.tables import as_html
 from theodolite.runs import Run, Tally
 

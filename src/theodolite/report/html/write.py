@@ -9,14 +9,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from theodolite.core.types import Picture
-from theodolite.diagnose.browse import browse
+from theodolite.diagnose.api import browse
 from theodolite.diagnose.compare import FollowedChange, Verdicts, followed_summary
 from theodolite.diagnose.record import Comparison, MetricEntry
 from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import diagnosis_page, missing_words
-from theodolite.report.html.items import item_table
-from theodolite.report.html.page import finished
-from theodolite.report.html.parts import Helpers, Pictures, Series, comparison_groups, into_folder, into_page
+from theodolite.report.html.parts import (
+    Helpers,
+    Pictures,
+    Series,
+    comparison_groups,
+    finished,
+    into_folder,
+    into_page,
+    item_table,
+)
 from theodolite.report.html.runs import run_view, runs_context
 from theodolite.runs import Run, write_atomically
 

@@ -26,8 +26,7 @@ from theodolite.instruments.compass.data.pairs import (
     is_outside,
     read_pairs,
 )
-from theodolite.instruments.instrument import UserData
-from theodolite.instruments.user_files import first_keys, has_file
+from theodolite.instruments.instrument import UserData, first_keys, has_file
 from theodolite.pairs.pictures.objects import LEAST_GAP_PX, fault_of, is_clear
 
 # Names matched to the boxes of COCO instance annotations.

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, read_json, read_list
-from theodolite.core.forms import Form, Name, Number
 from theodolite.core.types import Json
+from theodolite.core.views import Form, Name, Number
 from theodolite.geometry import Box
 from theodolite.geometry.directions import CARDINAL, Vocabulary
 from theodolite.instruments.compass.data.pairs import (

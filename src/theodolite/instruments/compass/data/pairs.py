@@ -28,10 +28,10 @@ from theodolite.core.files import (
     read_each,
     told_problems,
 )
-from theodolite.core.forms import Number
 from theodolite.core.pictures import NotAPictureError
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Json, Picture
+from theodolite.core.views import Number
 from theodolite.geometry import Box, direction_deg
 from theodolite.geometry.directions import CARDINAL, EIGHT, Vocabulary, check_direction
 from theodolite.instruments.coco import AreaOf

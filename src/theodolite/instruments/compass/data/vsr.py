@@ -22,9 +22,9 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, read_lines, told_problems
-from theodolite.core.forms import Form, Name
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Json
+from theodolite.core.views import Form, Name
 from theodolite.geometry.directions import CARDINAL, Vocabulary
 from theodolite.instruments.coco import Instances, read_instances
 from theodolite.instruments.compass.data.coco import DEGENERATE, Match, Matcher, MatchPolicy

@@ -17,8 +17,8 @@ from pydantic import Field, model_validator
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_json, read_list
-from theodolite.core.forms import Form, Name
 from theodolite.core.types import Json
+from theodolite.core.views import Form, Name
 from theodolite.geometry.directions import CARDINAL, Vocabulary
 from theodolite.instruments.coco import read_instances
 from theodolite.instruments.compass.data.coco import Matcher, MatchPolicy

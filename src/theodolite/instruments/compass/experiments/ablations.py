@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Estimate, Table, format_cell
 from theodolite.instruments.compass.experiments.framework import DAE, EA, EXCESS, N
 from theodolite.instruments.compass.formulas.projected import MapAngles, ProjectedRun

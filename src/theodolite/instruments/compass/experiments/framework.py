@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from theodolite import stats
 from theodolite.attribution import find_methods
-from theodolite.core.definitions import column
 from theodolite.core.registry import registry
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Estimate, Table, format_cell
 from theodolite.geometry.directions import is_diagonal
 from theodolite.instruments.compass.formulas.baselines import BOX_ONLY, RANDOM_MAP, UNIFORM_MAP, is_baseline

@@ -21,8 +21,8 @@ from scipy.special import softmax, xlogy
 from scipy.stats import rankdata
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Estimate, Table
 from theodolite.geometry.directions import EIGHT, Vocabulary
 from theodolite.instruments.compass.experiments.framework import (

@@ -13,7 +13,7 @@ from theodolite.core.drawing import FAINT, LAYOUT, QUIET, SERIES, Drawing, new_f
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Estimate, Table
 from theodolite.instruments.compass.experiments.ablations import default_key
-from theodolite.instruments.compass.experiments.faithfulness.effects import CurvePoint
+from theodolite.instruments.compass.experiments.faithfulness.score import CurvePoint
 from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP, baseline_key, is_baseline
 from theodolite.instruments.compass.formulas.resampling import paper_key
 from theodolite.instruments.compass.measure import map_key, shown_key, split_key

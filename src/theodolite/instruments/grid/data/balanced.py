@@ -36,11 +36,11 @@ from theodolite.instruments.grid.data.question_types import (
     MOST_SIDES,
     Bucket,
     Palette,
+    Questions,
     kinds_with_decoys,
     paint,
 )
 from theodolite.instruments.grid.data.recipe import Recipe
-from theodolite.instruments.grid.data.wording import Questions
 from theodolite.instruments.grid.data.world import Cells, Flags, Integers, Mode, RowTable, World, offsets
 
 VOID = 0.01

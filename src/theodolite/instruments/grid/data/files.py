@@ -35,10 +35,10 @@ from theodolite.instruments.grid.data.batch import (
     split_of,
 )
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.question_types import ANCHOR_SIDE, BUCKET_KEYS, BUCKETS
-from theodolite.instruments.grid.data.recipe import PAPER, Density, Guarantee, Recipe, guarantee_of
-from theodolite.instruments.grid.data.render import read_cells, render
-from theodolite.instruments.grid.data.wording import (
+from theodolite.instruments.grid.data.question_types import (
+    ANCHOR_SIDE,
+    BUCKET_KEYS,
+    BUCKETS,
     VOCABULARY,
     Questions,
     character_spans,
@@ -46,7 +46,8 @@ from theodolite.instruments.grid.data.wording import (
     words_of,
     write_questions,
 )
-from theodolite.instruments.grid.data.world import Mode, World, class_name
+from theodolite.instruments.grid.data.recipe import PAPER, Density, Guarantee, Recipe, guarantee_of
+from theodolite.instruments.grid.data.world import Mode, World, class_name, read_cells, render
 
 # Data sets in memory: the plan, and the scenes made from it.
 

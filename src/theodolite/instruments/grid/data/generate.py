@@ -26,17 +26,27 @@ from theodolite.instruments.grid.data.batch import (
     join,
     split_of,
 )
-from theodolite.instruments.grid.data.layout import Counts, Layout, draw_counts, lay_out, pick, redraw_counts
 from theodolite.instruments.grid.data.question_types import (
     BUCKET_KEYS,
     BUCKETS,
     MOST_ANCHORS,
     Bucket,
     Naming,
+    Questions,
     bucket_index,
+    write_questions,
 )
-from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
-from theodolite.instruments.grid.data.wording import Questions, write_questions
+from theodolite.instruments.grid.data.recipe import (
+    Counts,
+    Density,
+    Layout,
+    Recipe,
+    draw_counts,
+    find_recipe,
+    lay_out,
+    pick,
+    redraw_counts,
+)
 from theodolite.instruments.grid.data.world import (
     COLOURS,
     MATCHES,

@@ -15,18 +15,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.instruments.grid.data.layout import pick
 from theodolite.instruments.grid.data.question_types import (
     BUCKETS,
     MOST_ANCHORS,
     MOST_SIDES,
     Bucket,
+    Questions,
     describe,
     paint,
     shared_attributes,
 )
-from theodolite.instruments.grid.data.recipe import Recipe
-from theodolite.instruments.grid.data.wording import Questions
+from theodolite.instruments.grid.data.recipe import Recipe, pick
 from theodolite.instruments.grid.data.world import (
     COLOURS,
     MATCHES,

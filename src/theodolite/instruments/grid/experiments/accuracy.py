@@ -10,12 +10,10 @@ import numpy as np
 
 from theodolite.answers import READER, Answer
 from theodolite.answers.grading import answers_right, is_right, read_item
-from theodolite.core.definitions import column, metric_of
-from theodolite.core.scores import ItemScore
+from theodolite.core.scores import ItemScore, column, metric_of
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.core.truth import PLAIN
-from theodolite.core.types import Choice, Item
-from theodolite.instruments.grid.data.edits import (
+from theodolite.core.types import PLAIN, Choice, Item
+from theodolite.instruments.grid.data.batch import (
     CLEARED,
     DECOYED,
     EMPTIED,
@@ -182,7 +180,7 @@ def _values(answered: AnsweredItem) -> Iterator[tuple[str, bool]]:
 
 # Behaviour under edits: does the answer depend on the relation, or on what a bag of words counts?
 #
-# Each scene is asked as it is and after edits whose right answer is known (`theodolite.instruments.grid.data.edits`):
+# Each scene is asked as it is and after edits whose right answer is known (`theodolite.instruments.grid.data.batch`):
 #
 # swapped     every direction reversed; the right answer changes and that of a bag of words is wrong
 # decoyed     look-alikes of a target added outside the valid region until a bag of words is wrong; the right answer stays

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.grid.data.question_types import BUCKETS, Bucket
 from theodolite.instruments.grid.experiments.explained import CrossMatrix, ExplainedRun

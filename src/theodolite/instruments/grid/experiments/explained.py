@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.grid.data.batch import (
     PARTS,
@@ -26,7 +26,7 @@ from theodolite.instruments.grid.data.batch import (
 from theodolite.instruments.grid.data.question_types import BUCKETS, Bucket
 from theodolite.instruments.grid.data.world import Flags, Integers
 from theodolite.instruments.grid.explainers.game import Floats
-from theodolite.instruments.grid.explainers.pool import Pool
+from theodolite.instruments.grid.explainers.readers import Pool
 from theodolite.instruments.grid.formulas.maps import MapScore, part_masses, score_map, word_shares
 from theodolite.instruments.grid.questions import EXPLAIN_RUN, ExplainPlan, PreparedData, prepare
 from theodolite.runs import Result, Run

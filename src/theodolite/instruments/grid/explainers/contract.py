@@ -14,8 +14,7 @@ from theodolite.core.errors import ContractError, UsageError
 from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.world import Flags
 from theodolite.instruments.grid.explainers.game import Convention, Floats, Game, explained_output
-from theodolite.instruments.grid.explainers.pool import Pool
-from theodolite.instruments.grid.explainers.readers import Reader, Shown
+from theodolite.instruments.grid.explainers.readers import Pool, Reader, Shown
 
 Scope: TypeAlias = Literal["local", "global"]
 """``local``: a map for one question. ``global``: numbers for a bucket of questions, from its cross matrix."""

@@ -24,7 +24,7 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.world import Flags, Integers
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation, Variant
 from theodolite.instruments.grid.explainers.game import Floats
-from theodolite.instruments.grid.explainers.pool import Pool
+from theodolite.instruments.grid.explainers.readers import Pool
 
 _PAPER = "Lyu et al. 2022, DIME"
 KERNEL_WIDTH = 0.25

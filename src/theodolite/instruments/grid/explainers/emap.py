@@ -16,7 +16,7 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.world import World
 from theodolite.instruments.grid.explainers.contract import Explainer
 from theodolite.instruments.grid.explainers.game import Explained, Floats, explained_output
-from theodolite.instruments.grid.explainers.pool import Pool
+from theodolite.instruments.grid.explainers.readers import Pool
 
 _CONSTANT = 1e-12
 """A variance or mass below it is rounding."""

@@ -15,8 +15,7 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
-from theodolite.instruments.grid.explainers.game import Floats, Game
-from theodolite.instruments.grid.explainers.indices import spectrum
+from theodolite.instruments.grid.explainers.game import Floats, Game, spectrum
 
 KEEP = 0.75
 """The probability that a player is shown."""

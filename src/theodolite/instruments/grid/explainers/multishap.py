@@ -14,8 +14,9 @@ from theodolite.instruments.grid.explainers.contract import (
     Explanation,
     Variant,
 )
-from theodolite.instruments.grid.explainers.game import Floats, Game
-from theodolite.instruments.grid.explainers.indices import (
+from theodolite.instruments.grid.explainers.game import (
+    Floats,
+    Game,
     Index,
     Interactions,
     cross_interactions,

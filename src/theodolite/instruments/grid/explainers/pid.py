@@ -22,7 +22,7 @@ from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.world import Integers, offsets
 from theodolite.instruments.grid.explainers.contract import Explainer
 from theodolite.instruments.grid.explainers.game import Floats
-from theodolite.instruments.grid.explainers.pool import Pool
+from theodolite.instruments.grid.explainers.readers import Pool
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -12,8 +12,7 @@ from theodolite.core.types import Picture, Request
 from theodolite.geometry import TokenGrid
 from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.question_types import BUCKETS
-from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import World, render
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
 from theodolite.instruments.grid.explainers.game import Floats
 from theodolite.instruments.grid.questions import prompt_of

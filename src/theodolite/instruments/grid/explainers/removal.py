@@ -6,7 +6,7 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.batch import MaskName, cell_mask, word_roles
-from theodolite.instruments.grid.data.wording import PAD
+from theodolite.instruments.grid.data.question_types import PAD
 from theodolite.instruments.grid.data.world import COLOUR_OF, SHAPE_OF, Flags
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
 

@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.instruments.grid.data.batch import SceneBatch
-from theodolite.instruments.grid.data.question_types import BUCKETS
-from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.wording import PAD, word_spans
+from theodolite.instruments.grid.data.question_types import BUCKETS, PAD, word_spans
+from theodolite.instruments.grid.data.world import render
 from theodolite.instruments.grid.explainers.game import Floats
 from theodolite.instruments.grid.explainers.relevance import as_cells, asked_of, token_map_as_cells
 

@@ -26,13 +26,18 @@ from theodolite.core.drawing import (
     styled,
 )
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.batch import ROLES, SceneBatch, join, phrase_spans, regions_of
-from theodolite.instruments.grid.data.edits import with_cells
+from theodolite.instruments.grid.data.batch import (
+    ROLES,
+    SceneBatch,
+    join,
+    phrase_spans,
+    regions_of,
+    with_cells,
+)
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS
 from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
-from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.world import Mode, World
+from theodolite.instruments.grid.data.world import Mode, World, render
 from theodolite.instruments.grid.models.symbolic import LOGICS, symbolic_answer
 
 if TYPE_CHECKING:

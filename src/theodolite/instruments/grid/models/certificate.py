@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import Literal, TypeAlias
 
-from theodolite.core.definitions import column
 from theodolite.core.files import check, parse_json, read_gzip
+from theodolite.core.scores import column
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS
 from theodolite.instruments.grid.data.world import Mode

@@ -21,9 +21,8 @@ from torch.nn import functional
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice, Request, Response
-from theodolite.instruments.grid.data.render import atlas
-from theodolite.instruments.grid.data.wording import MAX_WORDS, VOCABULARY, question_words
-from theodolite.instruments.grid.data.world import N_CLASSES, World
+from theodolite.instruments.grid.data.question_types import MAX_WORDS, VOCABULARY, question_words
+from theodolite.instruments.grid.data.world import N_CLASSES, World, atlas
 from theodolite.models import Capability, ModelName, ModelOptions, read_options
 
 # The network of both paired models: convolutional stem, text encoder, joint encoder, object-query decoder.

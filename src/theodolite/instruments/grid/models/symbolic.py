@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice, Request, Response
 from theodolite.instruments.grid.data.batch import SceneBatch, as_answer, look
-from theodolite.instruments.grid.data.question_types import MOST_ANCHORS, MOST_SIDES
-from theodolite.instruments.grid.data.render import read_cells
-from theodolite.instruments.grid.data.wording import (
+from theodolite.instruments.grid.data.question_types import (
     ANCHOR_PHRASE,
     DIRECTION_PHRASE,
+    MOST_ANCHORS,
+    MOST_SIDES,
     TARGET_PHRASE,
     Questions,
     question_words,
     read_questions,
 )
-from theodolite.instruments.grid.data.world import Cells, Flags, Integers, World
+from theodolite.instruments.grid.data.world import Cells, Flags, Integers, World, read_cells
 from theodolite.models import Capability, ModelName, ModelOptions, VisionLanguageModel, read_options
 
 Logic: TypeAlias = Literal["pure", "bow"]

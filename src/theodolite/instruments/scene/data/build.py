@@ -12,17 +12,18 @@ from pathlib import Path
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, is_there, read_each, told_problems
 from theodolite.core.pictures import decode
-from theodolite.instruments.scene.data.engine import make_questions, thin_questions
 from theodolite.instruments.scene.data.files import (
     BROKEN,
     Manifest,
     SceneData,
+    SceneQuestion,
     new_folder,
     read_data,
     tally,
     write_data,
     write_pictures,
 )
+from theodolite.instruments.scene.data.make import make_questions, thin_questions
 from theodolite.instruments.scene.data.pipeline import (
     Found,
     KeepOptions,
@@ -31,7 +32,6 @@ from theodolite.instruments.scene.data.pipeline import (
     build_graph,
     drop_alike,
 )
-from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.worlds.scene_graph import SceneGraph
 
 

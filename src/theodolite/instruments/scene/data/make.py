@@ -5,11 +5,12 @@ A scene is built, seen through its camera, and kept if enough objects are well v
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -17,12 +18,16 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.processes import worker_pool
+from theodolite.core.types import Pixels
 from theodolite.geometry import SE3, Box, PinholeCamera
-from theodolite.instruments.scene.data.engine import make_questions, thin_questions
 from theodolite.instruments.scene.data.files import (
+    LETTERS,
+    MARKED,
     TRUTH,
     Manifest,
+    Option,
     SceneData,
+    SceneQuestion,
     new_folder,
     read_data,
     tally,
@@ -30,14 +35,433 @@ from theodolite.instruments.scene.data.files import (
     write_pictures,
 )
 from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph, drop_alike
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.kinds import COMPETENCIES, KINDS, Competency, Draft, drafts
+from theodolite.pairs.outcomes import EXCHANGE, EXCHANGE_MARKS, LIGHT, MOVE_OBJECT, OTHER_CAMERA, WALLS, Edit
+from theodolite.worlds.marks import RADII, draw_marks, place_marks
 from theodolite.worlds.render.parts import Part
 from theodolite.worlds.render.raster import NEAR, Lattice, visible_shares
 from theodolite.worlds.render.shade import Render, Solid, render
 from theodolite.worlds.rooms import make_room
-from theodolite.worlds.scene_graph import Crowding, Domain, SceneGraph
+from theodolite.worlds.scene_graph import Crowding, Difficulty, Domain, SceneGraph
 from theodolite.worlds.streets import make_street
 from theodolite.worlds.things import Thing, World
+
+# From scene graphs to questions. Right answers are balanced by the choice of questions, never by editing an answer.
+
+
+QUOTAS: Mapping[Difficulty, Mapping[Competency, int]] = {
+    "easy": {"size": 1, "distance": 1, "direction": 1, "deduction": 1},
+    "medium": {
+        "size": 2,
+        "distance": 1,
+        "direction": 2,
+        "ranking": 1,
+        "counting": 1,
+        "deduction": 1,
+        "transformation": 1,
+    },
+    "hard": {
+        "size": 3,
+        "distance": 2,
+        "direction": 2,
+        "ranking": 2,
+        "counting": 1,
+        "deduction": 1,
+        "transformation": 2,
+    },
+}
+"""Questions of each competency per scene."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeQuestions:
+    """The questions, and how many could not be made."""
+
+    questions: tuple[SceneQuestion, ...]
+    unmet: Mapping[Competency, int]
+    """By competency: questions missing from the quotas, because the scenes have no clear answer."""
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """What was asked so far. Every choice prefers what was used least."""
+
+    kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    tags: Counter[tuple[str, str]] = field(default_factory=Counter)
+    letters: Counter[tuple[Competency, int, str]] = field(default_factory=Counter)
+    ranks: Counter[int] = field(default_factory=Counter)
+
+
+def make_questions(
+    scenes: Iterable[SceneGraph],
+    *,
+    seed: int = 0,
+    quotas: Mapping[Difficulty, Mapping[Competency, int]] = QUOTAS,
+) -> MadeQuestions:
+    """Asks about each scene up to its quota, only what its graph answers clearly.
+
+    Args:
+        scenes: With distinct ids. Their order matters: what was asked about one affects what is asked about the next.
+        seed: Seed of every choice.
+        quotas: Questions of each competency, by difficulty.
+    """
+    ledger, found = _Ledger(), []
+    unmet: Counter[Competency] = Counter()
+    for number, scene in enumerate(scenes):
+        rng = np.random.default_rng([seed, number])
+        asked: list[Draft] = []
+        for competency, n in quotas[scene.difficulty].items():
+            possible = list(drafts(competency, scene, rng))
+            for _ in range(n):
+                draft = _pick(possible, asked, scene, ledger, rng)
+                if draft is None:
+                    unmet[competency] += 1
+                    continue
+                asked.append(draft)
+        found += [
+            _question(draft, f"{scene.id}-q{place:02d}", scene, ledger, rng)
+            for place, draft in enumerate(asked, 1)
+        ]
+    return MadeQuestions(tuple(found), dict(unmet))
+
+
+def answer_anew(questions: Iterable[SceneQuestion], scene: SceneGraph) -> Iterator[SceneQuestion]:
+    """The same questions with the answers of another scene; only those that it answers clearly.
+
+    A question about the centre of its own scene is left out if another object is the centre of this one.
+
+    Args:
+        questions: About a scene with the same marks.
+        scene: The scene that gives the answers.
+    """
+    rng = np.random.default_rng(0)  # for wrong options, which are not used
+    known = {_matter(d): d.answer for competency in COMPETENCIES for d in drafts(competency, scene, rng)}
+    for question in questions:
+        answer = known.get(_matter(question))
+        if answer is not None:
+            gold = answer if question.form == "number" else question.letter_of(answer)
+            if gold is not None:
+                yield replace(question, gold=gold)
+
+
+def _matter(asked: Draft | SceneQuestion) -> tuple[Any, ...]:
+    """What is asked, without its words and options."""
+    objects: Any = asked.objects if KINDS[asked.kind].shape.is_directed else frozenset(asked.objects)
+    return asked.kind, objects, asked.relation, asked.distance_m
+
+
+def _pick(
+    possible: Sequence[Draft],
+    asked: Sequence[Draft],
+    scene: SceneGraph,
+    ledger: _Ledger,
+    rng: np.random.Generator,
+) -> Draft | None:
+    """A draft of the least used kind and meaning that was not asked about this scene yet."""
+    taken = {(draft.kind, frozenset(draft.objects), draft.relation, draft.distance_m) for draft in asked}
+    free = [
+        draft
+        for draft in possible
+        if (draft.kind, frozenset(draft.objects), draft.relation, draft.distance_m) not in taken
+        and not _answers_another(draft, asked)
+    ]
+    if not free:
+        return None
+    order = rng.permutation(len(free))
+    best = min(
+        order,
+        key=lambda i: (
+            _is_lopsided(free[i], ledger),
+            ledger.kinds[scene.domain, free[i].kind],
+            min((ledger.ranks[rank] for rank in _possible_ranks(free[i])), default=0),
+            ledger.tags[free[i].kind, free[i].tag],
+        ),
+    )
+    chosen = free[int(best)]
+    ledger.kinds[scene.domain, chosen.kind] += 1
+    ledger.tags[chosen.kind, chosen.tag] += 1
+    return chosen
+
+
+def _is_lopsided(draft: Draft, ledger: _Ledger) -> bool:
+    """True if this answer to a yes-or-no question was right more often than the other so far."""
+    if not KINDS[draft.kind].shape.is_yes_no:
+        return False
+    return ledger.tags[draft.kind, draft.answer] > ledger.tags[draft.kind, draft.others[0]]
+
+
+def _answers_another(draft: Draft, asked: Sequence[Draft]) -> bool:
+    """True if a question that was asked about the same objects tells the answer."""
+    reveals = KINDS[draft.kind].shape.reveals
+    return bool(reveals) and any(
+        KINDS[other.kind].shape.reveals == reveals
+        and set(other.objects) == set(draft.objects)
+        and other.distance_m == draft.distance_m
+        for other in asked
+    )
+
+
+def _question(
+    draft: Draft, name: str, scene: SceneGraph, ledger: _Ledger, rng: np.random.Generator
+) -> SceneQuestion:
+    kind, objects, gold = KINDS[draft.kind], draft.objects, draft.answer
+    options: tuple[Option, ...] = ()
+    if kind.form == "choice":
+        keys, gold = _arranged(draft, ledger, rng)
+        options = tuple(Option(kind.shape.option_text(key), key) for key in keys)
+        if kind.shape.is_named_in_order:
+            objects = (*draft.objects[:-2], int(keys[0]), int(keys[1]))
+    text = kind.words(objects, draft.relation, draft.distance_m)
+    return SceneQuestion(
+        id=name,
+        scene=scene.id,
+        domain=scene.domain,
+        kind=draft.kind,
+        text=text,
+        objects=objects,
+        gold=gold,
+        difficulty=scene.difficulty,
+        options=options,
+        relation=draft.relation,
+        distance_m=draft.distance_m,
+    )
+
+
+def _arranged(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[list[str], str]:
+    """The options in order, and the letter of the right one: the letter that was right least often.
+
+    Yes always comes before No; there the balance comes from the choice of questions.
+    """
+    kind = KINDS[draft.kind]
+    if kind.shape.is_yes_no:
+        return ["yes", "no"], "A" if draft.answer == "yes" else "B"
+    others = _neighbours(draft, ledger, rng) if kind.shape.is_count else draft.others
+    competency = kind.competency
+    letters = [LETTERS[i] for i in rng.permutation(len(others) + 1)]
+    gold = min(letters, key=lambda letter: ledger.letters[competency, len(others), letter])
+    ledger.letters[competency, len(others), gold] += 1
+    keys = [others[i] for i in rng.permutation(len(others))]
+    keys.insert(LETTERS.index(gold), draft.answer)
+    return keys, gold
+
+
+def _neighbours(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[str, ...]:
+    """Three counts that form four in a row with the right one, whose rank among them is balanced."""
+    possible = _possible_ranks(draft)
+    ranks = [possible[i] for i in rng.permutation(len(possible))]
+    rank = min(ranks, key=lambda r: ledger.ranks[r])
+    ledger.ranks[rank] += 1
+    first = int(draft.answer) - rank
+    return tuple(str(first + step) for step in range(4) if step != rank)
+
+
+def _possible_ranks(draft: Draft) -> list[int]:
+    """The ranks that a right count can have among four in a row from 0 to the number of other objects."""
+    if not KINDS[draft.kind].shape.is_count:
+        return []
+    answer, most = int(draft.answer), len(draft.others)
+    return [rank for rank in range(4) if answer - rank >= 0 and answer - rank + 3 <= most]
+
+
+def thin_questions(questions: Sequence[SceneQuestion], n: int, *, seed: int = 0) -> tuple[SceneQuestion, ...]:
+    """Keeps n questions, balanced by domain, group and right letter, in their old order.
+
+    Args:
+        questions: At least n.
+        n: How many to keep.
+        seed: Seed of the choice.
+    """
+    if n > len(questions):
+        raise UsageError(
+            f"{n} questions were asked for, but the scenes yield {len(questions)}; make more scenes"
+        )
+    cells: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for place, question in enumerate(questions):
+        letter = question.gold if question.options else ""
+        cells[question.domain, question.group, len(question.options), letter].append(place)
+    rng = np.random.default_rng(seed)
+    shares = {key: len(places) * n / len(questions) for key, places in cells.items()}
+    keep = {key: int(share) for key, share in shares.items()}
+    rest = sorted(shares, key=lambda key: keep[key] - shares[key])[: n - sum(keep.values())]
+    for key in rest:
+        keep[key] += 1
+    kept = [place for key, places in cells.items() for place in rng.permutation(places)[: keep[key]]]
+    return tuple(questions[place] for place in sorted(kept))
+
+
+# Pairs of scenes: questions before and after an edit of the scene or of its marks, with both right answers.
+
+
+BEFORE = "before"
+EDITS: Mapping[str, Edit] = {
+    edit.name: edit for edit in (EXCHANGE_MARKS, EXCHANGE, MOVE_OBJECT, OTHER_CAMERA, WALLS, LIGHT)
+}
+"""The edits of scenes, by name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SceneVersion:
+    """A scene as it is or edited."""
+
+    graph: SceneGraph
+    draw: Callable[[], Pixels]
+    """Draws its marked picture."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EditableScene:
+    """A scene, the questions about it, and its edits."""
+
+    before: SceneVersion
+    questions: Sequence[SceneQuestion]
+    edits: Mapping[Edit, Sequence[SceneVersion]]
+    """The edits in order of preference, and for each of them the versions that can be shown."""
+
+
+def editable_data(data: SceneData, *, seed: int = 0) -> Iterator[EditableScene]:
+    """The scenes of a data set that have a picture without marks, with the edits that need no drawing but that of marks.
+
+    Args:
+        data: With marked pictures.
+        seed: Seed of the order in which marks are exchanged.
+    """
+    rng = np.random.default_rng(seed)
+    for graph in data.scenes.values():
+        is_there = bool(graph.picture) and data.folder is not None and (data.folder / graph.picture).is_file()
+        picture = data.picture(graph.id, is_marked=False) if is_there else None
+        if picture is not None:
+            yield EditableScene(
+                marked_version(graph, picture.pixels),
+                [question for question in data.questions if question.scene == graph.id],
+                picture_edits(graph, picture.pixels, rng),
+            )
+
+
+def picture_edits(
+    graph: SceneGraph,
+    plain: Callable[[], Pixels],
+    rng: np.random.Generator,
+    *,
+    radii: tuple[float, float] = RADII,
+) -> dict[Edit, list[SceneVersion]]:
+    """The edits of marks and pixels: every exchange of two marks, in random order, and a brighter picture.
+
+    Args:
+        graph: The scene.
+        plain: Returns its picture without marks.
+        rng: Decides the order.
+        radii: Of the marks, as shares of the picture's width.
+    """
+    from theodolite.pairs.pictures import light  # needs more than making scenes does
+
+    pairs = list(combinations([thing.id for thing in graph.objects], 2))
+    exchanged = [exchange_marks(graph, *pairs[i]) for i in rng.permutation(len(pairs))]
+    return {
+        EXCHANGE_MARKS: [marked_version(each, plain, radii=radii) for each in exchanged],
+        LIGHT: [marked_version(graph, lambda: light(plain()).pixels(), radii=radii)],
+    }
+
+
+def marked_version(
+    graph: SceneGraph, plain: Callable[[], Pixels], *, radii: tuple[float, float] = RADII
+) -> SceneVersion:
+    """A version of a scene that is its picture with marks."""
+    return SceneVersion(graph, lambda: mark_picture(plain(), graph, radii=radii))
+
+
+def mark_picture(plain: Pixels, graph: SceneGraph, *, radii: tuple[float, float] = RADII) -> Pixels:
+    """The picture of a scene with its marks."""
+    height, width = plain.shape[:2]
+    boxes = {thing.id: thing.box_px for thing in graph.objects}
+    distances = {thing.id: thing.distance_m for thing in graph.objects}
+    return draw_marks(plain, place_marks(boxes, (width, height), radii=radii, distances_m=distances))
+
+
+def exchange_marks(graph: SceneGraph, first: int, second: int) -> SceneGraph:
+    """The same scene with two marks exchanged."""
+    other = {first: second, second: first}
+    things = [replace(thing, id=other.get(thing.id, thing.id)) for thing in graph.objects]
+    return replace(graph, objects=tuple(sorted(things, key=lambda thing: thing.id)))
+
+
+def write_pairs(folder: str | Path, scenes: Iterable[EditableScene], *, per_scene: int = 1) -> Path:
+    """Makes a data set of pairs: for each scene one relevant and one neutral edit, with the same questions.
+
+    The relevant edit is the first one that changes an answer; scenes without one are left out. Kinds of question that were
+    asked least so far come first.
+
+    Args:
+        folder: New or empty.
+        scenes: With their questions and edits.
+        per_scene: The most questions about a scene.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: defaultdict[str, _Part] = defaultdict(_Part)
+    ledger: Counter[str] = Counter()
+    for scene in scenes:
+        edit, version, asked = _with_other_answers(scene, ledger, per_scene)
+        if edit is None or version is None:
+            continue
+        names = {question.id for question in asked}
+        same = [question for question in scene.questions if question.id in names]
+        parts[BEFORE].add(_place(folder, BEFORE), scene.before, same)
+        parts[edit.name].add(_place(folder, edit.name), version, asked)
+        for neutral in [edit for edit in scene.edits if not edit.is_relevant][:1]:
+            parts[neutral.name].add(_place(folder, neutral.name), scene.edits[neutral][0], same)
+    for name, part in parts.items():
+        write_data(_place(folder, name), part.graphs, part.questions, Manifest(made={"edit": name}))
+    return folder
+
+
+def read_pairs(folder: str | Path) -> dict[str, SceneData]:
+    """Reads a data set of pairs: the scenes as they are, under `BEFORE`, and after each edit, by its name."""
+    places = {name: _place(folder, name) for name in (BEFORE, *EDITS)}
+    return {name: read_data(place) for name, place in places.items() if place.is_dir()}
+
+
+def _place(folder: str | Path, edit: str) -> Path:
+    return Path(folder) / edit.replace(" ", "-")
+
+
+@dataclass(slots=True)
+class _Part:
+    """The scenes and questions of one edit."""
+
+    graphs: list[SceneGraph] = field(default_factory=list)
+    questions: list[SceneQuestion] = field(default_factory=list)
+
+    def add(self, folder: Path, version: SceneVersion, questions: Iterable[SceneQuestion]) -> None:
+        from PIL import Image
+
+        name = f"{MARKED}/{version.graph.id}.png"
+        (folder / MARKED).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(version.draw()).save(folder / name)
+        self.graphs.append(replace(version.graph, picture="", marked=name))
+        self.questions += questions
+
+
+def _with_other_answers(
+    scene: EditableScene, ledger: Counter[str], most: int
+) -> tuple[Edit | None, SceneVersion | None, list[SceneQuestion]]:
+    """The relevant edit of a scene, its version, and the questions that it clearly answers otherwise, with their answers."""
+    closed = {question.id: question for question in scene.questions if question.form == "choice"}
+    for edit, versions in scene.edits.items():
+        options = [
+            (version, question)
+            for version in (versions if edit.is_relevant else ())
+            for question in answer_anew(closed.values(), version.graph)
+            if question.gold != closed[question.id].gold
+        ]
+        if options:
+            counts = Counter(id(version) for version, _ in options)
+            options.sort(key=lambda each: (-min(most, counts[id(each[0])]), ledger[each[1].kind]))
+            chosen = options[0][0]
+            asked = [question for version, question in options if version is chosen][:most]
+            ledger.update(question.kind for question in asked)
+            return edit, chosen, asked
+    return None, None, []
+
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -15,27 +15,29 @@ from numpy.typing import NDArray
 
 from theodolite.core.scores import Split, check_split
 from theodolite.geometry import SE3, Box, PinholeCamera
-from theodolite.instruments.scene.data.engine import answer_anew, make_questions
 from theodolite.instruments.scene.data.files import (
     MARKED,
     PICTURES,
     Manifest,
     SceneData,
+    SceneQuestion,
+    is_aligned,
     new_folder,
     read_data,
     write_data,
 )
-from theodolite.instruments.scene.data.pairs import (
+from theodolite.instruments.scene.data.make import (
     EditableScene,
     SceneVersion,
+    answer_anew,
+    make_questions,
     mark_picture,
     marked_version,
     picture_edits,
     write_pairs,
 )
 from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph
-from theodolite.instruments.scene.data.questions import SceneQuestion, is_aligned
-from theodolite.pairs.edits import EXCHANGE, MOVE_OBJECT, OTHER_CAMERA, WALLS, Edit
+from theodolite.pairs.outcomes import EXCHANGE, MOVE_OBJECT, OTHER_CAMERA, WALLS, Edit
 from theodolite.worlds.render.shade import Light, Solid, render
 from theodolite.worlds.rooms import Room, room_shell
 from theodolite.worlds.scene_graph import SceneGraph

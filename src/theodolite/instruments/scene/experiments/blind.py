@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite import stats
-from theodolite.core.definitions import column
+from theodolite.core.scores import column
 from theodolite.core.tables import Alternative, Column, Table
-from theodolite.instruments.scene.data.questions import Layer, SceneQuestion
+from theodolite.instruments.scene.data.files import Layer, SceneQuestion
 from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions, chance_agreement
 from theodolite.instruments.scene.formulas.mra import MraComparison, Value, agreement, score_values
 from theodolite.instruments.scene.formulas.sgc import GraphScore, score_graph
-from theodolite.instruments.scene.reading.results import AnswerResult, SceneResults
+from theodolite.instruments.scene.results import AnswerResult, SceneResults
 from theodolite.worlds.scene_graph import PAIRS, Edge, Node, Predicate, StarGraph
 
 # QA of one setting, and the same questions in two settings.

@@ -10,9 +10,9 @@ from typing import get_args
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.definitions import column
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.data.files import SceneQuestion
 from theodolite.instruments.scene.experiments.blind import FloatArray, macro_mean
 from theodolite.instruments.scene.experiments.noise import NOISY, Noisy, noisy_graphs
 from theodolite.instruments.scene.formulas.layout import triangles

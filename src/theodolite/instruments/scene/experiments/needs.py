@@ -14,7 +14,7 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.data.files import SceneQuestion
 from theodolite.instruments.scene.experiments.blind import MARGIN
 from theodolite.instruments.scene.signatures import HALF, MATTERS, SHARE
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from theodolite.core.drawing import FAINT, GROUND, INK, QUIET, SERIES, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.data.files import SceneQuestion
 from theodolite.instruments.scene.kinds import GROUPS, KINDS
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.data.files import SceneQuestion
 from theodolite.instruments.scene.formulas.mra import MraComparison, Value, agreement, score_values
 from theodolite.instruments.scene.formulas.solver import SolvedAnswer, Solver, SolverName
-from theodolite.instruments.scene.reading.results import AnswerResult, SceneResults
+from theodolite.instruments.scene.results import AnswerResult, SceneResults
 
 # Self-consistency: whether the model answers what its own graph implies (CRISP, section 3.3).
 #

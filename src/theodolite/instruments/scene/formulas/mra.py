@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from theodolite.instruments.scene.data.questions import SceneQuestion
+    from theodolite.instruments.scene.data.files import SceneQuestion
 
 MraComparison: TypeAlias = Literal["<", "<="]
 """The paper's comparison, and the public code's."""

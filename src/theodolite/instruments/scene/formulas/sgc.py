@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from theodolite.instruments.scene.reading.graph_parser import GraphReading
+from theodolite.instruments.scene.graph_parser import GraphReading
 from theodolite.worlds.scene_graph import PAIRS, StarGraph
 
 EPSILON = 1e-6

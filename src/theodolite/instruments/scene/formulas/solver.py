@@ -34,7 +34,7 @@ from theodolite.worlds.scene_graph import (
 )
 
 if TYPE_CHECKING:
-    from theodolite.instruments.scene.data.questions import Option, SceneQuestion
+    from theodolite.instruments.scene.data.files import Option, SceneQuestion
     from theodolite.instruments.scene.kinds import Quantity
 
 # The answer that a graph implies, or why there is none.
@@ -534,7 +534,7 @@ class Solver:
         """The answer to a question.
 
         >>> from theodolite.worlds.scene_graph import Edge, Node
-        >>> from theodolite.instruments.scene.data.questions import SceneQuestion
+        >>> from theodolite.instruments.scene.data.files import SceneQuestion
         >>> graph = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
         >>> asked = SceneQuestion("q", "s", "indoor", "distance between", "How far?", (1, 2), "2.10", "easy")
         >>> Solver(graph).solve(asked).number

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from theodolite.answers.normalise import word_set
+from theodolite.answers.text import word_set
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.repairs import plain_clauses

@@ -16,8 +16,8 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-from theodolite.answers.normalise import word_set
 from theodolite.answers.numbers import NUMBER_WORDS
+from theodolite.answers.text import word_set
 
 _TABLE: dict[str, Any] = tomllib.loads(
     resources.files(__package__).joinpath("lexicon.toml").read_text(encoding="utf-8")

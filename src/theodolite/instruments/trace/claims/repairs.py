@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from theodolite.answers.normalise import word_set
+from theodolite.answers.text import word_set
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.trees import INSIDE, EditedTree, Token
 

@@ -16,9 +16,9 @@ from theodolite import __version__
 from theodolite.answers import read_answer
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, lines_of, parse_json, read_each
-from theodolite.core.forms import Form, Whole
 from theodolite.core.scores import OWN_SPLIT
 from theodolite.core.types import Item, Json, Message, Record, Request, Response, content_hash
+from theodolite.core.views import Form, Whole
 from theodolite.instruments.instrument import UserData
 from theodolite.instruments.trace.claims.reading import align_steps, read_trace
 from theodolite.instruments.trace.claims.steps import MOST_STEPS

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, read_lines
-from theodolite.core.forms import Form
+from theodolite.core.scores import column
 from theodolite.core.tables import Column, Table
+from theodolite.core.views import Form
 from theodolite.instruments.trace.claims.types import LABELS, Label, Trace, Verifier
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_hr, trace_sgr
 from theodolite.instruments.trace.score import mean_over
@@ -174,7 +174,7 @@ def noise_table(
 # Labels by people: claims are written to a file for labelling, and filled-in files are scored.
 #
 # A file has one claim per line, with its sentence, its frames and their pictures. People fill in the field ``label`` with
-# supported, unsupported or unverifiable, in an editor or on a page (`theodolite.report.html.items`), without seeing the verdict
+# supported, unsupported or unverifiable, in an editor or on a page (`theodolite.report.html.parts`), without seeing the verdict
 # of the verifier.
 
 

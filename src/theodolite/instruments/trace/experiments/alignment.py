@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
+from theodolite.core.scores import column
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.reading import read_trace
 from theodolite.instruments.trace.claims.types import Alignment, Trace

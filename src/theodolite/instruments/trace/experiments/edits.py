@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.definitions import column
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims.types import KINDS
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_sgr

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_text
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Estimate, Table
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.experiments.relevance import INSTRUMENT as RELEVANCE

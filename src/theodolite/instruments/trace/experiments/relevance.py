@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from theodolite.attribution import Attribution, attribute, checkpoint_of
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
+from theodolite.core.scores import column
 from theodolite.core.tables import Column, Table
-from theodolite.core.truth import AnswerFormat, Truth
-from theodolite.core.types import Item, Message, Record, Request, Response
+from theodolite.core.types import AnswerFormat, Item, Message, Record, Request, Response, Truth
 from theodolite.instruments.trace.questions import shown_frames
 from theodolite.instruments.trace.score import mean_over
 from theodolite.models import VisionLanguageModel, open_model

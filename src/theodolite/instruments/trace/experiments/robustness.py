@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.reading import with_claims

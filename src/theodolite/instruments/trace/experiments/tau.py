@@ -10,9 +10,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, StrictBool
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_lines
+from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.formulas.tcs import SENTENCE_MODEL, TAU, open_embedder
 

@@ -33,8 +33,7 @@ from theodolite.instruments.trace.experiments.grounding import (
 )
 from theodolite.instruments.trace.formulas.refutable import refuted_or_why
 from theodolite.instruments.trace.formulas.tcs import Transition, transitions
-from theodolite.instruments.trace.score import ScoreOptions, of_trace, refutable_of
-from theodolite.instruments.trace.verifiers.judged_runs import INSTRUMENT, judged_run
+from theodolite.instruments.trace.score import INSTRUMENT, ScoreOptions, judged_run, of_trace, refutable_of
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace, judge
 from theodolite.runs import Run
 from theodolite.worlds.episodes import Episode

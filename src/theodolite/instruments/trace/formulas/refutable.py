@@ -20,9 +20,9 @@ from typing import Literal, TypeAlias, get_args
 from theodolite.answers import guarded
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Label, Mention, Verifier
-from theodolite.instruments.trace.verifiers.events import motion_between, stems
+from theodolite.instruments.trace.verifiers.annotation import motion_between, stems
 from theodolite.instruments.trace.verifiers.judging import verdicts_on
-from theodolite.instruments.trace.verifiers.places import plain_relation
+from theodolite.instruments.trace.verifiers.scene import plain_relation
 from theodolite.worlds.episodes import EGO, Action, Episode, Frame, SceneObject
 
 Swap: TypeAlias = Literal[

@@ -24,8 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import ModelError, install_line
-from theodolite.instruments.trace.claims.beliefs import Belief, BeliefState, belief_log
-from theodolite.instruments.trace.claims.types import NOT_UNDERSTOOD, Claim, Trace, Verdict, Verifier
+from theodolite.instruments.trace.claims.types import (
+    NOT_UNDERSTOOD,
+    Belief,
+    BeliefState,
+    Claim,
+    Trace,
+    Verdict,
+    Verifier,
+    belief_log,
+)
 from theodolite.instruments.trace.verifiers.judging import Hedges, verdicts_on
 from theodolite.worlds.episodes import Episode
 

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from theodolite.answers import guarded
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.claims.beliefs import Slot, facts_of
-from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Trace, Verifier
+from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Slot, Trace, Verifier, facts_of
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge, verdicts_on
 from theodolite.worlds.episodes import Edit, Episode
 

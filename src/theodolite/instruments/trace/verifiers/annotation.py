@@ -6,25 +6,351 @@ otherwise. Absence refutes only if the aspect is known completely.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention, Verdict
-from theodolite.instruments.trace.verifiers.events import action_verdict, motion_verdict, temporal_verdict
 from theodolite.instruments.trace.verifiers.judging import unverifiable
-from theodolite.instruments.trace.verifiers.places import spatial_verdict
-from theodolite.instruments.trace.verifiers.quantities import (
+from theodolite.instruments.trace.verifiers.scene import (
+    Memory,
+    Scene,
     comparison_verdict,
     count_verdict,
     identity_verdict,
     judged,
+    spatial_verdict,
 )
-from theodolite.instruments.trace.verifiers.scene import Memory, Scene
 from theodolite.worlds.english import with_article
-from theodolite.worlds.episodes import Aspect, Episode, SceneObject
+from theodolite.worlds.episodes import EGO, Action, Aspect, Episode, Pose, SceneObject
+
+# Judges claims about actions, their order, and the movements of the observer.
+
+
+TURN_DEG, AROUND_DEG, MOVE_M = 10.0, 135.0, 0.05
+"""Smaller turns are no turns; from 135° on one turns around; smaller movements are none."""
+
+
+def action_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """The verdict on an action, or on possession (*the man has a beard*)."""
+    if (
+        claim.other is not None
+    ):  # *gives the cup to the boy*: refuted by less, but confirmed only with the boy
+        alone = action_verdict(replace(claim, other=None), scene)
+        if alone.label != "supported" or _is_with(claim, claim.other, scene):
+            return alone
+        return unverifiable("complex", f"{claim.other} is not annotated with {claim.predicate!r}")
+    return _possession(claim, scene) if claim.predicate == "have" else _plain_action(claim, scene)
+
+
+def _is_with(claim: Claim, other: Mention, scene: Scene) -> bool:
+    return any(
+        _is(action.verb, claim.predicate)
+        and _fits(action, claim, scene)
+        and any(_names(other, o, scene) for o in action.objects)
+        for action in scene.episode.actions_at(scene.frames)
+    )
+
+
+def _plain_action(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
+    """Supported if an annotated action, relation or motion at these frames matches.
+
+    Otherwise it is unsupported if actions are known completely, and unverifiable if they are not.
+    """
+    episode, claim = scene.episode, _of_picture(claim)
+    for said in (claim.subject, claim.object):
+        missing = _lost(said, scene)
+        if missing is not None:
+            return missing
+    happening = episode.actions_at(scene.frames)
+    for action in happening:
+        if _is(action.verb, claim.predicate) and _fits(action, claim, scene):
+            return Verdict("supported", evidence=action.label or _told(action), truth=claim.predicate)
+    related = _related(claim, scene)
+    if related is not None:
+        return related
+    wider = next(
+        (a for a in happening if _is_wider(a.verb, claim.predicate) and _fits(a, claim, scene)), None
+    )
+    if wider is not None:
+        return unverifiable("out of vocabulary", f"annotated as {wider.verb!r}, which is wider")
+    if claim.predicate.split()[0] in words.INNER_VERBS:
+        return unverifiable("abstract", f"no frame shows {claim.predicate!r}")
+    truth = next((a.verb for a in happening if _fits(a, claim, scene, object_too=False)), "nothing")
+    if episode.knows("actions") == "complete":
+        return Verdict("unsupported", evidence=f"what happens: {truth}", truth=truth)
+    return _unlisted(claim, episode)
+
+
+def _unlisted(claim: Claim, episode: Episode) -> Verdict:
+    """The verdict on an action that is not annotated, where actions are not known completely."""
+    if episode.knows("actions") == "none" and episode.knows("relations") == "none":
+        return unverifiable("out of vocabulary", "actions are not annotated")
+    labels = (*episode.vocabulary.get("actions", ()), *episode.vocabulary.get("relations", ()))
+    if labels and not any(
+        _is(label, claim.predicate) or _is_wider(label, claim.predicate) for label in labels
+    ):
+        return unverifiable("out of vocabulary", f"no label means {claim.predicate!r}")
+    return unverifiable("low recall", f"{claim.predicate!r} is not annotated, but may happen")
+
+
+def _possession(claim: Claim, scene: Scene) -> Verdict:
+    """Supported by an annotated relation; not refuted, unless the object is known to be absent."""
+    for said in (claim.subject, claim.object):
+        missing = _lost(said, scene)
+        if missing is not None:
+            return missing
+    return _related(claim, scene) or unverifiable("complex", "what belongs to what is not annotated")
+
+
+def _of_picture(claim: Claim) -> Claim:
+    """The same claim with *scene*, *view* and *frame* as *picture*, and *come into* as *enter*.
+
+    >>> str(_of_picture(Claim("action", Mention("ball"), "come", Mention("view"))))
+    'action: ball enter picture'
+    """
+    if claim.object is None or claim.object.head not in words.PICTURES:
+        return claim
+    verb = "enter" if claim.predicate == "come" else claim.predicate
+    return replace(claim, predicate=verb, object=replace(claim.object, head="picture"))
+
+
+def _lost(said: Mention | None, scene: Scene) -> Verdict | None:
+    """The verdict if the mention refers to nothing; None if it does, is empty, or is out of vocabulary."""
+    if said is None or not said.head:
+        return None
+    missing = scene.missing(said)
+    if missing is None or missing.label == "unsupported":
+        return missing
+    return None if missing.reason == "out of vocabulary" else missing
+
+
+def _is(label: str, said: str) -> bool:
+    """True if an annotated verb matches: *picking up* is *pick up*, *take the cup* is *take*, *carrying* is *hold*."""
+    forms = _forms(label)
+    return any(words.is_a(form, said) for form in forms) and not any(
+        words.OPPOSITES.get(form) == said for form in forms
+    )
+
+
+def _is_wider(label: str, said: str) -> bool:
+    """True if the verb of a claim is narrower than an annotated one: *carry* than *holding*."""
+    return not _is(label, said) and any(words.is_a(said, form) for form in _forms(label))
+
+
+def _forms(label: str) -> set[str]:
+    plain = label.replace("_", " ").casefold()
+    first = plain.split()[0]
+    return {plain, *(stem + plain[len(first) :] for stem in stems(first)), *stems(first)}
+
+
+def stems(word: str) -> set[str]:
+    """The possible stems of an -ing form.
+
+    >>> sorted(stems("putting"))
+    ['put', 'putt', 'putte']
+    """
+    if not word.endswith("ing") or len(word) < 5:
+        return {word}
+    stem = word[:-3]
+    found = {stem, stem + "e"}
+    if len(stem) > 2 and stem[-1] == stem[-2]:
+        found.add(stem[:-1])
+    if stem == "ly":
+        found = {"lie"}
+    return found
+
+
+def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True) -> bool:
+    if claim.subject.head and not _names(claim.subject, action.subject, scene):
+        return False
+    if not object_too or claim.object is None:
+        return True
+    return any(_names(claim.object, other, scene) for other in action.objects) or not action.objects
+
+
+def _names(said: Mention, object_id: str, scene: Scene) -> bool:
+    """True if a mention may refer to the object with an id."""
+    if object_id == EGO:
+        return said.head in words.OBSERVER
+    return said.head not in words.FIRST_PERSON and object_id in scene.ids(said)
+
+
+def _related(claim: Claim, scene: Scene) -> Verdict | None:
+    """The verdict by relations and states: *holding*, *wearing*, *moving*; None if they do not decide.
+
+    A posture refutes the others: who is sitting on the bed is not standing.
+    """
+    posture = ""
+    for frame in scene.frames:
+        for held in scene.episode.frames[frame].relations:
+            fits = _names(claim.subject, held.subject, scene) if claim.subject.head else True
+            if claim.object is not None:
+                fits = fits and _names(claim.object, held.object, scene)
+            if _names(claim.subject, held.subject, scene) and any(
+                words.excludes(form, claim.predicate) for form in _forms(held.predicate)
+            ):
+                posture = f"{held.subject} {held.predicate} {held.object}"
+            if fits and _is(held.predicate, claim.predicate):
+                return Verdict(
+                    "supported",
+                    evidence=f"{held.subject} {held.predicate} {held.object}",
+                    truth=claim.predicate,
+                )
+    if posture:
+        return Verdict("unsupported", evidence=posture, truth="not " + claim.predicate)
+    return _by_motion(claim, scene) if claim.object is None else None
+
+
+def _by_motion(claim: Claim, scene: Scene) -> Verdict | None:
+    """*Moves* and *rests* by the state; *rolls* is refuted by rest, but movement does not support it."""
+    told = next((verb for verb in ("move", "rest") if words.may_mean(claim.predicate, verb)), None)
+    known = {t.states["moving"] for t in scene.visible(claim.subject) if "moving" in t.states}
+    if told is None or not known:
+        return None
+    if (told == "move") not in known:
+        return Verdict("unsupported", evidence="by its motion", truth="rest" if told == "move" else "move")
+    if not words.is_a(told, claim.predicate):
+        return unverifiable("out of vocabulary", f"annotated as {told!r}, which is wider")
+    return Verdict("supported", evidence="by its motion", truth=claim.predicate)
+
+
+def _told(action: Action) -> str:
+    return " ".join((action.subject, action.verb, *action.objects))
+
+
+def temporal_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """The order of two events by their annotated beginnings; *while* by overlap.
+
+    If there are several instances of an event, any pair may support the claim.
+    """
+    episode = scene.episode
+    if claim.object is None:
+        return unverifiable("complex", "the second event is not named")
+    if episode.knows("actions") == "none":
+        return unverifiable("out of vocabulary", "actions are not annotated")
+    first, second = (list(_instances(event, scene)) for event in (claim.subject, claim.object))
+    if not first or not second:
+        lacking = claim.subject if not first else claim.object
+        if episode.knows("actions") == "complete":
+            return Verdict("unsupported", evidence=f"{lacking} does not happen", truth="absent")
+        return unverifiable("low recall", f"{lacking} is not annotated")
+    orders = {_order(a, b) for a in first for b in second}
+    if claim.predicate in orders:
+        return Verdict("supported", evidence="by their beginnings", truth=claim.predicate)
+    return Verdict("unsupported", evidence="by their beginnings", truth=min(orders))
+
+
+def _order(first: Action, second: Action) -> str:
+    if first.start_s <= second.end_s and second.start_s <= first.end_s and first.start_s < first.end_s:
+        if first.start_s == second.start_s:
+            return "while"
+        is_long = min(first.end_s, second.end_s) - max(first.start_s, second.start_s) > 0
+        if is_long:
+            return "while"
+    return "before" if first.start_s < second.start_s else "after"
+
+
+def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
+    """The actions that an event may refer to."""
+    who = Mention(event.head, event.attributes)
+    for action in scene.episode.actions:
+        if not event.verb or not _is(action.verb, event.verb):
+            continue
+        if (
+            event.head
+            and event.head not in words.PRONOUNS - words.FIRST_PERSON
+            and not _names(who, action.subject, scene)
+        ):
+            continue
+        done_to = Mention(event.object)
+        known = event.object and event.object not in words.PRONOUNS and action.objects
+        if known and not any(_names(done_to, other, scene) for other in action.objects):
+            continue
+        yield action
+
+
+def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """A movement of the observer. *I walk past the table* is refuted by the motion, but not confirmed by it alone."""
+    verdict = _plain_motion(claim, scene)
+    if claim.object is not None and verdict.label == "supported":
+        return unverifiable("complex", f"the way past {claim.object} is not known")
+    return verdict
+
+
+def _plain_motion(claim: Claim, scene: Scene) -> Verdict:
+    """A movement of the observer, by logged actions or poses.
+
+    A frame covers the time until the next one: the movement at frames a … b is that from frame a to b + 1, step by step; at
+    the last frame it is the movement to that frame.
+    """
+    episode = scene.episode
+    own = [a for a in episode.actions_at(scene.frames) if a.subject == EGO]
+    said = claim.predicate
+    meant = words.MOTIONS.get(said, frozenset({said}))
+    if any(a.verb in meant for a in own):
+        return Verdict("supported", evidence="logged", truth=said)
+    moves = list(_moves(scene))
+    if not moves:
+        if episode.knows("actions") == "complete":
+            truth = own[0].verb if own else "stop"
+            return Verdict("unsupported", evidence="logged", truth=truth)
+        return unverifiable("out of vocabulary", "there are no poses at these frames")
+    names = [name for a, b in moves for name in motion_between(a, b)]
+    total = motion_between(moves[0][0], moves[-1][1])
+    if meant & {*names, *total}:
+        return Verdict("supported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=said)
+    if said.startswith("go ") and abs(moves[0][0].z_m - moves[-1][1].z_m) < MOVE_M:
+        return Verdict("unsupported", evidence="the height does not change", truth="stop")
+    return Verdict("unsupported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=names[0])
+
+
+def _moves(scene: Scene) -> Iterator[tuple[Pose, Pose]]:
+    frames = scene.episode.frames
+    first, last = min(scene.frames), max(scene.frames)
+    pairs = [(i, i + 1) for i in range(first, last + 1) if i + 1 < len(frames)] or [(last - 1, last)]
+    for a, b in pairs:
+        before, after = frames[a].pose if a >= 0 else None, frames[b].pose
+        if before is not None and after is not None:
+            yield before, after
+
+
+def motion_between(before: Pose, after: Pose) -> list[str]:
+    """The names of a movement.
+
+    >>> motion_between(Pose(0, 0, heading_deg=0), Pose(0, 1, heading_deg=-30))
+    ['turn left', 'look left', 'move forward']
+    """
+    names = []
+    turn = before.turn_to_deg(after)
+    if abs(turn) >= TURN_DEG:
+        side = "right" if turn > 0 else "left"
+        names += [f"turn {side}", f"look {side}"]
+    if abs(turn) >= AROUND_DEG:
+        names.append("turn around")
+    pitch = after.pitch_deg - before.pitch_deg
+    if abs(pitch) >= TURN_DEG:
+        names.append("look up" if pitch > 0 else "look down")
+    east, north = after.x_m - before.x_m, after.y_m - before.y_m
+    if math.hypot(east, north) >= MOVE_M:
+        bearings = [
+            abs(pose.turn_to_deg(Pose(0, 0, heading_deg=math.degrees(math.atan2(east, north)))))
+            for pose in (before, after)
+        ]
+        signed = before.turn_to_deg(Pose(0, 0, heading_deg=math.degrees(math.atan2(east, north))))
+        if min(bearings) <= 60:
+            names.append("move forward")
+        elif min(bearings) >= 120:
+            names.append("move backward")
+        else:
+            names.append("move right" if signed > 0 else "move left")
+    if abs(after.z_m - before.z_m) >= MOVE_M:
+        names.append("go up" if after.z_m > before.z_m else "go down")
+    return names or ["stop"]
+
 
 _THE_FRAME = frozenset({"picture", "photo"})
 """Words for the frame itself (*a ball in the picture*) that may also name an object on a wall."""

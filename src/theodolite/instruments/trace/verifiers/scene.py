@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TypeAlias
 
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
-from theodolite.instruments.trace.verifiers.judging import unverifiable
+from theodolite.instruments.trace.verifiers.judging import negated, unverifiable
 from theodolite.worlds.english import with_article
-from theodolite.worlds.episodes import Episode, SceneObject
+from theodolite.worlds.episodes import EGO, Episode, Frame, Relation, SceneObject
 
 Memory: TypeAlias = dict[tuple[str, tuple[str, ...], str, int], tuple[SceneObject, ...]]
 
@@ -157,3 +160,538 @@ def _value(thing: SceneObject, word: str) -> str | bool | None:
         return thing.states.get(words.STATES[word][0])
     name = words.ATTRIBUTES.get(word, "")
     return thing.attributes.get(name, thing.attributes.get("color" if name == "colour" else name))
+
+
+# Judges spatial claims: by annotated relations first, then by poses and positions, then by boxes.
+
+
+BAND = 0.02
+"""Within this share of the picture's width or height, neither side is claimed."""
+AHEAD_DEG, UNCLEAR_DEG = 60.0, 8.0
+"""Objects within 60° of straight ahead are in front; within 8° of the line ahead, left and right are unclear."""
+NEAR_M = 2.0
+"""Objects nearer than this are near."""
+_LEVEL = {
+    relation: (("side", "height").index(axis), sign)
+    for relation, (axis, sign) in words.AXES.items()
+    if axis in {"side", "height"}
+}
+"""A relation -> the coordinate of the picture that decides it, and the sign that it must have."""
+
+
+def spatial_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """Supported if it holds at any of the frames; unverifiable, with the first reason, if it can be judged at none."""
+    if claim.predicate == "between":
+        return between_verdict(claim, scene)
+    ground = claim.object if claim.object is not None else Mention("picture")
+    for said in (claim.subject, ground):
+        missing = scene.missing(said)
+        if missing is not None:
+            return missing
+    relation = words.same_relation(claim.predicate)
+    found: list[Verdict] = []
+    for frame in scene.frames:
+        here = scene.at(frame)
+        for thing in here.listed_at(claim.subject, frame) or _myself(claim.subject):
+            found.extend(_against(relation, thing, ground, here))
+    for label in ("supported", "unsupported", "unverifiable"):
+        verdict = next((v for v in found if v.label == label), None)
+        if verdict is not None:
+            return verdict
+    return unverifiable("occluded", "the two are never at one frame")
+
+
+def _myself(said: Mention) -> list[SceneObject]:
+    return [SceneObject(EGO, "i")] if said.head in words.FIRST_PERSON else []
+
+
+def _against(relation: str, thing: SceneObject, ground: Mention, here: Scene) -> list[Verdict]:
+    """The verdicts on one object against each possible ground, at one frame."""
+    frame = here.episode.frames[here.frames[0]]
+    if ground.head in words.FIRST_PERSON:
+        return [_annotated(relation, thing.id, EGO, frame) or _from_here(relation, thing, frame)]
+    if ground.head == "picture":
+        return [_in_picture(relation, thing, frame)]
+    others = [o for o in here.listed_at(ground, here.frames[0]) if o.id != thing.id]
+    return [
+        _annotated(relation, thing.id, other.id, frame) or _between(relation, thing, other, here)
+        for other in others
+    ]
+
+
+def _annotated(relation: str, subject: str, other: str, frame: Frame) -> Verdict | None:
+    """The verdict by the annotated relations; None if they hold neither the relation nor its opposite.
+
+    (a, below, b) is (b, above, a). What is on a thing is not below it, and does not carry it; only of a person may something be
+    said to be on and below, as on the knees. What is in front of a person may have that person in front of it, so front and
+    back of persons are not turned round.
+    """
+    excluding = {words.OPPOSITES.get(relation, ""), *_NEVER_WITH.get(relation, ())}
+    if relation == "on" and _is_person(other, frame):
+        excluding.discard("below")
+    refuted = None
+    for held in frame.relations:
+        if {held.subject, held.object} != {subject, other}:
+            continue
+        predicate = plain_relation(held.predicate)
+        if held.subject != subject:
+            predicate = "" if _is_faced(held, frame) else _TURNED.get(predicate, "")
+        evidence = f"{held.subject} {held.predicate} {held.object}"
+        if predicate == relation:
+            return Verdict("supported", evidence=evidence, truth=relation)
+        if predicate and predicate in excluding:
+            refuted = refuted or Verdict("unsupported", evidence=evidence, truth=predicate)
+    return refuted
+
+
+def _is_faced(held: Relation, frame: Frame) -> bool:
+    """True if a relation tells what is before or behind a person, as that person is turned."""
+    return _is_person(held.object, frame) and plain_relation(held.predicate) in {"in front of", "behind"}
+
+
+def _is_person(name: str, frame: Frame) -> bool:
+    thing = frame.find(name)
+    return name == EGO or (thing is not None and words.is_a(thing.category, "person"))
+
+
+_CARRIES = "under it"
+_APART = {relation: relation for relation, (axis, _) in words.AXES.items() if axis == "distance"}
+_TURNED = {**words.OPPOSITES, **_APART, "on": _CARRIES}
+"""A relation of a to b -> that of b to a."""
+_NEVER_WITH = {"below": ("on",), "on": ("below", _CARRIES)}
+"""A relation -> others, beyond its opposite, that exclude it."""
+
+
+def plain_relation(predicate: str) -> str:
+    """An annotated relation in the words of claims, without the posture of who is related.
+
+    >>> plain_relation("sitting_on"), plain_relation("at_the_right_of"), plain_relation("beneath")
+    ('on', 'right of', 'below')
+    """
+    plain = predicate.replace("_", " ").casefold()
+    for verb in ("sitting ", "standing ", "lying ", "laying ", "leaning ", "located "):
+        plain = plain.removeprefix(verb)
+    plain = {"left": "left of", "right": "right of"}.get(plain.removeprefix("to the "), plain)
+    return words.same_relation(plain)
+
+
+def _from_here(relation: str, thing: SceneObject, frame: Frame) -> Verdict:
+    """Left, right, in front and behind, relative to the observer."""
+    if frame.pose is not None and thing.position_m is not None:
+        distance = math.hypot(thing.position_m[0] - frame.pose.x_m, thing.position_m[1] - frame.pose.y_m)
+        if relation == "near":
+            return _held(distance <= NEAR_M, f"{distance:.1f} m away", relation, "far from")
+        if distance < 1e-6:
+            return unverifiable("unclear", "it is at the observer's place")
+        return _by_bearing(relation, frame.pose.bearing_deg(thing.position_m))
+    if relation == "in front of" and thing.is_visible:
+        return Verdict("supported", evidence="it is in view", truth=relation)
+    if relation == "behind" and thing.is_visible:
+        return Verdict("unsupported", evidence="it is in view", truth="in front of")
+    return _in_picture(relation, thing, frame)
+
+
+def _by_bearing(relation: str, bearing_deg: float) -> Verdict:
+    evidence = f"bearing {bearing_deg:+.0f}°"
+    if relation in {"left of", "right of"}:
+        if min(abs(bearing_deg), 180 - abs(bearing_deg)) < UNCLEAR_DEG:
+            return unverifiable("unclear", f"{evidence}: straight ahead or behind")
+        truth = "right of" if bearing_deg > 0 else "left of"
+        return _held(truth == relation, evidence, relation, truth)
+    if relation in {"in front of", "behind"}:
+        away = abs(bearing_deg)
+        if AHEAD_DEG < away < 180 - AHEAD_DEG:
+            return _held(
+                value=False,
+                evidence=evidence,
+                relation=relation,
+                truth="right of" if bearing_deg > 0 else "left of",
+            )
+        truth = "in front of" if away <= AHEAD_DEG else "behind"
+        return _held(truth == relation, evidence, relation, truth)
+    return unverifiable("complex", f"{relation!r} cannot be judged by a bearing")
+
+
+def _in_picture(relation: str, thing: SceneObject, frame: Frame) -> Verdict:
+    """By the half of the picture in which the centre of the box lies."""
+    size = frame.size_px
+    if relation in {"in", "inside", "in the middle of"} and relation != "in the middle of":
+        return _held(thing.is_visible, "in view" if thing.is_visible else "not in view", relation, "absent")
+    axis_side = {**_LEVEL, "at the top of": (1, -1), "at the bottom of": (1, 1)}.get(relation)
+    if not thing.is_visible:
+        return unverifiable("occluded", f"{thing.id} is not in view")
+    if thing.box is None or size is None:
+        return unverifiable("out of vocabulary", "its place in the picture is unknown")
+    share = [(2 * centre - full) / (2 * full) for centre, full in zip(thing.box.centre_px, size, strict=True)]
+    if relation == "in the middle of":
+        inside = max(map(abs, share)) <= 0.25
+        return _held(
+            inside,
+            f"{share[0]:+.2f}, {share[1]:+.2f} of the picture from its middle",
+            relation,
+            "at the edge of",
+        )
+    if axis_side is None:
+        return unverifiable("complex", f"{relation!r} is not a side of a picture")
+    return _side(relation, share[axis_side[0]], axis_side)
+
+
+def _between(relation: str, thing: SceneObject, other: SceneObject, here: Scene) -> Verdict:
+    """Two objects, by their boxes, or by their positions if boxes do not decide."""
+    frame = here.episode.frames[here.frames[0]]
+    if (
+        relation in _LEVEL
+        and thing.is_visible
+        and other.is_visible
+        and thing.box
+        and other.box
+        and frame.size_px
+    ):
+        axis, _ = _LEVEL[relation]
+        offset = thing.box.centre_px[axis] - other.box.centre_px[axis]
+        return _side(relation, offset / frame.size_px[axis], _LEVEL[relation])
+    if relation in _LEVEL and (thing.box or other.box):
+        hidden = thing if not (thing.is_visible and thing.box) else other
+        return unverifiable("occluded", f"{hidden.id} is not in view")
+    if thing.position_m is not None and other.position_m is not None:
+        placed = _by_position(relation, thing.position_m, other.position_m, here)
+        if placed is not None:
+            return placed
+    if here.episode.knows("relations") == "complete":
+        return Verdict(
+            "unsupported", evidence=f"{thing.id} is not {relation} {other.id}", truth="not " + relation
+        )
+    if relation == "near" and thing.box and other.box:
+        return _near_boxes(thing, other)
+    return unverifiable("complex", f"{relation!r} cannot be judged by what is known")
+
+
+def _by_position(
+    relation: str, first: tuple[float, float, float], second: tuple[float, float, float], here: Scene
+) -> Verdict | None:
+    """Near by distance; left, right, in front and behind along the camera's heading; compass directions."""
+    east, north, up = (a - b for a, b in zip(first, second, strict=True))
+    pose = here.episode.frames[here.frames[0]].pose
+    if relation == "near":
+        distance = math.hypot(east, north)
+        return _held(distance <= NEAR_M, f"{distance:.1f} m apart", relation, "far from")
+    axis, sign = words.AXES.get(relation, ("", 0))
+    compass = {"latitude": north, "longitude": east}.get(axis)
+    if compass is not None:
+        return _held(
+            compass * sign > 0,
+            f"{east:+.1f} m east, {north:+.1f} m north",
+            relation,
+            words.OPPOSITES[relation],
+        )
+    if relation in {"above", "below"} and abs(up) > 1e-6:
+        truth = "above" if up > 0 else "below"
+        return _held(truth == relation, f"{up:+.1f} m up", relation, truth)
+    if pose is None or axis not in {"side", "depth"}:
+        return None
+    turn = math.radians(pose.heading_deg)
+    right, ahead = (
+        east * math.cos(turn) - north * math.sin(turn),
+        east * math.sin(turn) + north * math.cos(turn),
+    )
+    along = right if axis == "side" else ahead  # nearer to the observer is in front
+    if abs(along) < 1e-6:
+        return unverifiable("unclear", "neither side")
+    is_so = along * sign > 0
+    truth = relation if is_so else words.OPPOSITES[relation]
+    return _held(is_so, f"{right:+.1f} m right, {ahead:+.1f} m ahead", relation, truth)
+
+
+def _near_boxes(thing: SceneObject, other: SceneObject) -> Verdict:
+    """By the gap between two boxes, in mean box sizes: up to a half is near, from two on is not."""
+    if thing.box is None or other.box is None:
+        return unverifiable("occluded", "a box is missing")
+    a, b = thing.box, other.box
+    gap = math.hypot(max(0.0, a.x0 - b.x1, b.x0 - a.x1), max(0.0, a.y0 - b.y1, b.y0 - a.y1))
+    size = (a.width_px + a.height_px + b.width_px + b.height_px) / 4
+    if gap <= size / 2:
+        return Verdict("supported", evidence=f"{gap:.0f} px apart", truth="near")
+    if gap >= 2 * size:
+        return Verdict("unsupported", evidence=f"{gap:.0f} px apart", truth="far from")
+    return unverifiable("unclear", f"{gap:.0f} px apart: neither near nor far")
+
+
+def _side(relation: str, offset: float, axis_side: tuple[int, int]) -> Verdict:
+    """By an offset in shares of the picture; right and down are positive."""
+    if abs(offset) <= BAND:
+        return unverifiable("unclear", f"{offset:+.1%} of the picture apart")
+    holds = offset * axis_side[1] > 0
+    return _held(
+        holds,
+        f"{offset:+.0%} of the picture apart",
+        relation,
+        words.OPPOSITES.get(relation, "not " + relation),
+    )
+
+
+def _held(value: bool, evidence: str, relation: str, truth: str) -> Verdict:  # noqa: FBT001 - reads as a sentence
+    return Verdict(
+        "supported" if value else "unsupported", evidence=evidence, truth=relation if value else truth
+    )
+
+
+# Judges what goes beyond one fact at one frame: quantities, *remains*, comparisons, *between*, identity and possession.
+
+
+Judge: TypeAlias = Callable[[Claim, Scene], Verdict]
+
+_MOST_SINGLE = 40
+"""Objects that a quantity is judged over; with more, it is not judged."""
+
+
+def judged(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
+    """The verdict on a claim: *remains* over negation, negation over quantity, quantity over single objects."""
+    ranked = next((m for m in _mentions(claim) if is_ranked(m)), None)
+    if ranked is not None:
+        return unverifiable("complex", f"which one is the {ranked} is not known")
+    if claim.is_lasting and len(scene.frames) > 1:
+        return _lasting([judged(replace(claim, is_lasting=False), scene.at(f), judge) for f in scene.frames])
+    if claim.is_negated:
+        return negated(judged(replace(claim, is_negated=False), scene, judge))
+    return _quantified(replace(claim, is_lasting=False), scene, judge)
+
+
+def is_ranked(said: Mention) -> bool:
+    """True if a superlative or an ordinal picks it out: *the tallest man*, *the second chair*."""
+    return any(word not in words.ATTRIBUTES and word not in words.STATES for word in said.attributes)
+
+
+def _mentions(claim: Claim) -> list[Mention]:
+    return [m for m in (claim.subject, claim.object, claim.other) if m is not None]
+
+
+def _lasting(verdicts: list[Verdict]) -> Verdict:
+    """It holds at all frames that can be judged."""
+    for label in ("unsupported", "supported", "unverifiable"):
+        found = next((v for v in verdicts if v.label == label), None)
+        if found is not None:
+            return found
+    return unverifiable("unclear", "it has no frames")
+
+
+# quantities
+
+
+def _quantified(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
+    counted = [name for name in ("subject", "object", "other") if _quantity(getattr(claim, name))]
+    if not counted or (claim.kind == "spatial" and claim.predicate == "between"):
+        return judge(claim, scene)
+    if len(counted) > 1:
+        return unverifiable("complex", "two quantities in one claim")
+    said: Mention = getattr(claim, counted[0])
+    one = replace(said, quantity="")
+    missing = scene.missing(one)
+    if missing is not None and missing.label == "unverifiable":
+        return missing
+    ids = sorted({thing.id for thing in scene.visible(one)})
+    if len(ids) > _MOST_SINGLE:
+        return unverifiable("complex", f"{len(ids)} objects may be meant")
+    labels = [judge(_about(claim, counted[0], replace(one, only=i)), scene).label for i in ids]
+    is_complete = scene.episode.knows("objects") == "complete"
+    yes, unsure = labels.count("supported"), labels.count("unverifiable")
+    return _of_range(said.quantity, yes, unsure, len(ids), is_complete=is_complete)
+
+
+def _about(claim: Claim, slot: str, said: Mention) -> Claim:
+    if slot == "subject":
+        return replace(claim, subject=said)
+    return replace(claim, object=said) if slot == "object" else replace(claim, other=said)
+
+
+def _quantity(said: Mention | None) -> str:
+    return "" if said is None else said.quantity
+
+
+def _of_range(quantity: str, yes: int, unsure: int, total: int, *, is_complete: bool) -> Verdict:
+    """The verdict if between `yes` and `yes + unsure` of `total` objects fit, and more if not all are annotated."""
+    possible = [holds(quantity, k, total) for k in range(yes, yes + unsure + 1)]
+    if not is_complete:  # further objects may fit, or not
+        n = max([int(word) for word in quantity.split() if word.isdigit()], default=0)
+        more = {0, 1, 1000, *(k for k in (n - yes - 1, n - yes, n - yes + 1) if k > 0)}
+        possible += [holds(quantity, yes + a, total + a + b) for a in more for b in more]
+    evidence = f"{yes} of {total}" + (f", {unsure} unclear" if unsure else "")
+    if all(possible):
+        return Verdict("supported", evidence=evidence, truth=quantity)
+    if not any(possible):
+        return Verdict("unsupported", evidence=evidence, truth=str(yes))
+    return unverifiable("low recall", f"{evidence}, and there may be others")
+
+
+def holds(quantity: str, number: int, total: int) -> bool:
+    """True if a number of objects, of a total, is a quantity.
+
+    >>> holds("at least 3", 4, 4), holds("fewer than 4", 4, 4), holds("2 of 3", 2, 3), holds("most", 2, 3), holds("all", 2, 3)
+    (True, False, True, True, False)
+    """
+    if quantity in {"all", "most", "half"}:
+        share = Fraction(number, total) if total else Fraction(0)
+        return (
+            bool(total)
+            and {
+                "all": share == 1,
+                "most": share > Fraction(1, 2),
+                "half": abs(share - Fraction(1, 2)) <= Fraction(1, 10),
+            }[quantity]
+        )
+    bound, _, said = quantity.rpartition(" ")
+    if bound.endswith(" of"):
+        return number == int(bound.split()[0]) and total == int(said)
+    n = int(said)
+    return {
+        "at least": number >= n,
+        "at most": number <= n,
+        "more than": number > n,
+        "fewer than": number < n,
+        "about": abs(number - n) <= max(1, n // 5),
+    }.get(bound, number == n)
+
+
+def count_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """The number of objects in the frame that shows the most of them."""
+    if scene.episode.knows("objects") == "none":
+        return unverifiable("out of vocabulary", "objects are not annotated")
+    most = max((len(scene.visible_at(claim.subject, frame)) for frame in scene.frames), default=0)
+    is_complete = scene.episode.knows("objects") == "complete"
+    verdict = _of_range(claim.predicate, most, 0, most, is_complete=is_complete)
+    if verdict.label == "unsupported" and scene.wider_label(claim.subject):
+        fewer = (_of_range(claim.predicate, n, 0, n, is_complete=True) for n in range(most))
+        if any(each.label == "supported" for each in fewer):
+            return unverifiable("out of vocabulary", f"{most} are in view, of a wider kind")
+    if verdict.label == "unverifiable":
+        return unverifiable("low recall", f"{most} are annotated, there may be others")
+    return replace(verdict, evidence=f"{most} are in view", truth=str(most))
+
+
+# relations of objects
+
+
+def between_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """Between two others: its centre lies along the line that joins theirs, and not far from it."""
+    sides = [m for m in (claim.object, claim.other) if m is not None]
+    for said in (claim.subject, *sides):
+        missing = scene.missing(replace(said, quantity=""))
+        if missing is not None:
+            return missing
+    found: list[Verdict] = []
+    for frame in scene.frames:
+        grounds = [scene.visible_at(replace(m, quantity=""), frame) for m in sides]
+        pair = grounds[0] if len(grounds) == 1 else [g[0] for g in grounds if len(g) == 1]
+        if len(pair) != 2:
+            continue
+        taken = {p.id for p in pair}
+        found += [
+            _is_between(thing, pair[0], pair[1])
+            for thing in scene.visible_at(claim.subject, frame)
+            if thing.id not in taken
+        ]
+    for label in ("supported", "unsupported", "unverifiable"):
+        verdict = next((v for v in found if v.label == label), None)
+        if verdict is not None:
+            return verdict
+    return unverifiable("unclear", "it is not clear which two are meant")
+
+
+def _is_between(thing: SceneObject, a: SceneObject, b: SceneObject) -> Verdict:
+    places = [_centre(t) for t in (thing, a, b)]
+    if any(p is None for p in places):
+        return unverifiable("occluded", "the place of one of them is unknown")
+    (x, y), (ax, ay), (bx, by) = (p for p in places if p is not None)
+    length = math.hypot(bx - ax, by - ay)
+    if length < 1e-6:
+        return unverifiable("unclear", "the two are at one place")
+    along = ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length**2
+    off = abs((x - ax) * (by - ay) - (y - ay) * (bx - ax)) / length**2
+    is_between = 0 < along < 1 and off <= 0.5
+    evidence = f"{along:.0%} of the way from {a.id} to {b.id}, {off:.0%} aside"
+    return Verdict(
+        "supported" if is_between else "unsupported",
+        evidence=evidence,
+        truth="between" if is_between else "not between",
+    )
+
+
+def _centre(thing: SceneObject) -> tuple[float, float] | None:
+    if thing.position_m is not None:
+        return thing.position_m[0], thing.position_m[1]
+    return thing.box.centre_px if thing.box is not None and thing.is_visible else None
+
+
+def comparison_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """Numbers by counting, sizes by the attribute, leftmost and rightmost by boxes, near by positions; else not judged."""
+    for said in _mentions(claim):
+        missing = scene.missing(said) if said.head not in words.GENERIC_NOUNS else None
+        if missing is not None:
+            return missing
+    if claim.predicate in {"more numerous than", "less numerous than"} and claim.object is not None:
+        return _numbers(claim, claim.object, scene)
+    if claim.predicate in {"leftmost", "rightmost"}:
+        return _outermost(claim, scene)
+    first = claim.predicate.split()[0]
+    if claim.object is None or first not in words.IS_LARGER or not claim.predicate.endswith(" than"):
+        return unverifiable("complex", f"{claim.predicate!r} cannot be judged by what is known")
+    sizes = [
+        {words.SIZE_RANKS.get(t.attributes.get("size", "")) for t in scene.known(m)}
+        for m in (claim.subject, claim.object)
+    ]
+    if any(len(s) != 1 or None in s for s in sizes) or sizes[0] == sizes[1]:
+        return unverifiable("out of vocabulary", "their sizes are not annotated, or the same")
+    is_larger = max(s for s in sizes[0] if s is not None) > max(s for s in sizes[1] if s is not None)
+    truth = "larger" if is_larger else "smaller"
+    wanted = "larger" if words.IS_LARGER[first] else "smaller"
+    return Verdict(
+        "supported" if truth == wanted else "unsupported", evidence="by their sizes", truth=f"{truth} than"
+    )
+
+
+def _numbers(claim: Claim, other: Mention, scene: Scene) -> Verdict:
+    if scene.episode.knows("objects") != "complete":
+        return unverifiable("low recall", "not all objects are annotated")
+    n, m = (len({t.id for t in scene.visible(said)}) for said in (claim.subject, other))
+    truth = "as numerous as" if n == m else ("more" if n > m else "less") + " numerous than"
+    is_so = truth == claim.predicate
+    return Verdict("supported" if is_so else "unsupported", evidence=f"{n} against {m}", truth=truth)
+
+
+def _outermost(claim: Claim, scene: Scene) -> Verdict:
+    if scene.episode.knows("objects") != "complete":
+        return unverifiable("low recall", "not all objects are annotated")
+    sign = 1 if claim.predicate == "leftmost" else -1
+    kind = None if claim.object is None or claim.object.head in words.GENERIC_NOUNS else claim.object
+    for frame in scene.frames:
+        shown = (
+            [t for t in scene.episode.frames[frame].objects if t.is_visible]
+            if kind is None
+            else scene.visible_at(kind, frame)
+        )
+        placed = sorted((sign * t.box.centre_px[0], t.id) for t in shown if t.box is not None)
+        mine = {t.id for t in scene.visible_at(claim.subject, frame)}
+        if placed and mine:
+            is_so = placed[0][1] in mine
+            return Verdict("supported" if is_so else "unsupported", evidence=placed[0][1], truth=placed[0][1])
+    return unverifiable("occluded", "it is not in view")
+
+
+def identity_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """*The animal is a black dog*: one of the objects that the first may mean is also meant by the second."""
+    if claim.object is None:
+        return unverifiable("unclear", "it does not say what it is")
+    missing = scene.missing(claim.subject)
+    if missing is not None:
+        return missing
+    if scene.ids(claim.subject) & scene.ids(claim.object):
+        return Verdict(
+            "supported",
+            evidence=", ".join(sorted(scene.ids(claim.subject) & scene.ids(claim.object))[:4]),
+            truth="is",
+        )
+    if scene.ids(replace(claim.object, attributes=())) & scene.ids(claim.subject):
+        return Verdict("unsupported", evidence="it looks different", truth="is not")
+    lost = scene.missing(claim.object)
+    if lost is not None:
+        return lost
+    return Verdict("unsupported", evidence="no object is both", truth="is not")

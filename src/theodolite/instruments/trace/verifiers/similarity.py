@@ -18,8 +18,8 @@ from pydantic import Field
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
-from theodolite.core.forms import Form, Number
 from theodolite.core.types import Pixels
+from theodolite.core.views import Form, Number
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention, Verdict
 from theodolite.instruments.trace.verifiers.detection import read_pixels

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.definitions import column
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
+from theodolite.core.scores import column
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.lexicon import FROM_ME, HUES
 from theodolite.instruments.trace.claims.types import Claim, Mention

@@ -17,8 +17,8 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Pixels
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Verdict
+from theodolite.instruments.trace.verifiers.annotation import stems
 from theodolite.instruments.trace.verifiers.detection import read_pixels
-from theodolite.instruments.trace.verifiers.events import stems
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
 from theodolite.worlds.episodes import Episode
 

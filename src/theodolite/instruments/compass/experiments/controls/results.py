@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from theodolite import stats
 from theodolite.attribution import RelevanceMap
-from theodolite.core.definitions import column, definition
 from theodolite.core.errors import UsageError
+from theodolite.core.scores import column, definition
 from theodolite.core.tables import Cell, Column, Table, format_number
 from theodolite.geometry import Box
 from theodolite.instruments.compass.formulas.baselines import (

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.compass.experiments.controls.interventions import (
+    base_of,
     centre_control,
     has_option_maps,
     prompt_direction,
@@ -26,8 +32,15 @@ from theodolite.instruments.compass.experiments.controls.plan import (
     SWAP_ROLES,
     TRANSLATION,
 )
-from theodolite.instruments.compass.experiments.controls.results import ControlScore, NothingToScoreError
-from theodolite.instruments.compass.experiments.controls.variance import variance_control
+from theodolite.instruments.compass.experiments.controls.results import (
+    PROJECTIONS,
+    Batch,
+    ControlRow,
+    ControlScore,
+    NothingToScoreError,
+    RowBuilder,
+    shared_keys,
+)
 from theodolite.instruments.compass.measure import Sample, read_samples, split_key
 from theodolite.instruments.compass.questions import PLAIN
 from theodolite.runs import Run
@@ -219,3 +232,255 @@ def _scorers(
         RELOCATION: family(RELOCATION),
         SQUARES: lambda: score_squares(parts.squares(), **how),
     }
+
+
+# Variance partition (section 5.1): how much of the compass does direction explain, and how much location?
+
+
+DIRECTION, LOCATION = "direction", "location"
+NO_VARIATION = (
+    "no share to explain: the compasses do not vary, or too few pictures have both levels of a contrast"
+)
+_NOTHING = 1e-9
+"""Shares that differ by less are equal up to rounding."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FamilyResponses:
+    """The compasses of one family of edits."""
+
+    values: NDArray[np.float64]
+    """Shape (probes, K)."""
+    levels: NDArray[np.str_]
+    """Shape (probes,): the factor's level."""
+    bases: NDArray[np.str_]
+    """Shape (probes,): the pair that was edited."""
+    clusters: NDArray[np.str_]
+    """Shape (probes,): its picture."""
+
+    @classmethod
+    def of(
+        cls, values: ArrayLike, levels: Sequence[str], bases: Sequence[str], clusters: Sequence[str]
+    ) -> FamilyResponses:
+        """From plain lists.
+
+        Raises:
+            UsageError: There is not one of each per probe.
+        """
+        array = np.asarray(values, np.float64)
+        sizes = {len(array), len(levels), len(bases), len(clusters)}
+        if array.ndim != 2 or len(sizes) > 1:
+            raise UsageError(
+                f"responses (probes, K) need a level, a pair and a picture per probe, got {array.shape}, {len(levels)}, "
+                f"{len(bases)} and {len(clusters)}"
+            )
+        return cls(array, *(np.asarray(each, np.str_) for each in (levels, bases, clusters)))
+
+    def where(self, mask: NDArray[np.bool_]) -> FamilyResponses:
+        """Some of them."""
+        return FamilyResponses(self.values[mask], self.levels[mask], self.bases[mask], self.clusters[mask])
+
+    def centred(self) -> FamilyResponses:
+        """Minus each pair's own mean; pairs with a single probe are dropped."""
+        _, codes, counts = np.unique(self.bases, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(counts), self.values.shape[1]))
+        np.add.at(sums, codes, self.values)
+        own = FamilyResponses(
+            self.values - (sums / counts[:, None])[codes], self.levels, self.bases, self.clusters
+        )
+        return own.where(counts[codes] > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class VariancePartition:
+    """What the two factors explain."""
+
+    eta_squared: dict[str, stats.Estimate | None]
+    """Factor to share of all variation of its family; None if the family does not vary."""
+    consistent: dict[str, stats.Estimate | None]
+    """Factor to the share of the variation within pairs that all pairs have in common."""
+    direction_share: stats.Estimate | None
+    """SS_direction / (SS_direction + SS_location) within images; None if neither varies."""
+    direction_share_per_df: stats.Estimate | None
+    """The same with each pair's sums divided by its probes less one."""
+    excluded: dict[str, int]
+
+
+def partition(direction: FamilyResponses, location: FamilyResponses, *, seed: int = 0) -> VariancePartition:
+    """Partitions the variation of two families.
+
+    Args:
+        direction: Probes whose direction changes.
+        location: Probes whose location changes.
+        seed: Seed of the bootstrap.
+
+    Raises:
+        NothingToScoreError: Fewer than two pairs have both families.
+    """
+    families = {DIRECTION: direction, LOCATION: location}
+    centred = {name: family.centred() for name, family in families.items()}
+    both = sorted(set(centred[DIRECTION].bases) & set(centred[LOCATION].bases))
+    if len(both) < 2:
+        raise NothingToScoreError(
+            f"{len(both)} pairs have both families of edits; a partition needs at least two"
+        )
+    picture = dict(zip(direction.bases.tolist(), direction.clusters.tolist(), strict=True))
+    clusters = [picture[base] for base in both]
+    return VariancePartition(
+        {name: _explained(each, seed) for name, each in families.items()},
+        {name: _consistent(each, seed) for name, each in families.items()},
+        _share(centred, both, clusters, seed, per_df=False),
+        _share(centred, both, clusters, seed, per_df=True),
+        {
+            f"pairs without the family {other}": len(set(centred[name].bases) - set(both))
+            for name, other in ((DIRECTION, LOCATION), (LOCATION, DIRECTION))
+            if set(centred[name].bases) - set(both)
+        },
+    )
+
+
+def _share(
+    centred: Mapping[str, FamilyResponses],
+    both: Sequence[str],
+    clusters: Sequence[str],
+    seed: int,
+    *,
+    per_df: bool,
+) -> stats.Estimate | None:
+    """Direction's part of both factors' sums of squares, over the pairs that have both families."""
+    squares = {name: _by_base(family, per_df=per_df) for name, family in centred.items()}
+    first, second = (np.array([squares[name][base] for base in both]) for name in (DIRECTION, LOCATION))
+    if (first + second).max() < _NOTHING**2:
+        return None
+    return stats.bootstrap((first, first + second), "ratio", clusters=clusters, bounds=stats.SHARE, seed=seed)
+
+
+def _explained(family: FamilyResponses, seed: int) -> stats.Estimate | None:
+    """η²; None if nothing varies."""
+    if np.ptp(family.values, axis=0).max() < _NOTHING:
+        return None
+    try:
+        return stats.eta_squared(family.values, family.levels, clusters=family.clusters, seed=seed)
+    except UsageError:  # undefined on too many resamples, or a single level
+        return None
+
+
+def _by_base(family: FamilyResponses, *, per_df: bool) -> dict[str, float]:
+    """Each pair's sum of squares around its own mean, over probes and sectors."""
+    bases, codes, counts = np.unique(family.bases, return_inverse=True, return_counts=True)
+    sums = np.bincount(codes, (family.values**2).sum(axis=1))
+    return dict(zip(bases.tolist(), (sums / (counts - 1) if per_df else sums).tolist(), strict=True))
+
+
+def _consistent(family: FamilyResponses, seed: int) -> stats.Estimate | None:
+    """The part of the contrasts that repeats from picture to picture; None if nothing varies."""
+    contrasts = _contrasts(family)
+    if contrasts is None:
+        return None
+    try:
+        found = stats.bootstrap(
+            contrasts, stats.BatchStatistic(_repeating, form="weights"), bounds=stats.SHARE, seed=seed
+        )
+    except UsageError:  # undefined on too many resamples: no two pictures of them share a contrast
+        return None
+    return replace(found, n_items=len(family.values))
+
+
+def _contrasts(family: FamilyResponses) -> tuple[NDArray[np.float64], ...] | None:
+    """Per picture: sums of its contrasts (pictures, C, K), their squares' sums (pictures, C), their numbers (pictures, C)."""
+    names, levels = np.unique(family.levels, return_inverse=True)
+    pictures, clusters = np.unique(family.clusters, return_inverse=True)
+    order = {pair: c for c, pair in enumerate(combinations(range(len(names)), 2))}
+    sums = np.zeros((len(pictures), len(order), family.values.shape[1]))
+    squares, numbers = np.zeros(sums.shape[:2]), np.zeros(sums.shape[:2])
+    for base in np.unique(family.bases):
+        own = np.flatnonzero(family.bases == base)
+        for i, j in combinations(own[np.argsort(levels[own], kind="stable")], 2):
+            if levels[i] == levels[j]:
+                continue
+            place = clusters[i], order[int(levels[i]), int(levels[j])]
+            step = family.values[i] - family.values[j]
+            sums[place] += step
+            squares[place] += step @ step
+            numbers[place] += 1
+    if len(pictures) < 2 or squares.max(initial=0.0) < _NOTHING**2:
+        return None
+    return sums, squares, numbers
+
+
+def _repeating(
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    numbers: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Σ N U / Σ N V per row of weights (rows, pictures); copies of one picture are never compared."""
+    together = np.einsum("rp,pck->rck", weights, sums)
+    count = weights @ numbers
+    pairs = count**2 - weights**2 @ numbers**2
+    products = (together**2).sum(axis=-1) - weights**2 @ (sums**2).sum(axis=-1)
+    repeated = np.divide(products, pairs, out=np.zeros_like(products), where=pairs > 0)
+    usable = np.where(pairs > 0, count, 0.0)
+    size = np.divide(weights @ squares, count, out=np.zeros_like(count), where=count > 0)
+    return np.asarray((usable * repeated).sum(axis=1) / (usable * size).sum(axis=1))
+
+
+def variance_control(
+    moved: Sequence[Sample], translated: Sequence[Sample], *, methods: Sequence[str] = (), seed: int = 0
+) -> ControlScore:
+    """Scores the partition on the samples of fix-b-move-a and of joint-translation.
+
+    Args:
+        moved: B stays, A moves.
+        translated: Both move.
+        methods: Which methods; all if none is named.
+        seed: Seed of random maps and the bootstrap.
+    """
+    samples = [*moved, *translated]
+    batch = Batch(samples, shared_keys(samples, methods), seed=seed)
+    levels = [str(sample.meta["probe"]) for sample in samples]
+    bases = ["/".join(base_of(sample)) for sample in samples]
+    is_direction = np.arange(len(samples)) < len(moved)
+    rows: list[ControlRow] = []
+    for projection in PROJECTIONS:
+        compass = batch.compass(projection)
+        for key in batch.keys:
+            if batch.is_drawn(key):
+                continue  # what noise gives is known: half of the shares, none of it consistent
+            own = compass[:, batch.column(key)]
+            responses = FamilyResponses.of(own.distribution, levels, bases, batch.clusters)
+            found = partition(
+                responses.where(is_direction & own.is_kept),
+                responses.where(~is_direction & own.is_kept),
+                seed=seed,
+            )
+            for name in (DIRECTION, LOCATION):
+                build = RowBuilder(seed)
+                build.estimates |= _estimates(found, name)
+                build.leave_out(found.excluded, own)
+                if len(build.estimates) < 4:
+                    build.leave_out({NO_VARIATION: len(samples)})
+                rows.append(build.row(key, projection.name, name))
+    return ControlScore(
+        "variance",
+        "How much of the compass does the direction explain, and how much the location?",
+        tuple(rows),
+        (f"{len(moved)} probes of direction, {len(translated)} of location.",),
+    )
+
+
+def _estimates(found: VariancePartition, name: str) -> dict[str, stats.Estimate]:
+    shares = [found.direction_share, found.direction_share_per_df]
+    if name == LOCATION:
+        shares = [None if each is None else _complement(each) for each in shares]
+    named = {
+        "eta_squared": found.eta_squared[name],
+        "consistent": found.consistent[name],
+        "within_image_share": shares[0],
+        "within_image_share_per_df": shares[1],
+    }
+    return {each: estimate for each, estimate in named.items() if estimate is not None}
+
+
+def _complement(share: stats.Estimate) -> stats.Estimate:
+    return replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)

@@ -17,8 +17,8 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, inside, read_each, read_json, read_list
-from theodolite.core.forms import Form, Name, Whole
 from theodolite.core.pictures import stored_size
+from theodolite.core.views import Form, Name, Whole
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
 from theodolite.instruments.scene.data.pipeline import (
     Candidate,

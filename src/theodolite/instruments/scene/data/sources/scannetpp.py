@@ -20,8 +20,8 @@ from pydantic import Field
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, inside, read_bytes, read_each, read_json, read_list
-from theodolite.core.forms import Form, Name, Whole
 from theodolite.core.pictures import stored_size
+from theodolite.core.views import Form, Name, Whole
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
 from theodolite.instruments.scene.data.pipeline import (
     FARTHEST_M,

@@ -20,7 +20,7 @@ from pydantic import ConfigDict, Field
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, inside, read_each, read_json
-from theodolite.core.forms import Form, Name, Number
+from theodolite.core.views import Form, Name, Number
 from theodolite.instruments.trace.data.dataset import EpisodeSet
 from theodolite.worlds.episodes import Episode, Frame, Pose
 

@@ -27,8 +27,8 @@ from theodolite.core.files import (
     read_json,
     read_text,
 )
-from theodolite.core.forms import Form, Name, Number, Whole
 from theodolite.core.types import Picture
+from theodolite.core.views import Form, Name, Number, Whole
 from theodolite.geometry import Box
 from theodolite.instruments.trace.data.dataset import (
     EpisodeSet,

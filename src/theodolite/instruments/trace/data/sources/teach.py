@@ -16,8 +16,8 @@ from pydantic import Field
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_each, read_json
-from theodolite.core.forms import Form, Name, Number, Whole
 from theodolite.core.types import Picture
+from theodolite.core.views import Form, Name, Number, Whole
 from theodolite.instruments.trace.data.dataset import (
     EpisodeSet,
     find_picture,

@@ -6,21 +6,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from theodolite.answers import READER, Answer
-from theodolite.answers.grading import read_record
+from theodolite.answers import READER, Answer, read_answer
+from theodolite.answers.grading import Grade, format_from_json, read_record
+from theodolite.answers.grading import grade as grade_choice
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Record
-from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.data.files import SceneQuestion
+from theodolite.instruments.scene.formulas.mra import mean_relative_accuracy
 from theodolite.instruments.scene.formulas.sgc import GraphScore, score_graph
-from theodolite.instruments.scene.questions import PICTURES, is_graph, question_of, setting_of, true_graph
-from theodolite.instruments.scene.reading.graph_parser import (
+from theodolite.instruments.scene.graph_parser import (
     GRAPH_READER,
     GraphReading,
     parse_graph,
     star_from_json,
 )
+from theodolite.instruments.scene.questions import PICTURES, is_graph, question_of, setting_of, true_graph
 from theodolite.runs import Parsed, Result, Run
 from theodolite.worlds.scene_graph import Domain, StarGraph
+
+__all__ = [
+    "grade",
+]
 
 RUN_KINDS = ("scene", PICTURES)
 """The kinds of run that the instrument scores."""
@@ -247,3 +253,22 @@ def _status(record: Record | None) -> str:
 def _id(result: Result) -> str:
     """The item's id as stored: hashing all requests again would take longer than scoring them."""
     return result.record.item_id if result.record is not None else result.item.id
+
+
+# The score of one answer or graph by its rubric (`theodolite.answers.grading`).
+
+
+def grade(text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = "") -> Grade:
+    """Accuracy of a choice, MRA of a number, SGC of a graph."""
+    if "graph" in rubric:
+        true = star_from_json(rubric["graph"], int(rubric["centre"]))
+        reading = parse_graph(text, true.centre, {node.id for node in true.nodes}, is_cut_off=is_cut_off)
+        value = f"{len(reading.graph.nodes)} objects" if reading.graph is not None else None
+        answer = Answer("value" if reading.is_read else "unreadable", value, reading.reason)
+        return Grade(answer, score_graph(reading, true).sgc)
+    expected = format_from_json(rubric["format"])
+    if expected.kind != "number":
+        return grade_choice(text, rubric, is_cut_off=is_cut_off, reasoning=reasoning)
+    answer = read_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning)
+    said = float(answer.value) if answer.is_read and answer.value is not None else float("nan")
+    return Grade(answer, float(mean_relative_accuracy(said, float(rubric["golds"][0]))))

@@ -128,7 +128,7 @@ def parse_graph(text: str, centre: int, marks: Collection[int], *, is_cut_off: b
         is_cut_off: True if generation stopped at the token limit.
 
     Returns:
-        Never raises (`theodolite.answers.guard`); the time is linear in the length of the text.
+        Never raises (`theodolite.answers.text`); the time is linear in the length of the text.
 
     >>> said = '{"objects": [{"id": "1", "dist_to_cam": "3.2 m", "size": [1, 2, 1]}], "edges": []}'
     >>> reading = parse_graph(said, 1, {1, 2})

@@ -1,1 +1,0 @@
-"""Reads what a model gave: scene graphs from its text, and all answers of a stored run."""
