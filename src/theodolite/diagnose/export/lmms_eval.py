@@ -75,7 +75,7 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 COPY = "theodolite_copy"
-_SHARES = "theodolite.diagnose.export.samples"
+_SHARES = "theodolite.diagnose.export.shares"
 _OUTCOMES = ("followed", "moved", "unmoved", "lost", "kept")
 
 _TASK = """task: {task}
