@@ -100,7 +100,7 @@ def drawn_stories(made_once):
     from theodolite.instruments.instrument import Study, find_instruments
 
     def make(folder):
-        find_instruments(["trace"])[0].make_data(Study(folder, 6))
+        list(find_instruments(["trace"])[0].plan(Study(folder, 6), "text"))  # planning makes the data
 
     return made_once("trace-6", make)
 

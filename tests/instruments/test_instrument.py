@@ -20,6 +20,7 @@ from theodolite.instruments.instrument import (
     Instrument,
     Study,
     UserData,
+    chance_of_runs,
     find_instruments,
     instrument_of_run,
     instruments,
@@ -194,8 +195,8 @@ def test_chance_is_that_of_a_blind_choice_where_the_shortcut_is_right(tmp_path):
     measure_run(
         tmp_path / "run", RunSettings("choosy", "scripted:echo"), items, plan.factory("scripted:echo")
     )
-    assert Choosy().chance([tmp_path / "run"]) == pytest.approx((1 / 2 + 1 / 4) / 2)
-    assert Choosy().chance([]) is None
+    assert chance_of_runs([tmp_path / "run"]) == pytest.approx((1 / 2 + 1 / 4) / 2)
+    assert chance_of_runs([]) is None
 
 
 @pytest.fixture(scope="module")

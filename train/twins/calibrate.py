@@ -7,7 +7,7 @@ from pathlib import Path
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.separation import Twins, items_hash, shipped_path, write_calibration
-from theodolite.instruments.instrument import find_instruments
+from theodolite.instruments.instrument import find_instruments, score_runs
 
 
 def ship_calibration(folder: str | Path, *, twins: Twins | None = None) -> list[Path]:
@@ -33,8 +33,8 @@ def ship_calibration(folder: str | Path, *, twins: Twins | None = None) -> list[
             for view in form.models
             if view.model in identities
         }
-        scores = {name: instrument.score_all(runs[name]) for name in pair}
+        scores = {name: score_runs(instrument, runs[name]) for name in pair}
         path = shipped_path(form.name, diagnosis.size, diagnosis.seed)
-        items = items_hash(instrument, runs[pair.grounded])
+        items = items_hash(runs[pair.grounded])
         written.append(write_calibration(path, scores, items=items, identities=identities))
     return written

@@ -502,11 +502,11 @@ def browse(run: Run, place: Place, *, may_read_data: bool = True) -> Browsed:
         except TheodoliteError as error:
             notes.append(f"no metrics: {error}")
         try:
-            rows = list(instrument.rows(run, place, scores))
+            rows = list(item_rows(instrument, run, place, scores))
         except TheodoliteError as error:
             notes.append(f"items are shown without their details: {error}")
     if rows is None:
-        rows = list(item_rows(run.info.instrument, run, place, scores))
+        rows = list(item_rows(None, run, place, scores))
     return Browsed(rows, figures_of(instrument, scores) if instrument else [], notes)
 
 

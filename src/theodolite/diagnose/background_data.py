@@ -76,7 +76,8 @@ def main(arguments: list[str]) -> None:
     parent, name, folder, size, seed, *splits = arguments
     threading.Thread(target=exit_with, args=(int(parent),), daemon=True).start()
     study = Study(Path(folder), find_size(size), int(seed), tuple(splits))
-    find_instruments([name])[0].make_data(study)
+    for _ in find_instruments([name])[0].plan(study, "text"):
+        pass  # planning makes the data
 
 
 if __name__ == "__main__":

@@ -23,7 +23,13 @@ from theodolite.diagnose.record import (
     read_diagnosis,
 )
 from theodolite.diagnose.separation import ScoreColumn
-from theodolite.instruments.instrument import find_instruments, instrument_of_run, instruments
+from theodolite.instruments.instrument import (
+    find_instruments,
+    instrument_of_run,
+    instruments,
+    pairs_of_runs,
+    score_runs,
+)
 from theodolite.pairs import AnsweredPair
 from theodolite.pairs.outcomes import SHARES
 from theodolite.runs import find_runs, read_info
@@ -108,7 +114,7 @@ def compare_followed(
     for name in (name for name in first if name in second):
         (instrument,) = find_instruments([name])
         for scores, runs in zip(sides, (first, second), strict=True):
-            for source, pairs in by_source(instrument.pairs_all(list(runs[name]))).items():
+            for source, pairs in by_source(pairs_of_runs(instrument, runs[name])).items():
                 scores.extend(followed_scores(label_of(name, source), pairs))
     found = Scores({"first": sides[0], "second": sides[1]}).difference(seed=seed)
     return tuple(
@@ -402,7 +408,7 @@ def _of_runs(folder: Path, model: str, runs: Sequence[Path]) -> Side:
             raise UsageError(f"{run} is a run of {kind}; compare takes runs of {known}")
         by_instrument.setdefault(instrument.name, []).append(run)
     scores = {
-        name: [score for score in find_instruments([name])[0].score_all(folders) if score.value is not None]
+        name: [score for score in score_runs(find_instruments([name])[0], folders) if score.value is not None]
         for name, folders in by_instrument.items()
     }
     return Side(model, model, str(folder), scores, runs=by_instrument)

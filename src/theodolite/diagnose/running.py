@@ -25,7 +25,7 @@ from theodolite.diagnose.background_model import measured_in_background
 from theodolite.diagnose.record import Counts, Diagnosis, Status, write_diagnosis
 from theodolite.diagnose.request import CACHE, DiagnosisRequest, Opened, check_models, left_out, opened
 from theodolite.diagnose.separation import ScoreColumn, items_hash, read_calibration, shipped_path
-from theodolite.instruments.instrument import Instrument
+from theodolite.instruments.instrument import Instrument, chance_of_runs, item_rows, pairs_of_runs, score_runs
 from theodolite.models import open_model
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import AsyncMeasurer, Run, RunSettings, Tally, measure_run, write_atomically
@@ -278,12 +278,12 @@ def _score(
 ) -> tuple[Measured, list[ItemRow]]:
     """Score the runs of one model and instrument."""
     request.progress(subject.name, instrument.name, "scoring")
-    scores = instrument.score_all(folders)
+    scores = score_runs(instrument, folders)
     store = PictureStore(request.folder)
     rows: list[ItemRow] = []
     for folder in folders:
         with Run.open(folder) as run:
-            rows += instrument.rows(run, store.place, scores)
+            rows += item_rows(instrument, run, store.place, scores)
     counts, seconds = _counts(folders, rows)
     missing = [each for each in subject.left_out if each.instrument == instrument.name]
     scored = [score for score in scores if score.value is not None]
@@ -294,7 +294,7 @@ def _score(
     elif missing:
         status, because = "partly measured", "; ".join(each.what for each in missing)
     has_answers = counts.answered + counts.refused > 0
-    pairs = tuple(instrument.pairs_all(folders)) if has_answers else ()
+    pairs = tuple(pairs_of_runs(instrument, folders)) if has_answers else ()
     found = Measured(
         subject.name,
         instrument.name,
@@ -307,7 +307,7 @@ def _score(
         unscored=unscored_columns(scores),
         signatures=tuple(instrument.signatures(folders, scored, seed=request.seed) if scored else ()),
         pairs=pairs,
-        chance=instrument.chance(folders),
+        chance=chance_of_runs(folders),
         rows=tuple(rows),
         judged=_judged(instrument, folders, pairs) if has_answers else None,
         unused=instrument.unused(request.study(instrument)) if request.study(instrument).data else {},
@@ -424,7 +424,7 @@ def _calibration(
     for twin in request.twins if missing else ():
         with opened(twin) as model:
             for instrument in missing:
-                scores = instrument.score_all(_measure(bare, model, instrument, makers))
+                scores = score_runs(instrument, _measure(bare, model, instrument, makers))
                 found.setdefault(instrument.name, {})[twin] = [s for s in scores if s.value is not None]
                 request.progress(twin, instrument.name, "done")
     return found
@@ -441,4 +441,4 @@ def _shipped(
         model = open_model(twin)
         identities[twin] = model.identity
         model.close()
-    return read_calibration(path, items=items_hash(instrument, folders), identities=identities)
+    return read_calibration(path, items=items_hash(folders), identities=identities)

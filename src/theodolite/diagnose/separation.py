@@ -19,7 +19,6 @@ from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.types import content_hash
 from theodolite.core.views import Form, Number, Whole
 from theodolite.diagnose.record import MetricResult, ModelMean
-from theodolite.instruments.instrument import Instrument
 from theodolite.runs import Run
 from theodolite.stats import Scores
 from theodolite.stats.scores import LEAST_CLUSTERS
@@ -158,7 +157,7 @@ class _Stored(Form):
     values: dict[str, list[list[Number | None]]] = Field(default_factory=dict)
 
 
-def items_hash(instrument: Instrument, folders: Sequence[Path]) -> str:
+def items_hash(folders: Sequence[Path]) -> str:
     """Return a hash of the names and the content of the items that every model is asked, without user data."""
     found: set[str] = set()
     for folder in folders:
@@ -168,7 +167,7 @@ def items_hash(instrument: Instrument, folders: Sequence[Path]) -> str:
             found |= {
                 f"{result.item.name} {result.item.request.digest}"
                 for result in run.results()
-                if instrument.is_plain(result.item)
+                if result.item.truth.is_plain
             }
     return content_hash(sorted(found))
 

@@ -11,19 +11,18 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 from theodolite.answers import Answer
-from theodolite.answers.grading import Grade, answers_right, format_of, golds_of, read_item, rubric_of_item
+from theodolite.answers.grading import answers_right, format_of, golds_of, read_item
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.files import lines_of, parse_json
 from theodolite.core.options import DATA, RUN, Options
 from theodolite.core.registry import registry
 from theodolite.core.scores import ALIGNED, SPLITS, Capability, ItemScore, Metric, Signature, metrics_of
 from theodolite.core.tables import Column, Table
-from theodolite.core.types import Item, Json, Picture
+from theodolite.core.types import Item, Picture
 from theodolite.core.views import UNSEEN, ItemRow, RowStatus
 from theodolite.models import VisionLanguageModel
 from theodolite.pairs import AnsweredPair, Standing
@@ -45,6 +44,7 @@ __all__ = [
     "Values",
     "Verb",
     "View",
+    "chance_of_runs",
     "check_distinct",
     "common",
     "find_instruments",
@@ -57,7 +57,9 @@ __all__ = [
     "made",
     "metric_table",
     "named_runs",
+    "pairs_of_runs",
     "rounded",
+    "score_runs",
     "values_by_item",
     "verdict",
 ]
@@ -233,24 +235,17 @@ def verdict(is_right: bool | None, condition: str) -> bool | None:  # noqa: FBT0
 
 
 def item_rows(
-    instrument: str,
-    run: Run,
-    place: Place,
-    scores: Sequence[ItemScore],
-    *,
-    view: View = lambda _: {},
-    shown: Callable[[Item], Item] = lambda item: item,
+    instrument: Instrument | None, run: Run, place: Place, scores: Sequence[ItemScore]
 ) -> Iterator[ItemRow]:
     """Yield a row for every item, made from its truth. Scores stand in the plain row of their subject, or of their cluster.
 
     Args:
-        instrument: The name of the instrument.
+        instrument: Its `view` adds fields or leaves an item out. None: only what the items themselves say.
         run: A run, finished or not.
         place: Function that stores a picture and returns its name.
         scores: The scores of the run.
-        view: Function that returns further fields of an item's row. None leaves the item out.
-        shown: Function that returns an item with the picture that the model sees.
     """
+    view: View = instrument.view(run) if instrument else lambda _: {}
     values = values_by_item(scores)
     scored = {score.item: score.split for score in scores}  # items of older runs may not say their split
     for result in run.results():
@@ -262,10 +257,11 @@ def item_rows(
         answer = read_item(item, result.record)
         own = [values.get((key, split)) for key in (item.name, truth.subject or item.cluster)]
         is_right = answers_right(item, answer) if answer.is_read and truth.golds else None
+        shown = instrument.shown(item) if instrument else item
         yield ItemRow(
             **{
                 "id": item.name,
-                "instrument": instrument,
+                "instrument": instrument.name if instrument else run.info.instrument,
                 "model": run.info.model,
                 "split": split,
                 "cluster": item.cluster,
@@ -276,7 +272,7 @@ def item_rows(
                 "gold": next(iter(golds_of(item)), ""),
                 "correct": verdict(is_right, truth.condition),
                 "values": rounded(next(filter(None, own), {}) if truth.is_plain else own[0] or {}),
-                **common(replace(result, item=shown(item)), place, answer=answer),
+                **common(replace(result, item=shown), place, answer=answer),
                 **fields,
             }
         )
@@ -396,8 +392,6 @@ class Instrument(ABC):
     """Export formats that its method `export` supports, for runs of the `exported_kinds`."""
     exported_kinds: ClassVar[tuple[str, ...]] = ()
     """The kinds of run that `export` takes. Runs of other kinds are exported as those of any instrument."""
-    grader: ClassVar[str] = "theodolite.answers.grading:grade"
-    """``module:function`` that scores one answer by its `rubric`, here and in other harnesses."""
     needs_data: ClassVar[bool] = False
     """True if it has no built-in data. A diagnosis then includes it only with user data."""
     run_options: ClassVar[type[RunOptions]] = RunOptions
@@ -411,6 +405,11 @@ class Instrument(ABC):
     def metrics(self) -> tuple[Metric, ...]:
         """All metrics, in the order of tables. Default: those of its ``definitions.toml``."""
         return metrics_of(self.name)
+
+    @property
+    def shared_metrics(self) -> frozenset[str]:
+        """Metrics of what all splits have in common. They count once, under the first split. Default: none."""
+        return frozenset()
 
     @abstractmethod
     def plan(self, study: Study, gives: Capability) -> Iterable[RunPlan]:
@@ -437,14 +436,6 @@ class Instrument(ABC):
     def score(self, run: Run) -> list[ItemScore]:
         """Compute every metric of every item of a run. No model is called."""
 
-    def score_all(self, folders: Sequence[Path]) -> list[ItemScore]:
-        """Score several runs of one model."""
-        found: list[ItemScore] = []
-        for folder in folders:
-            with Run.open(folder) as run:
-                found += self.score(run)
-        return found
-
     def tables(self, run: Run) -> list[Table]:
         """Build the main tables of a run. Default: one row for each metric and split."""
         return [metric_table(self, self.score(run))]
@@ -457,21 +448,9 @@ class Instrument(ABC):
         """Return the answers before and after edits. Default: of all items that name an edit and the item before it."""
         return answered_pairs(run)
 
-    def pairs_all(self, folders: Sequence[Path]) -> list[AnsweredPair]:
-        """Return the pairs of several runs of one model, with the requests that were made again."""
-        found: list[AnsweredPair] = []
-        for folder in folders:
-            with Run.open(folder) as run:
-                found += (*self.pairs(run), *repeated_pairs(run))
-        return found
-
     def judge(self, run: Run) -> tuple[Standing, str] | None:
         """Judge a run that has no relevant pair by other means, with the reason. Default: not."""
         return None
-
-    def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """Yield a row for every item, for display."""
-        return item_rows(self.name, run, place, scores, view=self.view(run), shown=self.shown)
 
     def view(self, run: Run) -> View:
         """Return a function that gives further fields of an item's row, or None to leave it out. Default: none."""
@@ -483,47 +462,9 @@ class Instrument(ABC):
         """Evaluate the signatures on the runs of one model. Default: none."""
         return []
 
-    def chance(self, folders: Sequence[Path]) -> float | None:
-        """Return the accuracy of a random choice, the mean of 1/options. None without options.
-
-        Over the items that were edited, or all plain ones if none was; of the aligned split if there is one.
-        """
-        sizes: list[tuple[bool, bool, int]] = []
-        for folder in folders:
-            with Run.open(folder) as run:
-                items = [result.item for result in run.results()]
-                edited = {item.truth.base for item in items if item.truth.edit}
-                for item in items:
-                    if item.name in edited or self.is_plain(item):
-                        size = len(format_of(item).options) or len(item.options)
-                        sizes.append((item.name in edited, split_of(run, item) == ALIGNED, size))
-        for wanted in ((True, True), (True, False), (False, True), (False, False)):
-            counted = [size for *kind, size in sizes if tuple(kind) == wanted and size]
-            if counted:
-                return sum(1 / size for size in counted) / len(counted)
-        return None
-
-    def is_plain(self, item: Item) -> bool:
-        """Return True if an item is unedited and shown with its own picture."""
-        return item.truth.is_plain
-
     def shown(self, item: Item) -> Item:
         """Return the item as the model sees it, for runs that store the name of an edit instead of the edited picture."""
         return item
-
-    def rubric(self, item: Item) -> dict[str, Json]:
-        """Return what is needed to read and to score the answer to an item, as JSON."""
-        return rubric_of_item(item)
-
-    def grade(
-        self, text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = ""
-    ) -> Grade:
-        """Score one answer by its rubric, with the `grader`."""
-        module, _, name = self.grader.partition(":")
-        found: Grade = getattr(import_module(module), name)(
-            text, rubric, is_cut_off=is_cut_off, reasoning=reasoning
-        )
-        return found
 
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
         """Write a run or a data set in one of the `formats`. Return the number of rows by file."""
@@ -536,9 +477,6 @@ class Instrument(ABC):
     def describe(self, study: Study) -> str:
         """Describe the items of a study in words."""
         return study.data.words if study.data else "built-in data"
-
-    def make_data(self, study: Study) -> None:  # noqa: B027 - there may be nothing to make
-        """Make the missing data sets of a study. Called in the background if `makes_data_slowly`."""
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """Return the user data at a path if this instrument can read it, else None."""
@@ -555,6 +493,47 @@ class Instrument(ABC):
     def recorded_models(self, data: UserData) -> list[RecordedModel]:
         """Return the models whose answers are part of user data."""
         return []
+
+
+def score_runs(instrument: Instrument, folders: Sequence[Path]) -> list[ItemScore]:
+    """Score several runs of one model."""
+    scores: list[ItemScore] = []
+    for folder in folders:
+        with Run.open(folder) as run:
+            scores += instrument.score(run)
+    first, *others = SPLITS
+    once = {score.metric for score in scores if score.split == first} & instrument.shared_metrics
+    return [score for score in scores if not (score.metric in once and score.split in others)]
+
+
+def pairs_of_runs(instrument: Instrument, folders: Sequence[Path]) -> list[AnsweredPair]:
+    """Return the pairs of several runs of one model, with the requests that were made again."""
+    pairs: list[AnsweredPair] = []
+    for folder in folders:
+        with Run.open(folder) as run:
+            pairs += (*instrument.pairs(run), *repeated_pairs(run))
+    return pairs
+
+
+def chance_of_runs(folders: Sequence[Path]) -> float | None:
+    """Return the accuracy of a random choice, the mean of 1/options. None without options.
+
+    Over the items that were edited, or all plain ones if none was; of the aligned split if there is one.
+    """
+    sizes: list[tuple[bool, bool, int]] = []
+    for folder in folders:
+        with Run.open(folder) as run:
+            items = [result.item for result in run.results()]
+            edited = {item.truth.base for item in items if item.truth.edit}
+            for item in items:
+                if item.name in edited or item.truth.is_plain:
+                    size = len(format_of(item).options) or len(item.options)
+                    sizes.append((item.name in edited, split_of(run, item) == ALIGNED, size))
+    for wanted in ((True, True), (True, False), (False, True), (False, False)):
+        counted = [size for *kind, size in sizes if tuple(kind) == wanted and size]
+        if counted:
+            return sum(1 / size for size in counted) / len(counted)
+    return None
 
 
 def metric_table(instrument: Instrument, scores: Sequence[ItemScore], *, title: str = "") -> Table:

@@ -14,7 +14,15 @@ from theodolite.core.scores import CAPABILITIES, Capability, ItemScore, Metric, 
 from theodolite.core.tables import Table
 from theodolite.core.types import Item, Picture, Request, Response, canonical_json
 from theodolite.core.views import ItemRow
-from theodolite.instruments.instrument import Instrument, RunPlan, Study, UserData, find_instruments
+from theodolite.instruments.instrument import (
+    Instrument,
+    RunPlan,
+    Study,
+    UserData,
+    find_instruments,
+    item_rows,
+    score_runs,
+)
 from theodolite.models import VisionLanguageModel, open_model
 from theodolite.models.scripted import ScriptedModel, ScriptedOptions, guesser, rambler, refuser
 from theodolite.pairs import AnsweredPair
@@ -84,7 +92,7 @@ class _Trial:
                 models.append((white, "gradients", "a tiny checkpoint"))
             for model, gives, title in models:
                 folders = self.measure(model, gives, limit=_FEW if gives == "gradients" else None)
-                self.measured.append(_Measured(title, gives, folders, self.instrument.score_all(folders)))
+                self.measured.append(_Measured(title, gives, folders, score_runs(self.instrument, folders)))
         return self.measured
 
     def measure(
@@ -187,7 +195,7 @@ def _scores_every_item(trial: _Trial) -> Iterator[str]:
         if not run.scores:
             yield f"{run.title} gets no item score, not even one without a value and with a reason"
         yield from (f"of {run.title}, {fault}" for fault in dict.fromkeys(_score_faults(run.scores, known)))
-        if trial.instrument.score_all(run.folders) != run.scores:
+        if score_runs(trial.instrument, run.folders) != run.scores:
             yield f"the scores of {run.title} are others the second time"
 
 
@@ -228,7 +236,7 @@ def _shows_tables_rows_and_pairs(trial: _Trial) -> Iterator[str]:
     for measured in trial.runs():
         for folder in measured.folders:
             with Run.open(folder) as run:
-                rows = partial(instrument.rows, run, _place, measured.scores)
+                rows = partial(item_rows, instrument, run, _place, measured.scores)
                 for kind, give in (
                     (Table, partial(instrument.tables, run)),
                     (ItemRow, rows),

@@ -15,7 +15,7 @@ from pathlib import Path
 from theodolite.attribution import capability_of
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ALIGNED, Capability, ItemScore, Split
-from theodolite.instruments.instrument import Instrument, Study
+from theodolite.instruments.instrument import Instrument, Study, score_runs
 from theodolite.models import open_model
 from theodolite.runs import EngineOptions, RunSettings, Tally, measure_run, slug
 
@@ -98,4 +98,4 @@ def stored_scores(model: str, instrument: Instrument, workspace: Workspace) -> l
 
 
 def _scored(instrument: Instrument, folders: list[Path]) -> list[ItemScore]:
-    return [score for score in instrument.score_all(folders) if score.value is not None]
+    return [score for score in score_runs(instrument, folders) if score.value is not None]

@@ -7,7 +7,7 @@ from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.instruments.ask.instrument import ASK
 from theodolite.instruments.ask.score import score_ask
-from theodolite.instruments.instrument import Study, UserData
+from theodolite.instruments.instrument import Study, UserData, item_rows
 from theodolite.runs import Run, RunSettings, measure_run
 from theodolite.stats import score_mean
 
@@ -65,7 +65,7 @@ def test_what_failed_has_no_value_and_says_so(asked):
 def test_rows_show_each_question_in_each_setting(asked):
     with Run.open(asked) as run:
         scores = ASK.score(run)
-        rows = list(ASK.rows(run, lambda picture: picture.digest, scores))
+        rows = list(item_rows(ASK, run, lambda picture: picture.digest, scores))
         names = [result.item.name for result in run.results()]
     assert [row.id for row in rows] == names
     assert {row.condition for row in rows} == {"plain", "blind", "mirror", "light"}

@@ -13,6 +13,7 @@ from theodolite.core.types import Response
 from theodolite.instruments.ask.data.questions import draw_questions, load_questions
 from theodolite.instruments.ask.instrument import ASK
 from theodolite.instruments.ask.questions import plan_questions
+from theodolite.instruments.instrument import pairs_of_runs
 from theodolite.models import ask_measurer
 from theodolite.runs import Run
 from theodolite.runs.engine import RunSettings, measure_run
@@ -107,7 +108,7 @@ def test_each_object_is_asked_about_where_it_is_and_where_it_is_not(tmp_path):
 )
 def test_a_model_that_sees_says_so_when_the_object_is_gone(tmp_path, is_blind, outcome, verdict):
     with run_of(tmp_path / "run", coco(tmp_path, THINGS), Seeing(is_blind=is_blind)) as run:
-        pairs = ASK.pairs_all([run.folder])
+        pairs = pairs_of_runs(ASK, [run.folder])
         assert ASK.judge(run)[0] == verdict
     removed = Counter(pair.outcome for pair in pairs if pair.edit.name == "remove")
     assert removed == {outcome: 61}  # 60 that are alone, and one of three

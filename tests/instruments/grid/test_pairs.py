@@ -20,7 +20,7 @@ from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.world import MATCHES
 from theodolite.instruments.grid.instrument import GRID
-from theodolite.instruments.instrument import Study
+from theodolite.instruments.instrument import Study, chance_of_runs, pairs_of_runs
 from theodolite.models import open_model
 from theodolite.pairs import judge_looking
 from theodolite.runs import RunSettings, measure_run
@@ -158,7 +158,7 @@ def folder(tmp_path_factory):
 
 
 def pairs_of(folder: Path):
-    return GRID.pairs_all([folder])
+    return pairs_of_runs(GRID, [folder])
 
 
 def test_a_quick_study_settles_what_both_logics_do(folder):
@@ -169,7 +169,7 @@ def test_a_quick_study_settles_what_both_logics_do(folder):
     assert {pair.outcome for pair in relevant} == {"followed"}
     assert {pair.outcome for pair in pure if not pair.edit.is_relevant} == {"kept"}
     assert {pair.outcome for pair in bow if pair.edit.is_relevant} == {"unmoved"}
-    chance = GRID.chance([folder / "pure"])
+    chance = chance_of_runs([folder / "pure"])
     assert judge_looking(pure, chance=chance).standing == "looks"
     assert judge_looking(bow, chance=chance).standing == "does not look"
 

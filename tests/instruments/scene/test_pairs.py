@@ -9,7 +9,7 @@ import pytest
 
 from theodolite.core.files import check
 from theodolite.core.scores import OWN_SPLIT
-from theodolite.instruments.instrument import Study, UserData
+from theodolite.instruments.instrument import Study, UserData, chance_of_runs, item_rows, pairs_of_runs
 from theodolite.instruments.scene.data.files import SceneQuestion, is_aligned, scene_shortcut
 from theodolite.instruments.scene.data.make import BEFORE, EDITS, read_pairs
 from theodolite.instruments.scene.data.small_rooms import room_pairs, scene_data
@@ -156,19 +156,19 @@ def from_objects(request, _):
 @pytest.mark.parametrize("strategy", [by_rule, first_option, from_objects])
 def test_a_strategy_that_uses_only_what_the_edits_keep_follows_no_pair(tmp_path, folder, strategy):
     run = measured(tmp_path, folder, ScriptedModel(f"scripted:{strategy.__name__}", strategy))
-    found = SCENE.pairs_all([run])
+    found = pairs_of_runs(SCENE, [run])
     assert {pair.outcome for pair in found if pair.edit.is_relevant} == {"unmoved"}
     assert {pair.outcome for pair in found if not pair.edit.is_relevant} == {"kept"}
-    assert judge_looking(found, chance=SCENE.chance([run])).standing == "does not look"
+    assert judge_looking(found, chance=chance_of_runs([run])).standing == "does not look"
 
 
 def test_a_model_that_sees_follows_all_of_them(tmp_path, folder):
     run = measured(tmp_path, folder, open_model("scripted:scene-oracle"))
-    found = SCENE.pairs_all([run])
+    found = pairs_of_runs(SCENE, [run])
     assert {pair.outcome for pair in found if pair.edit.is_relevant} == {"followed"}
     assert {pair.outcome for pair in found if not pair.edit.is_relevant} == {"kept"}
-    assert judge_looking(found, chance=SCENE.chance([run])).standing == "looks"
-    assert 0.25 < SCENE.chance([run]) < 0.5
+    assert judge_looking(found, chance=chance_of_runs([run])).standing == "looks"
+    assert 0.25 < chance_of_runs([run]) < 0.5
     assert {pair.split for pair in found} == {"aligned", "crossed"}
     assert len({pair.relation for pair in found}) >= 4
 
@@ -176,7 +176,7 @@ def test_a_model_that_sees_follows_all_of_them(tmp_path, folder):
 def test_refusals_and_ramblings_are_lost(tmp_path, folder):
     for name in ("scene-refuser", "scene-rambler"):
         run = measured(tmp_path, folder, open_model(f"scripted:{name}"))
-        found = [pair for pair in SCENE.pairs_all([run]) if pair.edit != AGAIN]
+        found = [pair for pair in pairs_of_runs(SCENE, [run]) if pair.edit != AGAIN]
         assert {pair.outcome for pair in found} == {"lost"}
 
 
@@ -184,9 +184,9 @@ def test_a_run_of_pairs_has_no_plain_item_and_no_score_but_a_row_for_each_item(t
     place = measured(tmp_path, folder, open_model("scripted:scene-oracle"))
     with Run.open(place) as run:
         items = [result.item for result in run.results()]
-        assert not any(SCENE.is_plain(item) for item in items)
+        assert not any(item.truth.is_plain for item in items)
         assert SCENE.score(run) == []
-        rows = list(SCENE.rows(run, lambda picture: picture.digest, []))
+        rows = list(item_rows(SCENE, run, lambda picture: picture.digest, []))
         shown = {name for pair in SCENE.pairs(run) for name in pair.shown}
     assert [row.id for row in rows] == [item.name for item in items]
     assert shown == {row.id for row in rows}
@@ -214,7 +214,7 @@ def test_marks_are_exchanged_on_the_users_own_pictures(tmp_path, own):
     model = open_model("scripted:scene-oracle")
     run = tmp_path / "run"
     measure_run(run, RunSettings(plan.kind, model.name, 0, plan.settings), plan.items, ask_measurer(model))
-    found = SCENE.pairs_all([run])
+    found = pairs_of_runs(SCENE, [run])
     assert {pair.split for pair in found} == {OWN_SPLIT}
     assert {pair.edit for pair in found} - {AGAIN} == {EXCHANGE_MARKS, LIGHT}
     assert len({pair.cluster for pair in found}) == 5

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from scene_made import strewn_scene, strewn_scenes
 
-from theodolite.answers.grading import format_of
+from theodolite.answers.grading import format_of, rubric_of_item
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.files import (
     Manifest,
@@ -19,7 +19,6 @@ from theodolite.instruments.scene.data.files import (
     write_data,
 )
 from theodolite.instruments.scene.data.make import make_questions, make_scenes
-from theodolite.instruments.scene.instrument import SCENE
 from theodolite.instruments.scene.questions import (
     MODE_NAMES,
     WITHOUT_PICTURE,
@@ -138,8 +137,8 @@ def test_an_item_holds_all_that_scoring_needs(data):
         else:
             question = question_of(item)
             assert question in data.questions
-            assert SCENE.rubric(item)["golds"] == [question.gold]
-            assert SCENE.rubric(item)["group"] == question.group_name
+            assert rubric_of_item(item)["golds"] == [question.gold]
+            assert rubric_of_item(item)["group"] == question.group_name
             assert format_of(item) == question.format
             assert item.request.hint["gold"] == question.gold
             assert ("graph" in item.meta) == ("graph" in setting_of(item))

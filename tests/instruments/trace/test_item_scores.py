@@ -12,6 +12,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import by_metric, metrics_of
 from theodolite.core.tables import Estimate
 from theodolite.core.types import Record, Response
+from theodolite.instruments.instrument import item_rows
 from theodolite.instruments.trace import score
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.data.dataset import write_episodes
@@ -265,7 +266,7 @@ def test_a_run_is_parsed_once_in_a_process(episodes, data, tmp_path, monkeypatch
     with run_of(tmp_path / "run", lambda item: told(item.request), items, data) as run:
         scores = TRACE.score(run)
         TRACE.tables(run)
-        rows = list(TRACE.rows(run, lambda picture: picture.digest, scores))
+        rows = list(item_rows(TRACE, run, lambda picture: picture.digest, scores))
         TRACE.signatures([run.folder], scores, seed=0)
     assert parsed == [len(items)]
     assert len(rows) == len(items)

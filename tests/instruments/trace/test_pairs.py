@@ -6,6 +6,7 @@ import pytest
 from made_worlds import edits, made
 from trace_world import make_episode
 
+from theodolite.instruments.instrument import item_rows, pairs_of_runs
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
 from theodolite.instruments.trace.data.stories import write_pairs
 from theodolite.instruments.trace.instrument import TRACE
@@ -27,7 +28,7 @@ def pairs_of(tmp_path, data, name):
     folder, episodes = data
     settings = RunSettings("trace", name, 0, {"data": str(folder), "split": "free"})
     measure_run(tmp_path / "run", settings, lambda _: plan_traces(episodes), ask_measurer(open_model(name)))
-    return TRACE.pairs_all([tmp_path / "run"])
+    return pairs_of_runs(TRACE, [tmp_path / "run"])
 
 
 def test_every_pair_names_the_fact_that_was_edited_and_what_was_shown(tmp_path, data):
@@ -70,16 +71,16 @@ def test_a_study_has_further_pairs_that_change_no_score(tmp_path):
     name, about = "scripted:trace-looker", {"data": str(tmp_path / "data"), "split": "crossed"}
     settings = RunSettings("trace-pairs", name, 0, about)
     measure_run(tmp_path / "run", settings, lambda _: plan_pairs(episodes), ask_measurer(open_model(name)))
-    found = TRACE.pairs_all([tmp_path / "run"])
+    found = pairs_of_runs(TRACE, [tmp_path / "run"])
     assert len(found) >= 2
     assert {(pair.outcome, pair.split) for pair in found} == {("followed", "crossed")}
     assert len({pair.cluster for pair in found}) == len(found)
     with Run.open(tmp_path / "run") as run:
         items = {result.item.name: result.item for result in run.results()}
-        rows = list(TRACE.rows(run, lambda picture: picture.digest, []))
+        rows = list(item_rows(TRACE, run, lambda picture: picture.digest, []))
         assert (TRACE.score(run), TRACE.tables(run)) == ([], [])
     assert len(rows) == len(items) == 2 * len(found)
-    assert not any(TRACE.is_plain(item) for item in items.values())
+    assert not any(item.truth.is_plain for item in items.values())
     for before, after in (pair.shown for pair in found):
         assert items[before].request.text == items[after].request.text
         assert items[before].request.digest != items[after].request.digest

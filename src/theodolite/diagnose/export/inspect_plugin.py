@@ -20,14 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.answers import Answer, AnswerFormat, normal_form
-from theodolite.answers.grading import Grade, gold_labels, grade, rubric_of
+from theodolite.answers.grading import Grade, gold_labels, grader_of, rubric_of
 from theodolite.answers.options import LONGEST_ANSWER, NoSuchOption, named_option, options_in_words
 from theodolite.core.errors import UsageError
+from theodolite.core.registry import registry
 from theodolite.core.types import Message, Picture, Request
 from theodolite.diagnose.export.inspect_log import PROVIDER, sample_json, score_metadata
 from theodolite.diagnose.export.samples import plan_runs, read_samples
 from theodolite.diagnose.export.shares import FAILED, Graded, by_condition, pair_outcomes, short_hash
-from theodolite.instruments.instrument import find_instruments, instruments
+from theodolite.instruments.instrument import find_instruments
 
 __all__ = ["graded_state", "pair_samples"]
 
@@ -117,8 +118,9 @@ def _grade(state: Any, about: Mapping[str, Any], rubric: Mapping[str, Any]) -> G
     parts = choice.message.content if isinstance(choice.message.content, list) else []
     reasoning = "\n".join(part.reasoning for part in parts if part.type == "reasoning")
     how: dict[str, Any] = {"is_cut_off": choice.stop_reason == "max_tokens", "reasoning": reasoning}
-    named = [each for each in instruments() if each.name == about.get("instrument")]
-    return (named[0].grade if named else grade)(choice.message.text, rubric, **how)
+    own = about.get("instrument")  # an instrument with a grader of its own registers it under its name
+    named = next((entry.name for entry in registry().entries("grader") if entry.name == own), "")
+    return grader_of(named)(choice.message.text, rubric, **how)
 
 
 def _graded_by(state: Any, right: str) -> Grade | None:

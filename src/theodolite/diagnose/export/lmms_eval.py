@@ -13,6 +13,7 @@ from typing import Any
 
 import theodolite
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.registry import registry
 from theodolite.diagnose.export.samples import Sample, SampledRun
 
 __all__ = [
@@ -209,7 +210,7 @@ def write_tasks(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
                 _write_task(task, condition, samples, run.instrument.name, folder)
                 own[task] = len(samples)
             if own:
-                graders[run.instrument.name] = run.instrument.grader
+                graders[run.instrument.name] = _grader(run)
                 _write_group(_task_name(run.name), own, folder)
             written |= own
         if graders:
@@ -220,6 +221,12 @@ def write_tasks(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
     except OSError as error:
         raise StorageError(f"cannot write the tasks into {folder}: {error.strerror}") from error
     return written
+
+
+def _grader(run: SampledRun) -> str:
+    """Return ``module:function`` of the grader of a run: the registered one of its items, or the common one."""
+    named = next((sample.item.truth.grader for sample in run.samples if sample.item.truth.grader), "")
+    return registry().entry("grader", named).target if named else "theodolite.answers.grading:grade"
 
 
 def _utils(graders: dict[str, str]) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from theodolite.answers import Answer
-from theodolite.answers.grading import Grade
+from theodolite.answers.grading import Grade, grader_of, rubric_of_item
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Json, Record, Response
 from theodolite.core.views import ItemRow
@@ -136,9 +136,9 @@ def read_samples(folder: Path, name: str = "") -> SampledRun:
                 links.setdefault(after, []).append(link)
         samples = []
         for own, result in results.items():
-            item, rubric = instrument.shown(result.item), instrument.rubric(result.item)
+            item, rubric = instrument.shown(result.item), rubric_of_item(result.item)
             record = result.record if run.info.model != UNANSWERED else None
-            grade = None if record is None else _grade(instrument, rubric, record.response)
+            grade = None if record is None else _grade(item, rubric, record.response)
             samples.append(
                 Sample(ids[own], item, rows[own], record, rubric, grade, tuple(links.get(own, ())))
             )
@@ -152,13 +152,14 @@ def read_samples(folder: Path, name: str = "") -> SampledRun:
         )
 
 
-def _grade(instrument: Instrument, rubric: Mapping[str, Json], response: Response) -> Grade | None:
+def _grade(item: Item, rubric: Mapping[str, Json], response: Response) -> Grade | None:
     if response.status == "refused":
         return Grade(Answer("refused", reason=response.reason), None if rubric.get("golds") == [] else 0.0)
     if not response.is_answered:
         return None
     is_cut_off = response.finish == "length"
-    return instrument.grade(response.text, rubric, is_cut_off=is_cut_off, reasoning=response.reasoning)
+    grade = grader_of(item.truth.grader)
+    return grade(response.text, rubric, is_cut_off=is_cut_off, reasoning=response.reasoning)
 
 
 @dataclass

@@ -589,7 +589,7 @@ def _edits(name: str, folders: Mapping[str, Path], *, gives: Capability, seed: i
             yield from _edited_items(folder, split, seed)
 
     def items(run: Run) -> Iterator[Item]:
-        return with_repeats(edited(), GRID.is_plain, model=run.info.model)
+        return with_repeats(edited(), lambda item: item.truth.is_plain, model=run.info.model)
 
     return _asked(name, EDITS_RUN, folders, items, gives)
 

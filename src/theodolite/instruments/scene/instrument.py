@@ -29,7 +29,7 @@ from theodolite.core.options import (
     size_of,
 )
 from theodolite.core.registry import registry
-from theodolite.core.scores import ALIGNED, OWN_SPLIT, SPLITS, Capability, ItemScore, Signature
+from theodolite.core.scores import ALIGNED, OWN_SPLIT, Capability, ItemScore, Signature
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.instrument import (
     Instrument,
@@ -484,7 +484,13 @@ class Scene(Instrument):
     takes = "scenes made by `theodolite scene make` or `theodolite scene import`"
     exported_kinds = ("scene", "scene-pictures")
     formats = ("crisp", "crisp-na")
-    grader = "theodolite.instruments.scene.results:grade"
+
+    @property
+    def shared_metrics(self) -> frozenset[str]:
+        """The metrics of a scene's graph: the splits have the same rooms, and differ in the questions."""
+        from theodolite.instruments.scene.score import GRAPH_METRICS
+
+        return GRAPH_METRICS
 
     def verbs(self) -> Mapping[str, Verb[Any]]:
         """Make and import scenes, score, audit."""
@@ -533,19 +539,6 @@ class Scene(Instrument):
         from theodolite.instruments.scene.score import item_scores
 
         return [] if _has_pairs(run) else item_scores(run)
-
-    def score_all(self, folders: Sequence[Path]) -> list[ItemScore]:
-        """The scores of several runs.
-
-        The splits have the same rooms and differ in the questions, so the metrics of a room's graph count once, under the
-        first split.
-        """
-        from theodolite.instruments.scene.score import GRAPH_METRICS
-
-        scores = super().score_all(folders)
-        first, *others = SPLITS
-        once = {score.metric for score in scores if score.split == first} & GRAPH_METRICS
-        return [score for score in scores if not (score.metric in once and score.split in others)]
 
     def tables(self, run: Run) -> list[Table]:
         """Tables 1 and 2, graphs, confusion matrix, interventions and signatures."""

@@ -948,7 +948,6 @@ class Trace(Instrument):
     run_options = TraceRun
     run_help = "Ask a model to reason about episodes, store every answer, and score."
     makes_data_slowly = True
-    grader = "theodolite.instruments.trace.claims.steps:grade"
 
     def verbs(self) -> Mapping[str, Verb[Any]]:
         """Make and import episodes, score, audit; and judge, export, label, predict, calibrate."""
@@ -960,7 +959,11 @@ class Trace(Instrument):
         if isinstance(asked, TraceRun) and asked.data is not None:
             yield (plan_relevance if asked.relevance else plan_traces)(study, asked, asked.data)
             return
-        self.make_data(study)
+        from theodolite.instruments.trace.data.stories import write_pairs, write_stories
+
+        for write, sets in ((write_stories, _sets(study)), (write_pairs, _pair_sets(study))):
+            for folder, split, n, seed in sets:
+                made(folder, partial(write, split=cast("Any", split), n=n, seed=seed))
         folders = {split: folder for folder, split, _, _ in _sets(study)}
         if study.data is not None and study.data.form == "episodes":
             folders[OWN_SPLIT] = study.data.path
@@ -968,14 +971,6 @@ class Trace(Instrument):
             yield _run_plan(f"trace-{split.replace(' ', '-')}", folder, split=split)
         for folder, split, _, _ in _pair_sets(study):
             yield _run_plan(f"trace-pairs-{split}", folder, split=split, are_pairs=True)
-
-    def make_data(self, study: Study) -> None:
-        """Draws the episodes of a study."""
-        from theodolite.instruments.trace.data.stories import write_pairs, write_stories
-
-        for write, sets in ((write_stories, _sets(study)), (write_pairs, _pair_sets(study))):
-            for folder, split, n, seed in sets:
-                made(folder, partial(write, split=cast("Any", split), n=n, seed=seed))
 
     def score(self, run: Run) -> list[ItemScore]:
         """Every metric of every episode; none of pairs."""
@@ -1002,10 +997,6 @@ class Trace(Instrument):
         from theodolite.instruments.trace.score import trace_signatures
 
         return trace_signatures(folders, scores, seed=seed)
-
-    def is_plain(self, item: Item) -> bool:
-        """True for the original wording with all frames, not in a run of pairs."""
-        return item.meta.get("wording") == "original" and not item.meta.get("is_pair")
 
     def references(self) -> Iterator[Reference]:
         """The lowest and the highest of the paper's eight models on STAR."""
