@@ -19,7 +19,7 @@ from theodolite.diagnose.running import read_items, run_diagnosis
 from theodolite.diagnose.separation import Twins
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
-from theodolite.instruments.instrument import UserData, find_instruments
+from theodolite.instruments.instrument import UserData, chance_of_runs, find_instruments
 from theodolite.models import scripted as _scripted
 from theodolite.runs import EngineOptions, Run, find_runs
 from theodolite.twins.workspace import model_capability
@@ -105,7 +105,7 @@ def test_every_verdict_has_exhibits_with_their_pictures(made):
 def test_chance_is_read_off_the_options(made):
     """Four directions; a count up to 17 or yes and no, as many of each; two to four answers of a story; scenes offer none."""
     chance = {
-        each.name: each.chance([made.folder / run for run in made.view(READS, each.name).runs])
+        each.name: chance_of_runs([made.folder / run for run in made.view(READS, each.name).runs])
         for each in find_instruments(FOUR)
     }
     assert chance["compass"] == pytest.approx(1 / 4)

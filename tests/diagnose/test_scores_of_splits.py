@@ -6,7 +6,7 @@ import pytest
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
 from theodolite.diagnose.separation import Twins
-from theodolite.instruments.instrument import find_instruments
+from theodolite.instruments.instrument import find_instruments, score_runs
 from theodolite.instruments.scene.score import GRAPH_METRICS
 
 LOOKS, READS = "scripted:looks", "scripted:reads"
@@ -43,7 +43,7 @@ def test_nothing_is_lost_by_it(rooms):
     runs = [folder / run for run in found.instrument("scene").models[0].runs]
     alone = [run for run in runs if "crossed" in run.name]
     other, every = (
-        {(r.item, r.metric): r.value for r in scene.score_all(folders) if r.metric in GRAPH_METRICS}
+        {(r.item, r.metric): r.value for r in score_runs(scene, folders) if r.metric in GRAPH_METRICS}
         for folders in (alone, runs)
     )
     assert other == every

@@ -27,7 +27,7 @@ def rows_of(tmp_path, picture):
             said = {item.id: response for item, (_, response) in zip(items, asked, strict=True)}
             pending = [(seq, None, Record(item.id, said[item.id])) for seq, item, _ in run.store.pending()]
             run.store.add([row for row in pending if row[2].response is not None])
-            return list(item_rows("lab", run, lambda p: p.digest, list(scores)))
+            return list(item_rows(None, run, lambda p: p.digest, list(scores)))
 
     return rows
 

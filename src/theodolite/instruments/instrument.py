@@ -501,6 +501,8 @@ def score_runs(instrument: Instrument, folders: Sequence[Path]) -> list[ItemScor
     for folder in folders:
         with Run.open(folder) as run:
             scores += instrument.score(run)
+    if not instrument.shared_metrics:
+        return scores
     first, *others = SPLITS
     once = {score.metric for score in scores if score.split == first} & instrument.shared_metrics
     return [score for score in scores if not (score.metric in once and score.split in others)]

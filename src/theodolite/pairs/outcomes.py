@@ -35,11 +35,10 @@ from theodolite.answers import Answer
 from theodolite.answers.grading import golds_of, is_right, read_item
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, content_hash
-from theodolite.models.replay import is_log
-from theodolite.runs import Result, Run
 
 if TYPE_CHECKING:
     from theodolite.core.tables import Estimate
+    from theodolite.runs import Result, Run
 
 __all__ = [
     "EDITS",
@@ -484,6 +483,8 @@ def with_repeats(
         model: The name of the model. A log has one answer to each request, so nothing is repeated.
         most: Number of items that are repeated.
     """
+    from theodolite.models.replay import is_log  # pairs of drawn data need no model
+
     plain: list[Item] = []
     for item in items:
         if len(plain) < most and is_plain(item):

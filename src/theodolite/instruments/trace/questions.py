@@ -172,7 +172,11 @@ def plan_pairs(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterat
         max_tokens: The longest response.
     """
     for item in plan_traces(episodes, max_tokens=max_tokens):
-        yield replace(_of_run(item), meta={**item.meta, "is_pair": True})
+        of_run = _of_run(item)
+        yield replace(
+            of_run,
+            truth=replace(of_run.truth, condition=of_run.truth.condition if of_run.truth.edit else "before"),
+        )
 
 
 def _of_run(item: Item) -> Item:
