@@ -21,7 +21,7 @@ SIZE_PX, SHAPE = (644, 476), (17, 23)
 
 
 def run() -> Iterator[Result]:
-    """The four maps of a sample with shared centres (target logits), and each map with its own centres."""
+    """Yield the four maps of a sample with shared centres (target logits), and each map with its own centres."""
     shared = _seconds(lambda: _project(SAMPLES, CONDITIONS, PAPER))
     yield Result("120,000 projections, 4 maps share their centres", shared, "s", at_most=2.0)
     apart = _seconds(lambda: _project(SAMPLES * CONDITIONS, 1, PAPER))

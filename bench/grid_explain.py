@@ -42,7 +42,7 @@ def run() -> Iterator[Result]:
 
 
 def _known_game(n_cells: int, n_words: int, most: int) -> tuple[Callable[[int | None], Game], np.ndarray]:
-    """A sum of unanimity games and its Shapley interactions: c/(t−1) for each pair within a game of t players."""
+    """Return a sum of unanimity games and its Shapley interactions: c/(t−1) for each pair within a game of t players."""
     rng, n = np.random.default_rng(0), n_cells + n_words
     sets = [rng.choice(n, size=rng.integers(1, most + 1), replace=False) for _ in range(4 * n)]
     weights = rng.normal(size=len(sets))

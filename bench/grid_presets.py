@@ -19,7 +19,7 @@ SEED = 41
 
 
 def learned_rows(n: int) -> list[dict[str, Any]]:
-    """The strongest clue of each family, by preset, bucket and density."""
+    """Return the strongest clue of each family, by preset, bucket and density."""
     rows = []
     for preset, recipe in PRESETS.items():
         for density in ("sparse", "dense"):

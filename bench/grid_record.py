@@ -14,7 +14,7 @@ DEPTH_KIND, DEPTH_SCALAR = "M-F0", "interacting words"
 
 
 def entry(scores: dict[str, Any], trained_on: str) -> dict[str, Any]:
-    """What the documentation shows of one evaluation.
+    """Return what the documentation shows of one evaluation.
 
     Args:
         scores: The content of ``scores.json``.

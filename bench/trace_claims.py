@@ -43,7 +43,7 @@ def run() -> Iterator[Result]:
 
 
 def _cpu_seconds(texts: Sequence[str]) -> float:
-    """The least CPU time of three readings of one trace of 100 kB, in which no sentence occurs twice."""
+    """Return the least CPU time of three readings of one trace of 100 kB, in which no sentence occurs twice."""
     sentences = dict.fromkeys(text[a:b] for text in texts for a, b in sentence_spans(text))
     steps, size = [], 0
     for sentence in sentences:

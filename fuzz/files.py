@@ -103,7 +103,7 @@ _SUFFIXES = {".json", ".jsonl"}
 
 
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
-    """Reads damaged files, until there were `count` of them or `seconds` have passed."""
+    """Read damaged files, until there were `count` of them or `seconds` have passed."""
     tally = Tally()
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -121,7 +121,7 @@ def run(seed: int, count: int, seconds: float | None = None) -> Tally:
 
 
 def repeat(place: str, keep: Path) -> None:
-    """Reads one damaged file again, without catching anything, and keeps its folder.
+    """Read one damaged file again, without catching anything, and keeps its folder.
 
     Args:
         place: As an example of the tally names it: ``format seed/number``.
@@ -146,7 +146,7 @@ class _Desk:
         (self.work / "elsewhere").touch()
 
     def read(self, tally: Tally, form: Format, which: str) -> None:
-        """Prepares an input and reads it."""
+        """Prepare an input and reads it."""
         place = f"{form.name} {which}"
         self.prepare(form, random.Random(f"files/{which}"))
         before = self._state()
@@ -162,7 +162,7 @@ class _Desk:
             tally.add("stray_writes", f"{place}: {sorted(after ^ before)[:3]}")
 
     def prepare(self, form: Format, rng: random.Random) -> None:
-        """Writes the files of a format, one of them damaged."""
+        """Write the files of a format, one of them damaged."""
         for folder in (self.input, self.out):
             shutil.rmtree(folder, ignore_errors=True)
         chosen = rng.choice([name for name in form.files if name not in form.fixed])
@@ -202,7 +202,7 @@ def _new(folder: Path) -> Path:
 
 
 def _replace(path: Path, content: bytes, rng: random.Random, work: Path) -> None:
-    """Puts something else in the place of a file."""
+    """Put something else in the place of a file."""
     elsewhere = work / "elsewhere"
     elsewhere.write_bytes(content)
     kind = rng.randrange(5)
@@ -217,7 +217,7 @@ def _replace(path: Path, content: bytes, rng: random.Random, work: Path) -> None
 
 
 def _damaged(name: str, content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
-    """The content of a file with one to four changes."""
+    """Return the content of a file with one to four changes."""
     suffix = Path(name).suffix
     structured: Callable[[bytes, random.Random, tuple[str, ...]], bytes] | None = None
     if suffix in _SUFFIXES:
@@ -271,7 +271,7 @@ def _json_file(content: bytes, rng: random.Random, names: tuple[str, ...]) -> by
 
 
 def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:
-    """A JSON value with one change somewhere in it."""
+    """Return a JSON value with one change somewhere in it."""
     places = list(_places(value))
     holder, key = rng.choice(places) if places else (None, None)
     if holder is None or rng.random() < 0.02:
@@ -286,7 +286,7 @@ def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:
 def _edit(  # noqa: C901 - one branch for each kind of change
     holder: Any, key: Any, rng: random.Random, names: tuple[str, ...], places: list[tuple[Any, Any]]
 ) -> None:
-    """Changes the value at one place."""
+    """Change the value at one place."""
     kind = rng.randrange(9)
     if kind == 0:
         del holder[key]

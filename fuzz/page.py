@@ -34,7 +34,7 @@ _MARKUP = (
 
 
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
-    """Builds pages of `PER_PAGE` items each, until `count` strings were shown or `seconds` have passed."""
+    """Build pages of `PER_PAGE` items each, until `count` strings were shown or `seconds` have passed."""
     tally = Tally()
     per_page = PER_PAGE * len(_FIELDS)
     with tempfile.TemporaryDirectory() as folder:
@@ -55,7 +55,7 @@ def run(seed: int, count: int, seconds: float | None = None) -> Tally:
 
 
 def _string(rng: random.Random, name: str) -> str:
-    """A text with mark-up in it; never empty, since a page may leave out what is empty.
+    """Return a text with mark-up in it; never empty, since a page may leave out what is empty.
 
     Lone surrogates are left to what a model says: data files that hold them are refused by their readers.
     """
@@ -66,7 +66,7 @@ def _string(rng: random.Random, name: str) -> str:
 
 
 def _page(folder: Path, rows: Sequence[dict[str, str]]) -> _Skeleton:
-    """The skeleton of the page of a run in which each row is one item; its data blocks must be JSON."""
+    """Return the skeleton of the page of a run in which each row is one item; its data blocks must be JSON."""
     items = [
         Item(
             f"{i} {row['name']}",

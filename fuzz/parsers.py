@@ -51,7 +51,7 @@ _MEGABYTES = 256.0
 
 
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
-    """Gives each text to one reader; stops after `count` texts or `seconds`."""
+    """Give each text to one reader; stops after `count` texts or `seconds`."""
     tally = Tally()
     for _, read in READERS:
         read(random.Random(0), "")  # loads what is loaded once
@@ -74,7 +74,7 @@ def run(seed: int, count: int, seconds: float | None = None) -> Tally:
 
 
 def input_text(seed: int, number: int) -> str:
-    """The text of one input, to look at what was found."""
+    """Return the text of one input, to look at what was found."""
     return text(random.Random(f"parsers/{seed}/{number}"))
 
 
@@ -128,7 +128,7 @@ def _claims(rng: random.Random, said: str) -> None:
 
 
 def _check(reason: str) -> None:
-    """Raises if a reader failed and the guard caught it."""
+    """Raise if a reader failed and the guard caught it."""
     if "the reader failed" in reason:
         raise RuntimeError(reason)
 

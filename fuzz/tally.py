@@ -41,7 +41,7 @@ class Tally:
         return self.uncaught + self.over_time + self.over_memory + self.stray_writes
 
     def add(self, fault: str, example: str) -> None:
-        """Counts a fault: the name of a count, and what shows it."""
+        """Count a fault: the name of a count, and what shows it."""
         setattr(self, fault, getattr(self, fault) + 1)
         if len(self.examples) < _MOST_EXAMPLES:
             self.examples.append(f"{fault}: {example}"[:_LONGEST_EXAMPLE])
@@ -69,7 +69,7 @@ class OverTime(BaseException):  # so that no reader catches it
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raises OverTime in the main thread after so much wall-clock time, so that one input cannot hold the job."""
+    """Raise OverTime in the main thread after so much wall-clock time, so that one input cannot hold the job."""
 
     def ring(*_: object) -> None:
         raise OverTime
@@ -84,7 +84,7 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has held."""
+    """Return the most memory that this process has held."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
@@ -98,7 +98,7 @@ def attempt(
     seconds: float = 5.0,
     megabytes: float = 256.0,
 ) -> Any:
-    """Tries one input and counts what went wrong; returns what the work returns, or None.
+    """Try one input and counts what went wrong; returns what the work returns, or None.
 
     Args:
         tally: Where it is counted.

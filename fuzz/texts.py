@@ -84,7 +84,7 @@ PIECES: tuple[str, ...] = (
 
 
 def expand(rng: random.Random, symbol: str = "answer", depth: int = 0) -> str:
-    """A text of the grammar. Deep down, the first and simplest form is taken."""
+    """Return a text of the grammar. Deep down, the first and simplest form is taken."""
     forms = GRAMMAR[symbol]
     form = forms[0] if depth > _DEEPEST else rng.choice(forms)
     return _SLOT.sub(
@@ -94,7 +94,7 @@ def expand(rng: random.Random, symbol: str = "answer", depth: int = 0) -> str:
 
 @cache
 def recorded() -> tuple[str, ...]:
-    """The recorded texts of real models; none where they are absent."""
+    """Return the recorded texts of real models; none where they are absent."""
     if not DATA.is_dir():
         return ()
     found = [row["text"] for row in _rows(DATA / "real_answers.jsonl")]
@@ -144,7 +144,7 @@ def _delete(rng: random.Random, said: str) -> str:
 
 
 def _swap(rng: random.Random, said: str) -> str:
-    """Swaps a few characters for any others."""
+    """Swap a few characters for any others."""
     chars = list(said)
     for _ in range(min(len(chars), rng.randint(1, 5))):
         is_near = rng.random() < 0.5

@@ -11,7 +11,7 @@ from fuzz.formats.sample import Format, json_of, lines_of
 
 
 def example(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Any:  # noqa: PLR0911 - one for each kind
-    """A value that fits a JSON schema, with one entry in every list and object."""
+    """Return a value that fits a JSON schema, with one entry in every list and object."""
     if "$ref" in schema:
         return example(known[schema["$ref"].rpartition("/")[2]], known)
     for key in ("anyOf", "oneOf", "allOf"):

@@ -32,7 +32,7 @@ def capability_of(model: VisionLanguageModel) -> Capability:
 
 
 def is_white_box(model: VisionLanguageModel) -> bool:
-    """True if a model provides gradients."""
+    """Return True if a model provides gradients."""
     return isinstance(getattr(model, "checkpoint", None), Checkpoint)
 
 
@@ -148,7 +148,7 @@ def _check(
 
 
 def _maps(evidence: Evidence, method: Method, target: str) -> list[list[RelevanceMap]]:
-    """The maps of one method and one target: per request, per picture."""
+    """Return the maps of one method and one target: per request, per picture."""
     scores = method.score(evidence, target)
     if method.scores_on == "features":
         per_feature = _without_sinks(evidence, cast("FeatureScores", scores))

@@ -166,5 +166,5 @@ class Targets:
         }
 
     def is_predicted(self, name: str) -> torch.Tensor:
-        """True where a target is the model's own answer, (batch,)."""
+        """Return True where a target is the model's own answer, (batch,)."""
         return self.roles[name] == self.roles["pred"]

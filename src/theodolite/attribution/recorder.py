@@ -79,7 +79,7 @@ def recording(model: Any, *, halves_products: bool = False) -> Iterator[Recorder
 
 
 def is_recording() -> bool:
-    """True if the current computation is part of the shared pass, not of a later one."""
+    """Return True if the current computation is part of the shared pass, not of a later one."""
     recorder = _RECORDER.get()
     return recorder is not None and not recorder.halves_products
 
@@ -233,7 +233,7 @@ FIRST_LAYER = 2
 
 
 def check_threshold(threshold: float | None) -> None:
-    """Raises a `UsageError` if a number cannot be τ; None stands for sinks that are kept."""
+    """Raise a `UsageError` if a number cannot be τ; None stands for sinks that are kept."""
     if threshold is not None and not 0 < threshold < math.inf:
         raise UsageError(
             f"the threshold of attention sinks must be a finite number above 0, not {threshold:g}"
@@ -267,7 +267,7 @@ class SinkCount:
         self._layers += 1
 
     def sinks(self) -> torch.Tensor:
-        """True for sinks, (batch, tokens)."""
+        """Return True for sinks, (batch, tokens)."""
         found: torch.Tensor = self._is_token & (2 * self._count >= max(1, self._layers))
         return found
 

@@ -82,7 +82,7 @@ class Box:
 
 
 def direction_deg(origin_px: ArrayLike, point_px: ArrayLike) -> NDArray[np.float64]:
-    """The direction from one point to another, ``atan2(-(y - y0), x - x0)``, in degrees in [0, 360).
+    """Return the direction from one point to another, ``atan2(-(y - y0), x - x0)``, in degrees in [0, 360).
 
     0 is to the right, 90 upward; angles increase counter-clockwise. Pixel rows increase downward.
 

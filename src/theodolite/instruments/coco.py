@@ -100,7 +100,7 @@ class AnnotatedPicture:
         return [each for each in self.instances if each.name == name]
 
     def other_boxes(self, *taken: Instance) -> tuple[Box, ...]:
-        """The boxes of all objects but these, without empty ones."""
+        """Return the boxes of all objects but these, without empty ones."""
         return tuple(
             each.box
             for each in self.instances
@@ -123,12 +123,12 @@ class Instances:
     """The broken records of the files."""
 
     def by_file_name(self) -> dict[str, AnnotatedPicture]:
-        """The pictures by file name, without folders."""
+        """Return the pictures by file name, without folders."""
         return {Path(picture.file_name).name: picture for picture in self.pictures}
 
 
 def read_instances(annotations: str | Path | Sequence[str | Path]) -> Instances:
-    """Reads one or more annotation files. Broken records are left out.
+    """Read one or more annotation files. Broken records are left out.
 
     A broken annotation still counts as an object without a box, since beside it no object of its name is unique.
 
@@ -229,7 +229,7 @@ def find_coco(path: Path, images: Path | None) -> tuple[Path, Path] | None:
 
 
 def _is_coco(path: Path) -> bool:
-    """True if a file has the three parts of COCO instances. It may be large, and is not read into memory."""
+    """Return True if a file has the three parts of COCO instances. It may be large, and is not read into memory."""
     with _bytes_of(path) as data:
         return data is not None and all(data.find(b'"%b"' % part) >= 0 for part in _COCO_PARTS)
 

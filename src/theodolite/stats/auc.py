@@ -74,7 +74,7 @@ def roc_auc(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """The probability that a random positive item scores above a random negative one; ties count half.
+    """Return the probability that a random positive item scores above a random negative one; ties count half.
 
     θ̂ = (R₊ − m(m+1)/2) / (mn) with R₊ the rank sum of the m positives. Without clusters the interval is
     Newcombe's (2006) method 5, which does not collapse at θ̂ = 1, and `p_value` is that of the Mann–Whitney

@@ -326,7 +326,7 @@ def _signed(
     prior: float | None,
     level: float,
 ) -> Estimate | None:
-    """The mean of values in [−width, width], from the limits of gains and of losses; `labels` are clusters and groups."""
+    """Return the mean of values in [−width, width], from the limits of gains and of losses; `labels` are clusters and groups."""
     gain, loss = (
         _Mean.of(np.maximum(sign * values, 0.0), labels[0], (0.0, width), labels[1]) for sign in (1, -1)
     )
@@ -447,7 +447,7 @@ class _Mean:
         return self.size(self.kish)
 
     def size(self, prior: float) -> float:
-        """The effective sample size if it is `prior` where the clusters say nothing."""
+        """Return the effective sample size if it is `prior` where the clusters say nothing."""
         largest = self.value * (1 - self.value)
         if largest <= 0 or not self.spreads.any():
             return prior
@@ -488,7 +488,7 @@ def _limits(part: _Mean, prior: float, level: float) -> tuple[float, float]:
 
 
 def _correlation(first: FloatArray, second: FloatArray) -> float:
-    """The correlation of what clusters add to gains and to losses; 0 where either does not vary."""
+    """Return the correlation of what clusters add to gains and to losses; 0 where either does not vary."""
     scale = math.sqrt(float(np.sum(first**2)) * float(np.sum(second**2)))
     return max(-1.0, min(1.0, float(np.sum(first * second)) / scale)) if scale > 0 else 0.0
 

@@ -172,7 +172,7 @@ def _closed_form(r: float, n: int, n_covariates: int, kind: _Kind, level: float)
 
 
 def _coefficient(x: FloatArray, y: FloatArray, columns: FloatArray, kind: _Kind) -> float | None:
-    """The (partial) correlation; None if a side is constant or a linear combination of the covariates."""
+    """Return the (partial) correlation; None if a side is constant or a linear combination of the covariates."""
     if is_constant(x) or is_constant(y):
         return None
     if kind == "spearman":

@@ -61,7 +61,7 @@ def _tie_groups(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> tu
 
 
 def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
-    """The risk–coverage curve (El-Yaniv and Wiener 2010), in expectation over ties.
+    """Return the risk–coverage curve (El-Yaniv and Wiener 2010), in expectation over ties.
 
     If ranks a+1 … a+m share one confidence and contain e errors, with E errors above them, the expected
     number of errors among the first k is E + e(k−a)/m.

@@ -106,7 +106,7 @@ def check_same_length(**arrays: FloatArray | IntArray) -> int:
 
 
 def is_constant(array: FloatArray) -> bool:
-    """True if all values are equal to about twelve digits."""
+    """Return True if all values are equal to about twelve digits."""
     return bool(np.ptp(array) <= ROUNDING * np.abs(array).max())
 
 

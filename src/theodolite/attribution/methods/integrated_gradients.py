@@ -67,7 +67,7 @@ def completeness_gap(
 
 
 def mean_token(evidence: Evidence, layer: int) -> torch.Tensor:
-    """The mean hidden state of a request's tokens, (batch, 1, width)."""
+    """Return the mean hidden state of a request's tokens, (batch, 1, width)."""
     hidden = upcast(evidence.hidden[layer].detach())
     real = evidence.is_token.to(hidden.device)[..., None].to(hidden.dtype)
     return (hidden * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)

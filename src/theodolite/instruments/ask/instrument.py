@@ -233,7 +233,7 @@ def _draw(questions: Sequence[Question], study: Study, unused: Mapping[str, int]
 
 
 def _items(study: Study, run: Run) -> Iterable[Item]:
-    """The items of a study. A log is asked only what it has an answer to, and for edits only if it embeds its pictures."""
+    """Return the items of a study. A log is asked only what it has an answer to, and for edits only if it embeds its pictures."""
     from theodolite.instruments.ask.questions import SETTINGS, plan_questions
     from theodolite.models.replay import has_pictures, is_log, recorded_only
 

@@ -112,7 +112,7 @@ def mirrored(question: Question) -> tuple[Edit, str] | None:
 
 
 def _opposite(question: Question) -> str:
-    """The right answer in the mirrored picture, if it is another one and known; else empty."""
+    """Return the right answer in the mirrored picture, if it is another one and known; else empty."""
     if _SIDE.search(question.answer):
         other = _SIDE.sub(lambda found: _OPPOSITE[found[0].casefold()], question.answer)
         known = {normal_form(option): option for option in question.options}
@@ -203,7 +203,7 @@ class _Draft:
         meta: dict[str, Json],
         recall: ReplayMatch,
     ) -> Item | None:
-        """The item of a question in a setting. None if the question has none."""
+        """Return the item of a question in a setting. None if the question has none."""
         pictures = question.pictures
         has_same_words = other is not None and other.prompt == question.prompt
         if setting == "picture":

@@ -199,7 +199,7 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
 
 
 def _place(row: AnsweredRow) -> tuple[int, bool, str]:
-    """The place of the right answer among the options, yes before no, for a steady order within pairs."""
+    """Return the place of the right answer among the options, yes before no, for a steady order within pairs."""
     return (
         row.options.index(row.gold) if row.gold in row.options else 0,
         _normal(row.gold) == "no",
@@ -234,7 +234,7 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
 
 
 def _relation(first: str, second: str, *, has_options: bool) -> str:
-    """The two right answers, without the words that both have. Empty for open questions, whose answers are too many.
+    """Return the two right answers, without the words that both have. Empty for open questions, whose answers are too many.
 
     >>> _relation("To the left", "To the right", has_options=True), _relation("To the left", "Under", has_options=True)
     ('left / right', 'left / under')
@@ -407,7 +407,7 @@ def score_ask(run: Run, *, seed: int = 0) -> AskScore:
 
 
 def chance_of(rows: Rows) -> float | None:
-    """The accuracy of a random choice: the mean of 1/options, ½ for yes and no. None if a question is open."""
+    """Return the accuracy of a random choice: the mean of 1/options, ½ for yes and no. None if a question is open."""
     sizes = [
         len(row.options) or (2 if row.right <= {"yes", "no"} else 0)
         for row in rows.get("picture", {}).values()
@@ -572,7 +572,7 @@ def score_tables(score: AskScore) -> list[Table]:
 
 
 def _pairs_table(score: AskScore) -> Table:
-    """The outcomes of pairs by edit, and by the two right answers where these are few."""
+    """Return the outcomes of pairs by edit, and by the two right answers where these are few."""
     found: dict[tuple[str, str], list[AnsweredPair]] = {}
     relations: dict[str, set[str]] = {}
     for pair in score.pairs:

@@ -799,7 +799,7 @@ class Compass(Instrument):
         return compass_signatures(scores)
 
     def shown(self, item: Item) -> Item:
-        """The item with its picture edited as its condition says."""
+        """Return the item with its picture edited as its condition says."""
         from theodolite.instruments.compass.questions import shown_item
 
         return shown_item(item)
@@ -821,7 +821,7 @@ class Compass(Instrument):
                 break
 
     def describe(self, study: Study) -> str:
-        """What a study asks about."""
+        """Return what a study asks about."""
         own = f"; and {study.data.words}" if study.data else ""
         return (
             f"{2 * _size(study)} drawn pictures of two to five things, half of them against the shortcut{own}"
@@ -832,7 +832,7 @@ class Compass(Instrument):
         return max(2, math.ceil(pairs / 4))
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """A pair file, or COCO instances with their pictures."""
+        """Return a pair file, or COCO instances with their pictures."""
         from theodolite.instruments.compass.data.coco import find_pairs
 
         return find_pairs(path, images)

@@ -51,7 +51,7 @@ def attribution_factory(
     targets: Sequence[str] = TARGETS,
     mask_sinks: float | None = None,
 ) -> MeasurerFactory:
-    """Opens the model and measures with it, wherever the factory is called."""
+    """Open the model and measures with it, wherever the factory is called."""
     check_threshold(mask_sinks)
     return partial(_open_attribution, name, tuple(methods), tuple(targets), mask_sinks)
 
@@ -109,7 +109,7 @@ class AttributionMeasurer:
         return [found[item.id] for item in items]
 
     def close(self) -> None:
-        """Drops the model."""
+        """Drop the model."""
         self.model.close()
 
 
@@ -121,7 +121,7 @@ def conditions_factory(
     targets: Sequence[str] = TARGETS[:1],
     mask_sinks: float | None = None,
 ) -> MeasurerFactory:
-    """Opens the model and measures a plan of `plan_conditions` with it, wherever the factory is called."""
+    """Open the model and measures a plan of `plan_conditions` with it, wherever the factory is called."""
     check_threshold(mask_sinks)
     return partial(_open_conditions, model, gives, tuple(methods), tuple(targets), mask_sinks)
 
@@ -172,12 +172,12 @@ class ConditionsMeasurer:
         return [found[item.id] for item in items]
 
     def close(self) -> None:
-        """Drops the model."""
+        """Drop the model."""
         self.model.close()
 
 
 def _is_explained(item: Item) -> bool:
-    """True for a pair as it is, asked for the first time, unless its maps are left out; and for a control's edits."""
+    """Return True for a pair as it is, asked for the first time, unless its maps are left out; and for a control's edits."""
     if "control" in item.meta:
         return True
     return item.truth.is_plain and NO_MAPS not in item.meta
@@ -214,7 +214,7 @@ def _record(item: Item, found: Attribution) -> Record:
 
 
 def map_key(method: str, target: str) -> str:
-    """The name of a map: ``method@target``; the target is empty for methods that explain no logit.
+    """Return the name of a map: ``method@target``; the target is empty for methods that explain no logit.
 
     >>> map_key("chefer", "gt")
     'chefer@gt'
@@ -229,7 +229,7 @@ def split_key(key: str) -> tuple[str, str]:
 
 
 def shown_key(key: str) -> str:
-    """A map's name for readers, without the ``@`` of an empty target.
+    """Return a map's name for readers, without the ``@`` of an empty target.
 
     >>> shown_key("chefer@gt"), shown_key("attention-rollout@")
     ('chefer@gt', 'attention-rollout')
@@ -288,7 +288,7 @@ class Sample:
 
 
 def read_samples(run: Run) -> Iterator[Sample]:
-    """The samples of a run, in plan order. Items that failed or are not measured yet are left out.
+    """Yield the samples of a run, in plan order. Items that failed or are not measured yet are left out.
 
     Raises:
         UsageError: The run is another instrument's.
@@ -304,7 +304,7 @@ def read_samples(run: Run) -> Iterator[Sample]:
 
 
 def sinks_note(run: Run) -> list[str]:
-    """A sentence on the attention sinks that were masked in the maps of a run; none if they were kept."""
+    """Return a sentence on the attention sinks that were masked in the maps of a run; none if they were kept."""
     threshold = run.info.settings.get("mask_sinks")
     if threshold is None:
         return []
@@ -321,7 +321,7 @@ def sinks_note(run: Run) -> list[str]:
 
 
 def check_kind(run: Run) -> None:
-    """Raises a `UsageError` if a run is not of this instrument."""
+    """Raise a `UsageError` if a run is not of this instrument."""
     if run.info.instrument != RUN_KIND:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {RUN_KIND}")
 
@@ -356,7 +356,7 @@ def _sample(result: Result) -> Sample:
 
 
 def with_answers(maps: Mapping[str, RelevanceMap], *, gold: int, predicted: int) -> dict[str, RelevanceMap]:
-    """Maps by name; where options were explained, ``gt`` and ``pred`` are added as names of two of them."""
+    """Map by name; where options were explained, ``gt`` and ``pred`` are added as names of two of them."""
     found = dict(maps)
     for target, option in (("gt", gold), ("pred", predicted)):
         for key in [key for key in maps if key.endswith(f"@option:{option}")]:
@@ -369,7 +369,7 @@ def _region(data: Mapping[str, Any]) -> Region:
 
 
 def _maps(record: Record, size_px: tuple[int, int]) -> dict[str, RelevanceMap]:
-    """The maps of a record, by `map_key`; maps on vision features also on the tokens' grid."""
+    """Return the maps of a record, by `map_key`; maps on vision features also on the tokens' grid."""
     text = cast("dict[str, float | None]", record.values["text_mass"])
     grids = cast("dict[str, str]", record.values["grids"])
     placed = {name: _grid(record, name, size_px) for name in set(grids.values())}

@@ -132,7 +132,7 @@ _SUBSET = {("integrated-gradients", "coco-pairs"): 60}
 
 
 def known_model(name: str) -> str | None:
-    """The paper's name of a model, given ours; None if the paper has no such model.
+    """Return the paper's name of a model, given ours; None if the paper has no such model.
 
     >>> known_model("hf:Qwen/Qwen2-VL-7B-Instruct?dtype=bfloat16")
     'Qwen2-VL-7B'
@@ -146,7 +146,7 @@ def known_model(name: str) -> str | None:
 def published_directions(
     model: str, source: str, *, method: str, target: str
 ) -> tuple[PublishedDirection, ...]:
-    """What the paper reports of a model on one source of pairs; empty if it reports nothing.
+    """Return what the paper reports of a model on one source of pairs; empty if it reports nothing.
 
     Args:
         model: Our name of it.
@@ -253,7 +253,7 @@ Prompts and ablations are of ``contrastive-grad-act@pred``, the paper's own meth
 def published_rows(
     model: str, sources: tuple[str, ...], table: PaperTable, rows: tuple[str, ...]
 ) -> dict[str, PublishedRow]:
-    """What the paper reports in some rows of a table; empty unless all pairs come from one source that it has.
+    """Return what the paper reports in some rows of a table; empty unless all pairs come from one source that it has.
 
     Args:
         model: Our name of it.
@@ -274,7 +274,7 @@ def published_rows(
 def published_notes(
     model: str, sources: tuple[str, ...], table: PaperTable, rows: tuple[str, ...]
 ) -> list[str]:
-    """The same as sentences below a table."""
+    """Return the same as sentences below a table."""
     return [f"reported: {name}: {row}" for name, row in published_rows(model, sources, table, rows).items()]
 
 

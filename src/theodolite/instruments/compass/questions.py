@@ -137,7 +137,7 @@ class Prompt:
             )
 
     def ask(self, pair: Pair) -> str:
-        """The question about a pair."""
+        """Return the question about a pair."""
         return self.template.format(tgt=pair.target.name, ref=pair.reference.name)
 
     @property
@@ -151,7 +151,7 @@ class Prompt:
         return vocabulary_of(self.options.values())
 
     def token_for(self, direction: str) -> str:
-        """The answer that stands for a direction.
+        """Return the answer that stands for a direction.
 
         Raises:
             UsageError: The prompt does not offer it.
@@ -201,12 +201,12 @@ TABLE_9 = ("A", "B", "C")
 
 
 def default_prompt(pairs: Iterable[Pair]) -> Prompt:
-    """A, or A8 if the right answer to one of the pairs is a diagonal."""
+    """Return a, or A8 if the right answer to one of the pairs is a diagonal."""
     return PROMPTS["A8" if vocabulary_of(pair.direction for pair in pairs) == EIGHT else "A"]
 
 
 def check_offered(pairs: Sequence[Pair], prompts: Iterable[Prompt]) -> None:
-    """Raises a `UsageError` if a prompt does not offer the right answer to every pair, or offers a better one to some."""
+    """Raise a `UsageError` if a prompt does not offer the right answer to every pair, or offers a better one to some."""
     asked = vocabulary_of(pair.direction for pair in pairs)
     for prompt in prompts:
         if prompt.vocabulary == EIGHT != asked:
@@ -299,7 +299,7 @@ def _unique(prompts: list[Prompt], origin: str) -> tuple[Prompt, ...]:
 
 
 def prompt_settings(text: str, prompts: Sequence[Prompt]) -> dict[str, Any]:
-    """What a run stores about its prompts: their names, and the full text of those that are not the paper's.
+    """Return what a run stores about its prompts: their names, and the full text of those that are not the paper's.
 
     The path of a prompt file is not stored: a file that was moved gives the same run.
     """
@@ -407,7 +407,7 @@ def _corners(box: Box) -> list[float]:
 
 
 def direction_format(options: Mapping[str, str], *, target: str = "", reference: str = "") -> AnswerFormat:
-    """The answer that a prompt asks for: a direction, named by number, letter or word.
+    """Return the answer that a prompt asks for: a direction, named by number, letter or word.
 
     Args:
         options: Answer token to direction.
@@ -426,7 +426,7 @@ def direction_format(options: Mapping[str, str], *, target: str = "", reference:
 
 
 def read_direction(text: str, options: Mapping[str, str]) -> str | None:
-    """The token of the direction that a text names; None if it names none or several.
+    """Return the token of the direction that a text names; None if it names none or several.
 
     >>> offered = {"1": "left", "2": "right", "3": "above", "4": "below"}
     >>> read_direction("1) to the left", offered), read_direction("It is above.", offered), read_direction("1 or 2", offered)
@@ -481,7 +481,7 @@ _EDITS: Mapping[str, Edit] = {
 
 
 def edit_of(condition: str, direction: str) -> Edit | None:
-    """The edit that a condition stands for, given the right answer before; None if the answer after it is not known."""
+    """Return the edit that a condition stands for, given the right answer before; None if the answer after it is not known."""
     if condition == MIRRORED:
         return MIRROR if is_sideways(direction) else FLIP
     return _EDITS.get(condition)
@@ -502,7 +502,7 @@ EditsOf: TypeAlias = Callable[[Pair, int, Vocabulary], Sequence[EditedPair]]
 
 
 def drawn_edits(pair: Pair, number: int, _: Vocabulary = CARDINAL) -> list[EditedPair]:
-    """The edits of a drawn pair beyond mirroring: other light, mirrored sideways where that is neutral, one thing moved.
+    """Return the edits of a drawn pair beyond mirroring: other light, mirrored sideways where that is neutral, one thing moved.
 
     Args:
         pair: From `relation_pairs`, whose directions take turns.
@@ -521,7 +521,7 @@ def drawn_edits(pair: Pair, number: int, _: Vocabulary = CARDINAL) -> list[Edite
 
 
 def photograph_edits(pair: Pair, number: int, vocabulary: Vocabulary = CARDINAL) -> list[EditedPair]:
-    """The edits of a pair in a photograph beyond mirroring: two neutral ones, and those that look right.
+    """Return the edits of a pair in a photograph beyond mirroring: two neutral ones, and those that look right.
 
     Args:
         pair: A pair whose boxes lie clearly in its direction.
@@ -542,7 +542,7 @@ def unfit_edits(pair: Pair, vocabulary: Vocabulary = CARDINAL) -> tuple[Unfit, .
 def _object_edits(
     pair: Pair, things: tuple[Cutout, Cutout], vocabulary: Vocabulary
 ) -> tuple[tuple[EditedPair, ...], tuple[Unfit, ...]]:
-    """The edits of a pair's objects that look right, and why others do not."""
+    """Return the edits of a pair's objects that look right, and why others do not."""
     made: list[EditedPair] = []
     unfit: list[Unfit] = []
     studio = Studio(pair.picture, things, others=pair.others)
@@ -564,7 +564,7 @@ def _object_edits(
 def _steps(
     pair: Pair, things: tuple[Cutout, Cutout], condition: str, vocabulary: Vocabulary
 ) -> tuple[Step, Step]:
-    """The steps of reference and target.
+    """Return the steps of reference and target.
 
     Raises:
         UnfitError: The objects cannot be moved so.
@@ -583,7 +583,7 @@ def _steps(
 
 
 def _farthest_first(direction: str) -> list[str]:
-    """The four directions, the farthest from one of the eight first, without those that it agrees with.
+    """Return the four directions, the farthest from one of the eight first, without those that it agrees with.
 
     >>> _farthest_first("left"), _farthest_first("above left")
     (['right', 'above', 'below'], ['right', 'below'])
@@ -605,7 +605,7 @@ def _moved(pair: Pair, steps: tuple[Step, Step], vocabulary: Vocabulary) -> Pair
 
 
 def _is_clear(pair: Pair, moved: Pair, vocabulary: Vocabulary) -> bool:
-    """True if the answer is another one, and as clear as it was or at least by `_CLEAR_DEG`."""
+    """Return True if the answer is another one, and as clear as it was or at least by `_CLEAR_DEG`."""
     before, after = (vocabulary.between(each.reference.box, each.target.box) for each in (pair, moved))
     return moved.direction != pair.direction and after.margin_deg >= min(_CLEAR_DEG, before.margin_deg)
 
@@ -649,7 +649,7 @@ def plan_conditions(
 
 
 def edited_items(pair: Pair, number: int, prompt: Prompt) -> Iterator[Item]:
-    """A pair in a photograph mirrored, and after every edit of `photograph_edits`; not as it is.
+    """Yield a pair in a photograph mirrored, and after every edit of `photograph_edits`; not as it is.
 
     Args:
         pair: With one of the eight directions.
@@ -674,7 +674,7 @@ def _edited_item(
 
 
 def shown_item(item: Item) -> Item:
-    """An item with the picture that its condition asks for."""
+    """Return an item with the picture that its condition asks for."""
     condition = item.truth.condition
     if condition == PLAIN:
         return item
@@ -701,7 +701,7 @@ def shown_item(item: Item) -> Item:
 
 
 def _with_steps(pair: Pair, steps: Sequence[Sequence[int]]) -> Picture:
-    """The picture with reference and target moved; the boxes of the pair are those afterwards."""
+    """Return the picture with reference and target moved; the boxes of the pair are those afterwards."""
     there = [(int(right), int(down)) for right, down in steps]
     before = replace(
         pair,

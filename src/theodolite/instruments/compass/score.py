@@ -124,7 +124,7 @@ def _has_maps(result: Result) -> bool:
 
 
 def answer_scores(run: Run) -> tuple[list[Result], list[ItemScore]]:
-    """The plain item of every pair, and the scores of the answers under all conditions.
+    """Return the plain item of every pair, and the scores of the answers under all conditions.
 
     What was read in the answers is stored beside their text if the run is open for writing.
     """
@@ -143,7 +143,7 @@ def answer_scores(run: Run) -> tuple[list[Result], list[ItemScore]]:
 
 
 def _by_pair(run: Run) -> list[dict[str, Result]]:
-    """The results of every pair and prompt, by condition; edits of controls have their own tables."""
+    """Return the results of every pair and prompt, by condition; edits of controls have their own tables."""
     check_kind(run)
     pairs: dict[str, dict[str, Result]] = {}
     for result in run.results():
@@ -180,7 +180,7 @@ def _scores_of_pair(results: Mapping[str, Result]) -> Iterator[ItemScore]:
     said = {condition: read_item(result.item, result.record) for condition, result in results.items()}
 
     def score(key: str, condition: str, value: Callable[[], float]) -> ItemScore:
-        """The value, if both answers could be read; else the reason."""
+        """Return the value, if both answers could be read; else the reason."""
         for name in (PLAIN, condition):
             if not said[name].is_read:
                 reason = _status(results[name], said[name])
@@ -202,7 +202,7 @@ def _scores_of_pair(results: Mapping[str, Result]) -> Iterator[ItemScore]:
 
 
 def _effect_scores(results: Mapping[str, Result]) -> Iterator[ItemScore]:
-    """The metrics of log-probabilities, where the model gives them."""
+    """Yield the metrics of log-probabilities, where the model gives them."""
     chosen = {condition: _log_probabilities(result) for condition, result in results.items()}
     before = chosen[PLAIN]
     if before is None and TARGET_HIDDEN not in results:
@@ -242,7 +242,7 @@ def _log_probabilities(result: Result) -> NDArray[np.float64] | None:
 
 
 def map_scores(projected: ProjectedRun, key: str) -> Iterator[ItemScore]:
-    """The metrics of one map, or baseline, on every sample."""
+    """Yield the metrics of one map, or baseline, on every sample."""
     columns: dict[str, tuple[NDArray[Any], NDArray[np.bool_], list[str]]] = {}
     for name in PROJECTIONS:
         if key in projected.angles.get(name, {}):
@@ -367,7 +367,7 @@ def view_of(run: Run) -> Callable[[Result], dict[str, Any] | None]:
 
 
 def overlay(sample: Sample) -> Overlay:
-    """What is drawn over the picture of a measured pair."""
+    """Return what is drawn over the picture of a measured pair."""
     maps, sectors = [], {}
     for key, relevance in sample.maps.items():
         method = key.partition("@")[0]
@@ -388,7 +388,7 @@ def overlay(sample: Sample) -> Overlay:
 
 
 def heat_map(relevance: RelevanceMap, name: str) -> HeatMap:
-    """The map on a small grid over the whole picture, whatever its tiles."""
+    """Return the map on a small grid over the whole picture, whatever its tiles."""
     heat = relevance.grid.paint(relevance.values)
     height, width = heat.shape
     rows, columns = min(_CELLS, height), min(_CELLS, width)
@@ -400,7 +400,7 @@ def heat_map(relevance: RelevanceMap, name: str) -> HeatMap:
 
 
 def sector_masses(relevance: RelevanceMap, sample: Sample) -> dict[str, float] | None:
-    """The share of the map's mass in each of the four directions from the reference; None if it has no direction."""
+    """Return the share of the map's mass in each of the four directions from the reference; None if it has no direction."""
     try:
         compass = project(relevance, reference=sample.reference.box, target=sample.target.box, options=SOUND)
     except DegenerateError:

@@ -187,7 +187,7 @@ class ScoreSettings(Options):
         return self.changes.words if is_changed else ""
 
     def options(self) -> dict[str, ProjectionOptions]:
-        """The projections of all tables but the ablations."""
+        """Return the projections of all tables but the ablations."""
         found = {name: self.changes.of(PROJECTIONS[name]) for name in self.projections}
         if "utility" in self.tables:
             found[utility.HONEST] = utility.honest_options(found[self.projections[0]])
@@ -208,7 +208,7 @@ class CompassScore:
     """Risk–coverage curves by confidence, if the utility was asked for."""
 
     def table(self, name: str) -> Table:
-        """A table by its name without ``compass.``.
+        """Return a table by its name without ``compass.``.
 
         Raises:
             KeyError: There is none.
@@ -257,7 +257,7 @@ def score_run(run: Run, settings: ScoreSettings | None = None) -> CompassScore:
 
 
 def run_notes(run: Run) -> list[str]:
-    """What a reader of a run's tables must know: masked sinks, and planned items without an answer, by reason."""
+    """Return what a reader of a run's tables must know: masked sinks, and planned items without an answer, by reason."""
     tally = run.tally()
     waiting = tally.planned - tally.finished - tally.failed
     counts = {"not measured yet": waiting, "failed": tally.failed, "refused": tally.refused}
@@ -370,7 +370,7 @@ def _tables(parts: _Parts) -> tuple[list[Table], dict[str, RiskCoverage]]:
 
 
 def with_changes(table: Table, settings: ScoreSettings) -> Table:
-    """A table of one projection, with what was changed in that projection in its title."""
+    """Return a table of one projection, with what was changed in that projection in its title."""
     is_changed = settings.changed and table.name.endswith(settings.projections)
     return replace(table, title=f"{table.title} ({settings.changed})") if is_changed else table
 
@@ -433,14 +433,14 @@ def _plain(samples: Iterable[Sample], methods: Sequence[str], left_out: Counter[
 
 
 def with_methods(sample: Sample, methods: Sequence[str]) -> Sample:
-    """The sample with the maps of some methods; all if none is named."""
+    """Return the sample with the maps of some methods; all if none is named."""
     if not methods:
         return sample
     return replace(sample, maps={key: each for key, each in sample.maps.items() if each.method in methods})
 
 
 def plain_pairs(samples: Iterable[Sample], settings: ScoreSettings) -> ProjectedRun:
-    """The plain samples of one prompt, the first if the settings name none."""
+    """Return the plain samples of one prompt, the first if the settings name none."""
     found, _ = _project(_plain(samples, settings.methods, Counter()), settings)
     _check_prompt(found, settings.prompt)
     return found.select(lambda sample: sample.prompt == (settings.prompt or found.samples[0].prompt))
@@ -510,7 +510,7 @@ def _cautions(parts: _Parts) -> list[str]:
 
 
 def _answers(scores: Sequence[ItemScore], title: str, notes: Iterable[str] = ()) -> list[Table]:
-    """The metrics of answers by split: of what was said, and of log-probabilities if there are any."""
+    """Return the metrics of answers by split: of what was said, and of log-probabilities if there are any."""
     rows = by_metric(scores)
     tables = []
     for name, columns in (("answers", _ANSWERS), ("shifts", _SHIFTS)):
@@ -777,7 +777,7 @@ def _differences_table(
 
 
 def _below_as_excess(found: stats.Difference) -> stats.Difference:
-    """The metric is how far DAE lies below the uniform map's; the table shows how far it lies above."""
+    """Return the metric is how far DAE lies below the uniform map's; the table shows how far it lies above."""
     if found.estimate is None or ".excess_" not in found.metric.key:
         return found
     return replace(found, estimate=negated(found.estimate))

@@ -539,17 +539,17 @@ class Grid(Instrument):
         return grid_signatures(scores)
 
     def describe(self, study: Study) -> str:
-        """What a study asks about."""
+        """Return what a study asks about."""
         own = f"; and {study.data.words}" if study.data else ""
         n = 24 * _StudySize.of(study.size).scenes
         return f"{n} grids with a relation, half of them against the shortcut{own}"
 
     def size_for(self, pairs: int) -> int:
-        """The smallest size with that many pairs."""
+        """Return the smallest size with that many pairs."""
         return math.ceil(math.ceil(pairs / _PAIRS_OF_SCENE) / _SCENES_OF_SIZE)
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """A data set folder."""
+        """Return a data set folder."""
         folder = path.parent if path.name == "dataset.json" else path
         return (
             UserData("grid", "grids", folder)
@@ -568,7 +568,7 @@ def _asked(
     items: Callable[[Run], Iterator[Item]],
     gives: Capability,
 ) -> RunPlan:
-    """A run of plain questions, answered by log-probabilities if the model gives them."""
+    """Return a run of plain questions, answered by log-probabilities if the model gives them."""
     answering: Answering = "choose" if covers(gives, "choices") else "write"
     return RunPlan(
         name,
@@ -581,7 +581,7 @@ def _asked(
 
 
 def _edits(name: str, folders: Mapping[str, Path], *, gives: Capability, seed: int) -> RunPlan:
-    """The relational scenes of data sets, as they are and edited, by split."""
+    """Return the relational scenes of data sets, as they are and edited, by split."""
     from theodolite.instruments.grid.questions import EDITS_RUN
 
     def edited() -> Iterator[Item]:

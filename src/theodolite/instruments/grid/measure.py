@@ -29,7 +29,7 @@ from theodolite.runs import MeasurerFactory, Reuse
 
 
 def explain_factory(model: str, plan: ExplainPlan, *, device: str = "cpu") -> MeasurerFactory:
-    """A factory that opens the model and explains with it, here or in a worker."""
+    """Return a factory that opens the model and explains with it, here or in a worker."""
     return partial(_open, model, plan, device)
 
 
@@ -65,10 +65,10 @@ class ExplainMeasurer:
         return run_together(self.reader, jobs)
 
     def close(self) -> None:
-        """Holds nothing but memory."""
+        """Hold nothing but memory."""
 
     def _matrix_calls(self, row: int, pool: Pool) -> int:
-        """The calls of a scene's part of the cross matrix: its row, and its column if it is not in the pool."""
+        """Return the calls of a scene's part of the cross matrix: its row, and its column if it is not in the pool."""
         if not any(each.scope == "global" or each.family == "dime" for each in self.explainers):
             return 0
         return len(pool.rows) * (1 if row in pool.rows else 2)

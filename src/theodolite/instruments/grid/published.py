@@ -42,7 +42,7 @@ SHORTCUTS = (
 def published_shortcut(
     name: str, mode: str, *, bucket: str = "", density: str = ""
 ) -> PublishedShortcut | None:
-    """The paper's number for a shortcut, if it reports one."""
+    """Return the paper's number for a shortcut, if it reports one."""
     return next(
         (
             each

@@ -203,7 +203,7 @@ def _edited_item(
 
 
 def _relation(scenes: SceneBatch, row: int) -> str:
-    """The direction of a question, such as ``left of``; ``several`` if it has different ones."""
+    """Return the direction of a question, such as ``left of``; ``several`` if it has different ones."""
     names = {DIRECTIONS[way] for way in scenes.questions.directions[row].tolist() if way}
     return names.pop() if len(names) == 1 else "several"
 
@@ -266,7 +266,7 @@ class ExplainPlan:
 
 
 def scenes_of(stored: StoredDataset) -> SceneBatch:
-    """The scenes of a stored data set. Questions are parsed from their words; all else follows from the cells."""
+    """Return the scenes of a stored data set. Questions are parsed from their words; all else follows from the cells."""
     words = np.stack([words_of(record.question) for record in stored.records])
     questions = read_questions(words)
     return complete(
@@ -294,13 +294,13 @@ class PreparedData:
         return list(dict.fromkeys((int(self.batch.bucket[r]), str(self.density[r])) for r in self.chosen))
 
     def members(self, bucket: int, density: str) -> Integers:
-        """The chosen rows of one bucket at one density."""
+        """Return the chosen rows of one bucket at one density."""
         rows = self.chosen
         return np.asarray(rows[(self.batch.bucket[rows] == bucket) & (self.density[rows] == density)])
 
 
 def prepare(plan: ExplainPlan) -> PreparedData:
-    """Reads the data and chooses the first `n` scenes of each bucket and density.
+    """Read the data and chooses the first `n` scenes of each bucket and density.
 
     Raises:
         UsageError: A bucket or density of the plan is not in the data.

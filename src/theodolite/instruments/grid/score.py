@@ -84,7 +84,7 @@ def item_scores(run: Run) -> list[ItemScore]:
 
 
 def run_tables(run: Run) -> list[Table]:
-    """The main tables of a plain or explained run; none for other kinds, whose metrics have one table."""
+    """Return the main tables of a plain or explained run; none for other kinds, whose metrics have one table."""
     kind = run.info.instrument
     if kind == PLAIN_RUN:
         return [accuracy.accuracy_table(run.info.model, item_scores(run))]
@@ -156,7 +156,7 @@ TABLE_NAMES = (
 
 
 def explain_tables(score: ExplainScore, names: Sequence[str] = (), *, seed: int = 0) -> list[Table]:
-    """The tables of explained runs that have rows.
+    """Return the tables of explained runs that have rows.
 
     Args:
         score: From `score_explanations`.
@@ -263,7 +263,7 @@ def _view(record: SceneRecord, world: World, **maps: Any) -> CellsView:
 
 
 def _explained_views(run: Run) -> dict[str, CellsView]:
-    """The grid of every explained scene, with the maps of its explainers."""
+    """Return the grid of every explained scene, with the maps of its explainers."""
     folder = Path(str(run.info.settings.get("data", "")))
     if not folder.is_dir():
         return {}

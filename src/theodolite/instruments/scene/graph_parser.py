@@ -119,7 +119,7 @@ class GraphReading:
 
 
 def parse_graph(text: str, centre: int, marks: Collection[int], *, is_cut_off: bool = False) -> GraphReading:
-    """Reads the star graph that a model gave.
+    """Read the star graph that a model gave.
 
     Args:
         text: The model's text.
@@ -157,7 +157,7 @@ def _parse(text: str, centre: int, marks: Collection[int], *, is_cut_off: bool) 
 def read_graph(
     value: Any, centre: int, marks: Collection[int], *, status: GraphStatus = "valid"
 ) -> GraphReading:
-    """Reads a graph from decoded JSON, as `parse_graph` does from text."""
+    """Read a graph from decoded JSON, as `parse_graph` does from text."""
     problems: Counter[Problem] = Counter()
     table = _table(value)
     nodes = _read_nodes(table.get("nodes"), set(marks), problems)
@@ -176,7 +176,7 @@ def read_graph(
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """The nodes and edges in a value, however deeply wrapped; a list of entries with ids counts as nodes. Empty if none."""
+    """Return the nodes and edges in a value, however deeply wrapped; a list of entries with ids counts as nodes. Empty if none."""
     if isinstance(value, list):
         tables = [entry for entry in value if isinstance(entry, dict)]
         inner = [table for table in map(_table, tables) if table]
@@ -201,7 +201,7 @@ def _first(table: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _entries(found: Any, problems: Counter[Problem]) -> Iterator[dict[str, Any]]:
-    """The entries of a list, or of a table by id; anything else is counted."""
+    """Yield the entries of a list, or of a table by id; anything else is counted."""
     if isinstance(found, dict):
         listed = [{"id": key, "to": key, **v} if isinstance(v, dict) else v for key, v in found.items()]
     else:
@@ -261,7 +261,7 @@ def _read_edges(
 
 
 def _mark(value: Any) -> int | None:
-    """An id: 3, 3.0, "3", "object 3", "#3", "<3>"."""
+    """Return an id: 3, 3.0, "3", "object 3", "#3", "<3>"."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -305,7 +305,7 @@ def _size(entry: Mapping[str, Any], problems: Counter[Problem]) -> tuple[float |
 
 
 def _relation(value: Any, problems: Counter[Problem]) -> Relation:
-    """The words of a list, a string or a table of flags."""
+    """Return the words of a list, a string or a table of flags."""
     said: list[str] = []
     for part in value if isinstance(value, list) else [value]:
         if isinstance(part, dict):
@@ -335,7 +335,7 @@ def _is_set(flag: Any) -> bool:
 
 
 def star_from_json(value: Mapping[str, Any], centre: int | None = None) -> StarGraph:
-    """The inverse of `StarGraph.as_json`.
+    """Return the inverse of `StarGraph.as_json`.
 
     Args:
         value: Objects and edges.

@@ -549,7 +549,7 @@ class Scene(Instrument):
         return score_tables(score_run(run))
 
     def view(self, run: Run) -> View:
-        """The scene from above, as it is and as the model described it."""
+        """Return the scene from above, as it is and as the model described it."""
         from theodolite.instruments.scene.score import scene_view
 
         return scene_view(run)
@@ -573,7 +573,7 @@ class Scene(Instrument):
         return math.ceil(pairs / _PAIRS_OF_SIZE)
 
     def describe(self, study: Study) -> str:
-        """What a study asks about."""
+        """Return what a study asks about."""
         rooms = _ROOMS[study.size] if isinstance(study.size, str) else max(6, round(0.6 * study.size))
         own = f"; and {study.data.words}" if study.data else ""
         edited = f"{_room_pairs(study.size)} before and after edits"
@@ -583,7 +583,7 @@ class Scene(Instrument):
         )
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """A data set folder, with or without questions."""
+        """Return a data set folder, with or without questions."""
         folder = path.parent if path.name in {"questions.jsonl", "scenes.jsonl"} else path
         if not folder.is_dir() or not has_file(folder, "scenes.jsonl"):
             return None
@@ -591,7 +591,7 @@ class Scene(Instrument):
         return UserData("scene", form, folder)
 
     def unused(self, study: Study) -> Mapping[str, int]:
-        """The broken lines of a data set."""
+        """Return the broken lines of a data set."""
         from theodolite.instruments.scene.data.files import read_data
 
         if study.data is None or study.data.form != "scenes":
@@ -599,7 +599,7 @@ class Scene(Instrument):
         return counted_problems(read_data(study.data.path).problems)
 
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
-        """Writes a run or a data set for CRISP-Bench."""
+        """Write a run or a data set for CRISP-Bench."""
         from theodolite.instruments.scene.data.crisp import export_data, export_run
         from theodolite.instruments.scene.data.files import read_data
 
@@ -628,7 +628,7 @@ def _write_pairs(source: Path, folder: Path, *, seed: int) -> None:
 
 
 def _write_questions(source: Path, folder: Path, *, n: int, seed: int) -> None:
-    """Makes a data set from the scenes of another one, with at most `n` questions. Pictures are linked, or copied."""
+    """Make a data set from the scenes of another one, with at most `n` questions. Pictures are linked, or copied."""
     from theodolite.instruments.scene.data.files import read_data, write_data
     from theodolite.instruments.scene.data.make import make_questions, thin_questions
 

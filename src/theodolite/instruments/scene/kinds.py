@@ -164,7 +164,7 @@ def apart_by_mark_m(one: int, other: int) -> float:
 
 
 def _length_by_mark_m(marks: Sequence[int]) -> float:
-    """The prediction for any other length."""
+    """Return the prediction for any other length."""
     return 1.1 + 0.45 * marks[-1]
 
 
@@ -655,7 +655,7 @@ def _vertical_gaps(scene: SceneGraph, a: int, b: int) -> dict[Predicate, float]:
 
 
 def _is_vertical_clear(scene: SceneGraph, a: int, b: int, margins: Margins) -> bool:
-    """True if neither *up* nor *down* is a matter of centimetres; outdoors they are not asked about."""
+    """Return True if neither *up* nor *down* is a matter of centimetres; outdoors they are not asked about."""
     return scene.domain == "outdoor" or all(
         abs(gap + RELATION_MARGIN_M) >= margins.vertical_m for gap in _vertical_gaps(scene, a, b).values()
     )
@@ -848,7 +848,7 @@ class Place(Shape):
 
 
 def _about_level(scene: SceneGraph) -> list[int]:
-    """The objects at about the height of the centre, which questions about the ground are asked about.
+    """Return the objects at about the height of the centre, which questions about the ground are asked about.
 
     A clock above a table has no useful direction from it, and the distance between the two, which the graph holds, says
     little about their distance along the ground.

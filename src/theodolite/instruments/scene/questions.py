@@ -228,7 +228,7 @@ def qa_prompt(
     mode: Mode | None = None,
     graph: StarGraph | None = None,
 ) -> str:
-    """The whole text of a question.
+    """Return the whole text of a question.
 
     Args:
         question: What to ask.
@@ -246,7 +246,7 @@ def qa_prompt(
 
 
 def graph_prompt(scene: SceneGraph, *, setting: GraphSetting = "base", mode: Mode | None = None) -> str:
-    """The whole text that asks for a scene's star graph."""
+    """Return the whole text that asks for a scene's star graph."""
     mode = mode or Mode()
     task = _GRAPH_TASK.format(
         marks=", ".join(str(thing.id) for thing in scene.objects),
@@ -259,7 +259,7 @@ def graph_prompt(scene: SceneGraph, *, setting: GraphSetting = "base", mode: Mod
 
 
 def graph_text(graph: StarGraph) -> str:
-    """A graph as prompts show it: JSON, one object or edge per line.
+    """Return a graph as prompts show it: JSON, one object or edge per line.
 
     >>> from theodolite.worlds.scene_graph import Edge, Node
     >>> print(graph_text(StarGraph(1, (Node(1, 5.0, 1.0, 2.0, 0.5),), (Edge(2, 3.0, frozenset({"left"})),))))
@@ -346,7 +346,7 @@ def plan_with_graphs(
     mode: Mode | None = None,
     noise: float | None = None,
 ) -> Iterator[Item]:
-    """The questions about every scene that has a graph, with that graph in the prompt.
+    """Yield the questions about every scene that has a graph, with that graph in the prompt.
 
     Args:
         data: The data set.
@@ -397,7 +397,7 @@ def plan_pairs(pairs: Mapping[str, SceneData], *, split: str = "") -> Iterator[I
 
 
 def with_picture(item: Item, picture: Picture, *, setting: str = OTHER_PICTURE) -> Item:
-    """The same question or graph with another picture, as an item of its own."""
+    """Return the same question or graph with another picture, as an item of its own."""
     words = [part for part in item.request.messages[0].content if isinstance(part, str)]
     name = f"{item.name}/{setting}"
     hint = {
@@ -431,7 +431,7 @@ def _other_pictures(data: SceneData, seed: int) -> dict[str, Picture]:
 
 
 def _predicted_graphs(measured: Iterable[tuple[Item, Record | None]], mode: Mode) -> dict[str, StarGraph]:
-    """The model's own graphs, given with the picture, by scene; scenes without a readable graph are left out."""
+    """Return the model's own graphs, given with the picture, by scene; scenes without a readable graph are left out."""
     found: dict[str, StarGraph] = {}
     for item, record in measured:
         is_asked = is_graph(item) and item.truth.is_plain and item.meta["mode"] == mode.name
@@ -584,7 +584,7 @@ def _item(
     meta: Mapping[str, Json],
     truth: Truth,
 ) -> Item:
-    """An item that a log finds again only by its content.
+    """Return an item that a log finds again only by its content.
 
     The same words are asked about many pictures and with many graphs, so no record can be found by its words; the id that
     exported tasks and their logs carry ends in a hash of everything that the model sees.
@@ -594,7 +594,7 @@ def _item(
 
 
 def _shown(text: str, setting: str, picture: Picture | None) -> tuple[str | Picture, ...]:
-    """What a model receives: the picture, if there is one and the setting shows it, and the text."""
+    """Return what a model receives: the picture, if there is one and the setting shows it, and the text."""
     return (text,) if picture is None or setting in WITHOUT_PICTURE else (picture, text)
 
 
@@ -612,7 +612,7 @@ def _picture(data: SceneData, scene: SceneGraph) -> Picture:
 
 
 def run_plans(folder: Path, *, split: str, settings: Sequence[str], seed: int) -> Iterator[RunPlan]:
-    """The runs on one data set: its questions and graphs, and the same with another scene's picture.
+    """Yield the runs on one data set: its questions and graphs, and the same with another scene's picture.
 
     Args:
         folder: The data set.
@@ -644,7 +644,7 @@ def run_plans(folder: Path, *, split: str, settings: Sequence[str], seed: int) -
 
 
 def pairs_plan(folder: Path, *, name: str, split: str = "") -> RunPlan:
-    """The run on a data set of pairs.
+    """Return the run on a data set of pairs.
 
     Args:
         folder: From `theodolite.instruments.scene.data.make.write_pairs`.
@@ -666,6 +666,6 @@ def pairs_plan(folder: Path, *, name: str, split: str = "") -> RunPlan:
 
 
 def next_items(data: SceneData, settings: Settings, run: Run, *, seed: int = 0) -> Iterator[Item]:
-    """The plan of a run, which grows when the model has given its graphs."""
+    """Return the plan of a run, which grows when the model has given its graphs."""
     measured = ((result.item, result.record) for result in run.results())
     return plan_run(data, settings, measured, seed=seed)

@@ -101,11 +101,11 @@ class SceneResults:
     parsed: tuple[Parsed, ...] = field(default=(), repr=False)
 
     def answers(self, setting: str) -> Mapping[str, AnswerResult]:
-        """The answers in a setting without noise, by question."""
+        """Return the answers in a setting without noise, by question."""
         return self.qa.get((setting, None), {})
 
     def measured_graphs(self, setting: str) -> dict[str, GraphResult]:
-        """The graphs that were answered or refused in a setting, by scene."""
+        """Return the graphs that were answered or refused in a setting, by scene."""
         return {scene: row for scene, row in self.graphs.get(setting, {}).items() if row.is_measured}
 
     @property
@@ -120,7 +120,7 @@ class SceneResults:
         return found | {scene: row.domain for rows in self.graphs.values() for scene, row in rows.items()}
 
     def true_graph(self, scene: str) -> StarGraph | None:
-        """The true graph of a scene that was asked for its graph."""
+        """Return the true graph of a scene that was asked for its graph."""
         return next((rows[scene].true for rows in self.graphs.values() if scene in rows), None)
 
     @property
@@ -137,7 +137,7 @@ class SceneResults:
 
 
 def read_run(run: Run, *, mode: str | None = None) -> SceneResults:
-    """Reads a run of scenes, and stores what was read beside the raw text if the run is writable.
+    """Read a run of scenes, and stores what was read beside the raw text if the run is writable.
 
     Args:
         run: Measured or partly measured.
@@ -168,7 +168,7 @@ def read_results(
     asked_for: Iterable[str] = (),
     split: str = "",
 ) -> SceneResults:
-    """Reads the results of a plan; `read_run` does so for a run."""
+    """Read the results of a plan; `read_run` does so for a run."""
     qa: dict[tuple[str, float | None], dict[str, AnswerResult]] = {}
     graphs: dict[str, dict[str, GraphResult]] = {}
     known = _Known()
@@ -251,7 +251,7 @@ def _status(record: Record | None) -> str:
 
 
 def _id(result: Result) -> str:
-    """The item's id as stored: hashing all requests again would take longer than scoring them."""
+    """Return the item's id as stored: hashing all requests again would take longer than scoring them."""
     return result.record.item_id if result.record is not None else result.item.id
 
 

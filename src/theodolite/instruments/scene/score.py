@@ -120,7 +120,7 @@ def item_scores(run: Run, options: ScoreOptions | None = None) -> list[ItemScore
 def result_scores(
     results: SceneResults, options: ScoreOptions | None = None, cases: DerivedCases | None = None
 ) -> list[ItemScore]:
-    """The scores of all metrics, and of the baselines that tables show.
+    """Return the scores of all metrics, and of the baselines that tables show.
 
     Args:
         results: Results of a run.
@@ -265,7 +265,7 @@ class SceneScore:
         return derived_qa(self.results, self.options)
 
     def mean(self, name: str, *, domain: Domain | None = None, group: str = "") -> stats.Estimate | None:
-        """The mean of a metric, overall or of a domain or a group.
+        """Return the mean of a metric, overall or of a domain or a group.
 
         Args:
             name: The metric's key without ``scene.``.
@@ -282,7 +282,7 @@ class SceneScore:
         return stats.score_mean(metric, found)
 
     def metric(self, name: str) -> Metric:
-        """A metric by its key without ``scene.``, as this solver computes it."""
+        """Return a metric by its key without ``scene.``, as this solver computes it."""
         return metric_of(f"scene.{name}{self.options.suffix}")
 
     @cached_property
@@ -389,7 +389,7 @@ EXTRA_TABLES = (
 
 
 def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
-    """The main tables, and those asked for.
+    """Return the main tables, and those asked for.
 
     Args:
         score: What to show.
@@ -455,7 +455,7 @@ def qa_table(score: SceneScore) -> Table:
 
 
 def solvable_table(score: SceneScore) -> Table:
-    """What Table 1 says of answers and graphs, without the solver's own errors."""
+    """Return what Table 1 says of answers and graphs, without the solver's own errors."""
     shown = ("consistency_solvable", "derived_solvable", "direct_over_derived_solvable")
     columns, rows = [Column("scenes", "scenes"), *map(_COLUMNS.__getitem__, shown)], _by_domain(score, shown)
     return Table.of("scene.solvable", "Questions that the solver can answer", columns, rows)
@@ -479,7 +479,7 @@ def changes_table(score: SceneScore) -> Table:
 
 
 def counts_table(score: SceneScore) -> Table:
-    """What became of the questions of each setting."""
+    """Return what became of the questions of each setting."""
     results = score.results
     lost = len(results.without_graph)
     given = dict(results.qa)
@@ -541,7 +541,7 @@ def difficulty_table(score: SceneScore) -> Table:
 
 
 def readings_table(score: SceneScore) -> Table:
-    """The paper's definitions beside the public code's: MRA with ``<`` and ``<=``, all solvers."""
+    """Return the paper's definitions beside the public code's: MRA with ``<`` and ``<=``, all solvers."""
     readings = (ScoreOptions(), ScoreOptions(comparison="<="), *(ScoreOptions(s) for s in SOLVERS[1:]))
     shown = (
         "qa",
@@ -711,7 +711,7 @@ _GRAPH_FIELDS = {
 
 
 def _question_fields(result: Result) -> dict[str, Any]:
-    """A number is right if it is near enough; answers are shown as they were asked for, by their letters."""
+    """Return a number is right if it is near enough; answers are shown as they were asked for, by their letters."""
     row = read_answer_result(result)
     question, answer = row.question, row.answer
     is_right = score_value(question, answer.value) >= RIGHT_FROM if answer.is_read else None
@@ -742,7 +742,7 @@ def _view(scene: SceneGraph | None, asked: Result | None) -> PlanView | None:
 
 
 def said_objects(graph: StarGraph) -> list[SeenObject]:
-    """The objects of a model's graph that its numbers place; an edge may lead to one that is not described."""
+    """Return the objects of a model's graph that its numbers place; an edge may lead to one that is not described."""
     nodes = {node.id: node for node in graph.nodes}
     found = []
     for mark, (x, z) in lay_out(graph).places_m.items():

@@ -80,7 +80,7 @@ def shortcut(request: Request) -> str:
 
 
 def disconnected(request: Request) -> str:
-    """The right graph, and random answers, drawn anew in every setting."""
+    """Return the right graph, and random answers, drawn anew in every setting."""
     hint = _hint(request)
     if hint["task"] == "graph":
         return oracle(request)

@@ -200,7 +200,7 @@ def signature_numbers(
 
 
 def _graph_levels(results: SceneResults) -> tuple[stats.Estimate | None, stats.Estimate | None]:
-    """The level of SGC between the prior graph and 1, and SGC minus the prior graph's."""
+    """Return the level of SGC between the prior graph and 1, and SGC minus the prior graph's."""
     graphs = results.graphs.get("base", {})
     prior = graph_prior({s: r.true for s, r in graphs.items()}, {s: r.domain for s, r in graphs.items()})
     scenes = list(results.measured_graphs("base"))
@@ -210,7 +210,7 @@ def _graph_levels(results: SceneResults) -> tuple[stats.Estimate | None, stats.E
 
 
 def _shares(results: SceneResults, *, is_refused: bool) -> dict[str, stats.Estimate]:
-    """The share of refused answers, or of other answers and graphs that cannot be used, by task and setting."""
+    """Return the share of refused answers, or of other answers and graphs that cannot be used, by task and setting."""
     found: dict[str, stats.Estimate | None] = {}
     for (setting, noise), given in results.qa.items():
         asked = [row for row in given.values() if row.is_measured]
@@ -352,7 +352,7 @@ def _judge(
 
 
 def _share(name: str, shares: Mapping[str, stats.Estimate] | None, words: str) -> Signature:
-    """Raised if the whole interval of the share exceeds a tenth in any setting; the worst setting is named."""
+    """Raise if the whole interval of the share exceeds a tenth in any setting; the worst setting is named."""
     if not shares:
         return Signature(KINDS[name], "not measured", "not measured: no answers")
     over = {label: share for label, share in shares.items() if share.low > SHARE}
@@ -365,7 +365,7 @@ def _share(name: str, shares: Mapping[str, stats.Estimate] | None, words: str) -
 
 
 def signatures_table(signatures: Sequence[Signature]) -> Table:
-    """What was raised, and why."""
+    """Return what was raised, and why."""
     return Table.of(
         "scene.signatures",
         "Signatures",

@@ -178,7 +178,7 @@ def _fits(question: Question, group: Sequence[Question]) -> bool:
 
 
 def given_options(row: Row) -> Offered:
-    """The options in the fields of a row: a list, an object by letter, text, or one field for each letter."""
+    """Return the options in the fields of a row: a list, an object by letter, text, or one field for each letter."""
     found = first(row, "options")
     if isinstance(found, str):
         found = _listed(found)
@@ -319,7 +319,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _decoded(text: str) -> Picture | None:
-    """A picture in base64, perhaps as a data URL. None if it is not one."""
+    """Return a picture in base64, perhaps as a data URL. None if it is not one."""
     _, comma, rest = text.partition(",") if text.startswith("data:image/") else ("", "", "")
     body = rest if comma else text
     if len(body) < _SHORTEST_ENCODED or re.match(r"[A-Za-z0-9+/\s]+={0,2}\s*$", body) is None:
@@ -411,7 +411,7 @@ def read_question(row: Row, number: int, finder: PictureFinder) -> Question:
 
 
 def _asked(row: Row) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
-    """The words of the question, the right answer, other right ones, and the options."""
+    """Return the words of the question, the right answer, other right ones, and the options."""
     question, captions = first(row, "question"), first(row, "captions")
     words = plain_words(question) if isinstance(question, str) else ""
     if isinstance(captions, list) and len(captions) > 1:
@@ -442,7 +442,7 @@ def _truth_value(row: Row) -> str:
 
 
 def _right_answers(row: Row) -> tuple[Any, tuple[str, ...]]:
-    """The right answer, and others that are right, too. Of several people's answers the most frequent is the right one."""
+    """Return the right answer, and others that are right, too. Of several people's answers the most frequent is the right one."""
     found = list(values(row, "truth"))
     if not found:
         raise Unusable("no answer")
@@ -462,7 +462,7 @@ def _answer_text(answer: Any) -> str:
 
 
 def _pictures(row: Row, finder: PictureFinder) -> tuple[Picture, ...]:
-    """The pictures of a row: of the first field that names pictures which are there."""
+    """Return the pictures of a row: of the first field that names pictures which are there."""
     reason = Unusable("no picture named")
     for value in values(row, "picture"):
         try:
@@ -559,7 +559,7 @@ def _fault(name: str, some: Sequence[Instance]) -> str:
 
 
 def _can_be_cut(picture: AnnotatedPicture, thing: Instance) -> bool:
-    """True if an object lies whole in the picture and nothing touches it. Whether it leaves a trace is seen when it is removed."""
+    """Return True if an object lies whole in the picture and nothing touches it. Whether it leaves a trace is seen when it is removed."""
     return thing.box is not None and fault_of(thing.box, picture.size_px, picture.other_boxes(thing)) is None
 
 
@@ -678,7 +678,7 @@ def _may_ask(path: Path) -> bool:
 
 
 def _joined(path: Path) -> list[Row]:
-    """The rows of a file. If they lack questions or answers, those of the file beside it that has them, by id (VQAv2)."""
+    """Return the rows of a file. If they lack questions or answers, those of the file beside it that has them, by id (VQAv2)."""
     rows, _ = _rows(path, _stamp(path))
     asks, answers = first(rows[0], "question") is not None, first(rows[0], "truth") is not None
     if asks == answers or first(rows[0], "id") is None:

@@ -81,18 +81,18 @@ class Matcher:
         self._policy = policy
 
     def category(self, name: str) -> str | None:
-        """The category that a name stands for; None if there is none, or several."""
+        """Return the category that a name stands for; None if there is none, or several."""
         if name in self._categories or self._policy.names == "exact":
             return name if name in self._categories else None
         found = [each for each in self._categories if name in each or each in name]
         return found[0] if len(found) == 1 else None
 
     def picture(self, file_name: str) -> AnnotatedPicture | None:
-        """The annotated picture of that file name."""
+        """Return the annotated picture of that file name."""
         return self._pictures.get(Path(file_name).name)
 
     def objects(self, file_name: str, names: tuple[str, str]) -> Match | Filter:
-        """The reference and the target in a picture, or the filter that rejects them.
+        """Return the reference and the target in a picture, or the filter that rejects them.
 
         Args:
             file_name: File name of the picture.
@@ -111,7 +111,7 @@ class Matcher:
         return self._match(picture, cast("Instance", reference), cast("Instance", target))
 
     def _object(self, picture: AnnotatedPicture, category: str) -> Instance | Filter:
-        """The object of a category in a picture, or the filter that rejects it."""
+        """Return the object of a category in a picture, or the filter that rejects it."""
         candidates = [each for each in picture.named(category) if not each.is_crowd]
         if not candidates:
             return Filter.NO_BOX
@@ -128,7 +128,7 @@ class Matcher:
         return Match(picture, reference, target, reference.box, target.box)
 
     def direction(self, match: Match, word: str) -> str | Filter:
-        """The right answer about matched boxes, or the filter that rejects them.
+        """Return the right answer about matched boxes, or the filter that rejects them.
 
         Args:
             match: Two boxes.
@@ -204,7 +204,7 @@ def coco_pairs(
 
 
 def _outlines(reference: Instance, target: Instance) -> dict[str, Json]:
-    """The polygons by which both objects can be cut out; empty if one has none."""
+    """Return the polygons by which both objects can be cut out; empty if one has none."""
     if not (reference.outline and target.outline):
         return {}
     return {
@@ -216,7 +216,7 @@ def _outlines(reference: Instance, target: Instance) -> dict[str, Json]:
 
 
 def _ordered(count: int) -> int:
-    """The number of ordered pairs of `count` objects."""
+    """Return the number of ordered pairs of `count` objects."""
     return count * (count - 1)
 
 
@@ -229,7 +229,7 @@ def _id(picture: AnnotatedPicture, reference: Instance, target: Instance) -> str
 
 
 def _objects(picture: AnnotatedPicture, filters: PairFilters, sieve: Sieve) -> list[tuple[Instance, Box]]:
-    """The objects that may be in a pair; pairs lost with the others are counted."""
+    """Return the objects that may be in a pair; pairs lost with the others are counted."""
     counts = picture.counts
 
     def area_fault(each: Instance) -> Filter | None:
@@ -275,7 +275,7 @@ _FILE_FAULTS = (
 
 
 def find_pairs(path: Path, images: Path | None) -> UserData | None:
-    """A pair file or its folder, or COCO instances or their folder; None if it is neither."""
+    """Return a pair file or its folder, or COCO instances or their folder; None if it is neither."""
     if path.is_dir() and has_file(path, "pairs.jsonl"):
         return UserData("compass", "pairs", path)
     if path.name == "pairs.jsonl" or (
@@ -300,7 +300,7 @@ class OwnPairs:
 
 
 def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
-    """The pairs of a pair file, or at most `n` from COCO instances, balanced by direction.
+    """Return the pairs of a pair file, or at most `n` from COCO instances, balanced by direction.
 
     Left out are pairs that lie between two directions, where two answers may be called right, and those whose picture cannot
     be read. Diagonals are directions if the pair file names one.
@@ -332,7 +332,7 @@ def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
 
 
 def _is_usable(pair: Pair, sieve: Sieve, vocabulary: Vocabulary = CARDINAL) -> bool:
-    """True if a pair can be asked about; counted if not."""
+    """Return True if a pair can be asked about; counted if not."""
     nearest = vocabulary.between(pair.reference.box, pair.target.box)
     if nearest.margin_deg < _MARGIN_DEG[len(vocabulary.names)]:
         sieve.drop(Filter.BORDER)
@@ -344,7 +344,7 @@ def _is_usable(pair: Pair, sieve: Sieve, vocabulary: Vocabulary = CARDINAL) -> b
 
 
 def _is_movable(pair: Pair) -> bool:
-    """True if reference or target can be cut out whole and alone."""
+    """Return True if reference or target can be cut out whole and alone."""
     a, b = pair.reference.box, pair.target.box
     return is_clear(a, [b], LEAST_GAP_PX) and any(
         fault_of(box, pair.size_px, pair.others) is None for box in (a, b)

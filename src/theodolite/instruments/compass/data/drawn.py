@@ -44,7 +44,7 @@ PARTS = 4
 
 
 def mirrored(pair: Pair) -> Pair:
-    """The picture flipped along the asked axis, with its boxes and the answer afterwards.
+    """Return the picture flipped along the asked axis, with its boxes and the answer afterwards.
 
     Raises:
         UsageError: The direction is none of the eight.
@@ -73,13 +73,13 @@ def mirrored_boxes(pair: Pair) -> Pair:
 
 
 def blank(pair: Pair) -> Pair:
-    """A picture of one colour, the mean of all pixels. The pair keeps its answer, although it cannot be seen."""
+    """Return a picture of one colour, the mean of all pixels. The pair keeps its answer, although it cannot be seen."""
     pixels = pair.picture.pixels()
     return replace(pair, picture=Picture.from_array(as_pixels(np.broadcast_to(_mean(pixels), pixels.shape))))
 
 
 def hidden(pair: Pair, box: Box) -> Pair:
-    """The picture with a box filled in its mean colour."""
+    """Return the picture with a box filled in its mean colour."""
     pixels = pair.picture.pixels().copy()
     whole = box_alpha(pair.size_px, box)[..., None]
     part = tuple(slice(*_ends(whole.max(axis=(1 - axis, 2)))) for axis in (0, 1))  # nothing changes elsewhere
@@ -89,7 +89,7 @@ def hidden(pair: Pair, box: Box) -> Pair:
 
 
 def _ends(cover: NDArray[np.float32]) -> tuple[int, int]:
-    """The first covered index and the one after the last; an empty range if there is none."""
+    """Return the first covered index and the one after the last; an empty range if there is none."""
     places = np.flatnonzero(cover)
     return (int(places[0]), int(places[-1]) + 1) if places.size else (0, 0)
 
@@ -183,7 +183,7 @@ EDITS: tuple[Edit, ...] = ("mirror", "move", "swap", "blank", "ground", "clutter
 
 
 def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
-    """The same question about a picture drawn from an edited scene; ``direction`` is the new right answer.
+    """Return the same question about a picture drawn from an edited scene; ``direction`` is the new right answer.
 
     Args:
         pair: From `relation_pairs`.
@@ -212,7 +212,7 @@ def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
 
 
 def moved_alone(pair: Pair, role: Literal["target", "reference"]) -> Pair | None:
-    """The same question after one of the two things moved to where the answer is another one; None if there is no room.
+    """Return the same question after one of the two things moved to where the answer is another one; None if there is no room.
 
     Args:
         pair: From `relation_pairs`.
@@ -227,7 +227,7 @@ def moved_alone(pair: Pair, role: Literal["target", "reference"]) -> Pair | None
 
 
 def drawn_picture(scene: Json) -> Picture:
-    """The picture of a scene as a pair's ``meta["scene"]`` holds it."""
+    """Return the picture of a scene as a pair's ``meta["scene"]`` holds it."""
     return Picture.from_array(relation.render(_scene(scene)))
 
 

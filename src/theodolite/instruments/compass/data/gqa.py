@@ -159,7 +159,7 @@ def _candidates(path: Path, relations: Mapping[str, str], problems: list[Problem
 def _fault(
     each: _Candidate, filters: PairFilters, folder: PictureFolder, vocabulary: Vocabulary
 ) -> Filter | None:
-    """The filter that rejects a relation, or None."""
+    """Return the filter that rejects a relation, or None."""
     a, b, size = each.reference.box, each.target.box, each.scene.size_px
     if a is None or b is None:
         return Filter.EMPTY

@@ -57,7 +57,7 @@ class Region:
 
 
 def is_outside(box: Box, size_px: tuple[int, int]) -> bool:
-    """True if no part of a box is in a picture of this width and height."""
+    """Return True if no part of a box is in a picture of this width and height."""
     return box.x1 <= 0 or box.y1 <= 0 or box.x0 >= size_px[0] or box.y0 >= size_px[1]
 
 
@@ -202,7 +202,7 @@ class PairFilters:
             raise UsageError(f"area_of must be one of {', '.join(get_args(AreaOf))}, not {self.area_of!r}")
 
     def area_fault(self, share: float) -> Filter | None:
-        """The filter that rejects an object of this share of the picture, or None."""
+        """Return the filter that rejects an object of this share of the picture, or None."""
         if share < self.min_area:
             return Filter.SMALL
         return Filter.LARGE if share > self.max_area else None
@@ -210,7 +210,7 @@ class PairFilters:
     def pair_fault(
         self, reference: Box, target: Box, size_px: tuple[int, int], vocabulary: Vocabulary = CARDINAL
     ) -> Filter | None:
-        """The filter that rejects a pair of boxes, or None."""
+        """Return the filter that rejects a pair of boxes, or None."""
         if is_outside(reference, size_px) or is_outside(target, size_px):
             return Filter.OUTSIDE
         distance = math.dist(reference.centre_px, target.centre_px)
@@ -284,23 +284,23 @@ class Sieve:
         self.broken: dict[str, int] = {}
 
     def drop(self, reason: Filter, count: int = 1) -> None:
-        """Counts candidates that a filter rejected."""
+        """Count candidates that a filter rejected."""
         if count:
             self.excluded[reason] += count
 
     def drop_broken(self, problems: Sequence[Problem]) -> None:
-        """Counts candidates whose record is broken, and notes where the first ones are."""
+        """Count candidates whose record is broken, and notes where the first ones are."""
         self.candidates += len(problems)
         self.drop(Filter.BROKEN, len(problems))
         self.tell_broken(problems)
 
     def tell_broken(self, problems: Sequence[Problem]) -> None:
-        """Counts broken records that are not candidates themselves, and notes where the first ones are."""
+        """Count broken records that are not candidates themselves, and notes where the first ones are."""
         self.broken |= counted_problems(problems)
         self.notes += told_problems(problems)
 
     def check_any(self, pairs: Sequence[Pair]) -> None:
-        """Raises a `UsageError` that says why no pair is left."""
+        """Raise a `UsageError` that says why no pair is left."""
         if not pairs:
             lost = "; ".join(f"{count} × {reason}" for reason, count in self.told().items())
             told = f"{self.source}: none of {self.candidates} candidates is left{': ' + lost if lost else ''}"
@@ -335,7 +335,7 @@ class Sieve:
         return Selection(tuple(chosen), report)
 
     def told(self) -> dict[str, int]:
-        """Counts of rejections, in the order of the filters."""
+        """Count of rejections, in the order of the filters."""
         return {reason.value: self.excluded[reason] for reason in Filter if self.excluded[reason]}
 
 
@@ -380,7 +380,7 @@ class PictureFolder:
         self._wrong: dict[str, str] = {}
 
     def find(self, name: str) -> tuple[Picture, tuple[int, int]]:
-        """A picture and its width and height.
+        """Return a picture and its width and height.
 
         Raises:
             UsageError: The file is not there, is not a whole picture, or its name leads out of the folder.
@@ -393,7 +393,7 @@ class PictureFolder:
         return found
 
     def _decoded(self, name: str) -> tuple[Picture, tuple[int, int]] | UsageError:
-        """A picture whose every pixel can be read, or what is wrong with it: the header of a cut file is whole."""
+        """Return a picture whose every pixel can be read, or what is wrong with it: the header of a cut file is whole."""
         try:
             picture = Picture.from_path(self._place(name))
             height, width = picture.pixels().shape[:2]
@@ -501,7 +501,7 @@ def read_pairs(
     sieve: Sieve | None = None,
     problems: list[Problem] | None = None,
 ) -> list[Pair]:
-    """Reads a pair file, or the ``pairs.jsonl`` of a folder.
+    """Read a pair file, or the ``pairs.jsonl`` of a folder.
 
     Args:
         path: The file or its folder.
@@ -541,7 +541,7 @@ def read_pairs(
 
 
 def write_pairs(pairs: Iterable[Pair], folder: str | Path, *, images: str | Path | None = None) -> Path:
-    """Writes ``pairs.jsonl`` with the pictures beside it, so that the folder can be moved as a whole.
+    """Write ``pairs.jsonl`` with the pictures beside it, so that the folder can be moved as a whole.
 
     Args:
         pairs: To write.
@@ -571,7 +571,7 @@ def write_pairs(pairs: Iterable[Pair], folder: str | Path, *, images: str | Path
 
 
 def _read_row(row: _Row, folder: PictureFolder, sieve: Sieve | None) -> Pair | None:
-    """The pair of a line; None if a sieve is given and the pair cannot be used.
+    """Return the pair of a line; None if a sieve is given and the pair cannot be used.
 
     Raises:
         UsageError: The line is wrong.
@@ -657,7 +657,7 @@ def _relative(pair: Pair, images: Path) -> str:
 
 
 def _copy(picture: Picture, folder: Path, taken: set[str]) -> str:
-    """Copies a picture into ``pictures/`` under its own name, or under its digest if it has none or the name is taken."""
+    """Copy a picture into ``pictures/`` under its own name, or under its digest if it has none or the name is taken."""
     place = folder / "pictures"
     place.mkdir(exist_ok=True)
     suffix = f".{picture.media_type.partition('/')[2]}"

@@ -126,7 +126,7 @@ def vsr_audit(
     policy: MatchPolicy | None = None,
     vocabulary: Vocabulary = CARDINAL,
 ) -> VsrAudit:
-    """The audit alone. No picture is needed; without annotations only the captions are counted."""
+    """Return the audit alone. No picture is needed; without annotations only the captions are counted."""
     matcher = None
     if annotations is not None:
         matcher = Matcher(read_instances(annotations), policy or MatchPolicy(), vocabulary)
@@ -138,7 +138,7 @@ def vsr_audit(
 def _outcomes(
     captions: str | Path | Sequence[str | Path], matcher: Matcher | None
 ) -> tuple[list[CaptionOutcome], list[Problem]]:
-    """What became of every caption, and the problems of those that are broken."""
+    """Return what became of every caption, and the problems of those that are broken."""
     found: list[CaptionOutcome] = []
     problems: list[Problem] = []
     for path in _files(captions):
@@ -288,12 +288,12 @@ class VsrAudit:
         return f"{words}, and {named} name two categories: the rest is lost to boxes, not to names"
 
     def as_json(self) -> dict[str, Any]:
-        """The audit as plain JSON, with coverage and validity."""
+        """Return the audit as plain JSON, with coverage and validity."""
         rows = [{**asdict(row), "coverage": row.coverage, "validity": row.validity} for row in self.splits]
         return {**asdict(self), "splits": rows}
 
     def tables(self) -> list[Table]:
-        """Counts by split, and the balance of directions before and after matching."""
+        """Count by split, and the balance of directions before and after matching."""
         counts = ("captions", "positives", "directional", "categories", "annotated", "matched", "agreeing")
         splits = Table.of(
             "data.vsr_splits",
@@ -328,7 +328,7 @@ class VsrAudit:
 
 
 def _audit(outcomes: Sequence[CaptionOutcome], matcher: Matcher | None, kept: AbstractSet[str]) -> VsrAudit:
-    """Counts what became of the captions; `kept` are the ids of those that became pairs."""
+    """Count what became of the captions; `kept` are the ids of those that became pairs."""
     instances = None if matcher is None else matcher.instances
     names = (CARDINAL if matcher is None else matcher.vocabulary).names
     splits = tuple(

@@ -59,7 +59,7 @@ class _Item(Form):
 
 
 def _file_name(image: Any) -> Any:
-    """The file of a picture; COCO's are named by their ids in twelve digits."""
+    """Return the file of a picture; COCO's are named by their ids in twelve digits."""
     return f"{image:012d}.jpg" if isinstance(image, int) and 0 <= image < 10**12 else image
 
 
@@ -151,7 +151,7 @@ def _pairs(
 
 
 def _read(caption: str) -> _Caption | Filter:
-    """What a caption says, or the filter that rejects it.
+    """Return what a caption says, or the filter that rejects it.
 
     >>> _read("A photo of a dog to the left of a dining table")
     _Caption(target='dog', relation='to the left of', reference='dining table')

@@ -77,7 +77,7 @@ class DevelopmentSplit:
 
 
 def default_key(keys: Sequence[str]) -> str:
-    """The map that the paper ablates, or else the first.
+    """Return the map that the paper ablates, or else the first.
 
     >>> default_key(["chefer@gt", "contrastive-grad-act@pred"])
     'contrastive-grad-act@pred'
@@ -88,7 +88,7 @@ def default_key(keys: Sequence[str]) -> str:
 
 
 def ablation_keys(key: str) -> tuple[str, ...]:
-    """The maps that an ablation of one map needs."""
+    """Return the maps that an ablation of one map needs."""
     method, target = split_key(key)
     return (key, *(map_key(other, target) for _, other in METHOD_ABLATIONS.get(method, ())))
 
@@ -131,7 +131,7 @@ def _row(name: str, of: str, angles: MapAngles, base: MapAngles) -> list[Cell]:
 
 
 def split_samples(samples: Sequence[Sample], n: int, *, seed: int) -> DevelopmentSplit:
-    """Takes whole pictures in random order until they hold n pairs; the first n of these are for development.
+    """Take whole pictures in random order until they hold n pairs; the first n of these are for development.
 
     Raises:
         UsageError: No pair would be left to report on.
@@ -145,7 +145,7 @@ def split_samples(samples: Sequence[Sample], n: int, *, seed: int) -> Developmen
 def split_clusters(
     clusters: Sequence[str], n: int, *, seed: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The split of `split_samples`, by place: for development, to report on, set aside.
+    """Return the split of `split_samples`, by place: for development, to report on, set aside.
 
     Args:
         clusters: The picture of each pair.

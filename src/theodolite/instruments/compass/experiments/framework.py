@@ -58,7 +58,7 @@ N = Column("n", "n", "count")
 
 
 def framework_table(projected: ProjectedRun, projection: str, means: Means, *, model: str) -> Table:
-    """The main table of one projection: baselines first, then methods in the order of the registry.
+    """Return the main table of one projection: baselines first, then methods in the order of the registry.
 
     Args:
         projected: The samples to report on.
@@ -212,7 +212,7 @@ def labels_table(projected: ProjectedRun, projection: str) -> Table:
 
 
 def exclusions_table(projected: ProjectedRun, projection: str) -> Table:
-    """What every row leaves out, and why; and caveats of the methods."""
+    """Return what every row leaves out, and why; and caveats of the methods."""
     rows: list[list[Cell]] = []
     for key in (*projected.baselines, *projected.keys):
         angles = projected.angles[projection][key]
@@ -252,7 +252,7 @@ def exclusions_table(projected: ProjectedRun, projection: str) -> Table:
 
 @cache
 def caveat_of(method: str) -> tuple[str, str]:
-    """A registered method's caveat and its sound variant; empty for other maps."""
+    """Return a registered method's caveat and its sound variant; empty for other maps."""
     if method not in {entry.name for entry in registry().entries("method")}:
         return "", ""
     (found,) = find_methods([method])
@@ -260,7 +260,7 @@ def caveat_of(method: str) -> tuple[str, str]:
 
 
 def negated(estimate: Estimate) -> Estimate:
-    """The estimate with its sign flipped."""
+    """Return the estimate with its sign flipped."""
     return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
 
 
@@ -271,7 +271,7 @@ def map_names(projected: ProjectedRun, key: str) -> tuple[str, str, str]:
 
 
 def reported(projected: ProjectedRun, key: str, model: str) -> str:
-    """What the paper reports of the same model, data, method and target."""
+    """Return what the paper reports of the same model, data, method and target."""
     method, target = split_key(paper_key(key, projected.keys))
     found = [
         each
@@ -285,7 +285,7 @@ def reported(projected: ProjectedRun, key: str, model: str) -> str:
 
 
 def targets_table(projected: ProjectedRun, projection: str) -> Table:
-    """Maps of the true answer's logit against maps of the given answer's, on the same samples (section 4.2)."""
+    """Map of the true answer's logit against maps of the given answer's, on the same samples (section 4.2)."""
     angles = projected.angles[projection]
     rows = []
     for method in dict.fromkeys(split_key(key)[0] for key in projected.keys):
@@ -498,7 +498,7 @@ def _prefixed(name: str, title: str = "") -> list[Column]:
 
 
 def has_diagonals(projected: ProjectedRun) -> bool:
-    """True if the right answer to one of the samples is a diagonal."""
+    """Return True if the right answer to one of the samples is a diagonal."""
     return any(is_diagonal(sample.direction) for sample in projected.samples)
 
 
@@ -554,7 +554,7 @@ def octants_table(projected: ProjectedRun, projection: str, options: ProjectionO
 
 
 def octant_guess(true_deg: NDArray[np.float64], options: ProjectionOptions) -> float:
-    """The octant accuracy of a sector drawn at random: the mean share of sector centres within 22.5° of the truth.
+    """Return the octant accuracy of a sector drawn at random: the mean share of sector centres within 22.5° of the truth.
 
     >>> octant_guess(np.array([45.0]), ProjectionOptions()), octant_guess(np.array([45.0]), ProjectionOptions(bins="centre"))
     (0.25, 0.125)
@@ -575,7 +575,7 @@ def _excess(kept: MapAngles) -> Estimate | None:
 
 
 def prompts_of(projected: ProjectedRun) -> tuple[str, ...]:
-    """The prompts of a run, in order."""
+    """Return the prompts of a run, in order."""
     return tuple(dict.fromkeys(sample.prompt for sample in projected.samples))
 
 
@@ -627,7 +627,7 @@ def prompts_table(projected: ProjectedRun, projection: str, *, model: str, on: s
 
 
 def best_prompt(projected: ProjectedRun) -> str:
-    """The most accurate prompt on the pairs asked with all of them; the first of equals."""
+    """Return the most accurate prompt on the pairs asked with all of them; the first of equals."""
     prompts = prompts_of(projected)
     common = set.intersection(*({s.id for s in projected.samples if s.prompt == name} for name in prompts))
     if not common:
@@ -748,7 +748,7 @@ def followed_table(runs: Sequence[FollowedRun], projection: str, *, seed: int) -
 
 
 def _row(run: FollowedRun, key: str, projection: str, seed: int) -> list[Cell]:
-    """The cells of one map: on the pictures with a relevant pair, and on followed and other pairs."""
+    """Return the cells of one map: on the pictures with a relevant pair, and on followed and other pairs."""
     angles = run.projected.angles[projection][key]
     places = {sample.name: place for place, sample in enumerate(run.projected.samples)}
     asked = angles[sorted({places[pair.item] for pair in run.relevant})]

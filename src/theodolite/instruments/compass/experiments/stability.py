@@ -132,7 +132,7 @@ def measure_stability(
 def stability_table(
     model: str, items: Sequence[Item], methods: Sequence[Method], maps: Mapping[str, Maps]
 ) -> Table:
-    """The table of a measurement: for each method and layer the comparisons, and a verdict.
+    """Return the table of a measurement: for each method and layer the comparisons, and a verdict.
 
     Args:
         model: The model's name, for the title.
@@ -192,7 +192,7 @@ def correlation(one: RelevanceMap, other: RelevanceMap) -> float:
 
 
 def verdict(agreement: Mapping[str, float], change: Mapping[str, float], size: float = 1.0) -> str:
-    """A word on a method.
+    """Return a word on a method.
 
     Args:
         agreement: The correlation of each comparison, by its name.

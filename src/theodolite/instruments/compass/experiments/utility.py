@@ -62,7 +62,7 @@ class Confidence:
 
 
 def honest_options(options: ProjectionOptions) -> ProjectionOptions:
-    """The same projection with a σ that needs no target box."""
+    """Return the same projection with a σ that needs no target box."""
     return replace(options, weight="diagonal") if options.weight == "paper" else options
 
 
@@ -86,7 +86,7 @@ def all_confidences(
 
 
 def on_common_samples(confidences: Sequence[Confidence]) -> tuple[Confidence, ...]:
-    """The same confidences on the samples that all of them have; one that no sample has stays empty."""
+    """Return the same confidences on the samples that all of them have; one that no sample has stays empty."""
     usable = [each.where for each in confidences if each.where.any()]
     if not usable:
         return tuple(confidences)
@@ -133,7 +133,7 @@ def compass_confidences(
 
 
 def readout_angles(angles: MapAngles, readout: Readout) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The angle of the peak or of the circular mean, and which samples have it."""
+    """Return the angle of the peak or of the circular mean, and which samples have it."""
     if readout == "peak":
         return angles.peak_deg, angles.is_kept
     if readout == "mean":
@@ -142,7 +142,7 @@ def readout_angles(angles: MapAngles, readout: Readout) -> tuple[NDArray[np.floa
 
 
 def angle_of(direction: str, vocabulary: Vocabulary = EIGHT) -> float:
-    """The angle that an answer stands for.
+    """Return the angle that an answer stands for.
 
     >>> angle_of("above")
     90.0
@@ -199,7 +199,7 @@ def diagnosis_table(projected: ProjectedRun, projection: str, *, model: str, see
 
 
 def _papers(projected: ProjectedRun) -> tuple[str, ...]:
-    """The paper's names of the maps."""
+    """Return the paper's names of the maps."""
     return tuple(shown_key(paper_key(key, projected.keys)) for key in projected.keys)
 
 
@@ -257,7 +257,7 @@ def selective_table(
 
 
 def risk_curves(projected: ProjectedRun, confidences: Sequence[Confidence]) -> dict[str, stats.RiskCoverage]:
-    """The risk–coverage curve of every confidence."""
+    """Return the risk–coverage curve of every confidence."""
     return {
         each.name: stats.risk_coverage(each.values, projected.is_correct[each.where])
         for each in confidences
@@ -274,7 +274,7 @@ def rerank_table(
     model: str = "",
     seed: int,
 ) -> Table:
-    """The compass answering in the model's place, with the offered direction nearest to its readout.
+    """Return the compass answering in the model's place, with the offered direction nearest to its readout.
 
     Args:
         projected: The samples.

@@ -78,7 +78,7 @@ class CompassView:
 
 
 def find_sample(samples: Sequence[Sample], item: str) -> Sample:
-    """A sample by its pair's id, its item's id, or its place from 1.
+    """Return a sample by its pair's id, its item's id, or its place from 1.
 
     Raises:
         UsageError: There is none, or several.
@@ -100,7 +100,7 @@ def find_sample(samples: Sequence[Sample], item: str) -> Sample:
 
 
 def view_of(sample: Sample, *, method: str, target: str, projection: str) -> CompassView:
-    """The view of one map of a sample.
+    """Return the view of one map of a sample.
 
     Raises:
         UsageError: The sample has no such map.
@@ -129,7 +129,7 @@ def view_of(sample: Sample, *, method: str, target: str, projection: str) -> Com
 
 
 def facts_of(sample: Sample, view: CompassView) -> dict[str, object]:
-    """A view in numbers."""
+    """Return a view in numbers."""
     compass = view.compass
     return {
         "pair": sample.id,
@@ -158,7 +158,7 @@ _PAD, _LEAST_WIDTH, _LEGEND, _BAR = 0.1, 5.4, 0.3, 1.0
 
 
 def compass_overlay(view: CompassView) -> Drawing:
-    """The compass on its picture: K wedges from A's centre with the length P(θ_k), and arrows for peak and truth.
+    """Return the compass on its picture: K wedges from A's centre with the length P(θ_k), and arrows for peak and truth.
 
     All wedges would end at the dashed ring if relevance had no direction.
     """
@@ -241,7 +241,7 @@ FIGURES: Mapping[str, Callable[[CompassView], Drawing]] = {
 def _framed(
     view: CompassView, title: str, below: str, *, foot: float = 0.0, beside: float = 0.0
 ) -> tuple[Figure, Axes]:
-    """A figure with axes of exactly the picture's shape, under a bold title and grey lines.
+    """Return a figure with axes of exactly the picture's shape, under a bold title and grey lines.
 
     Everything is placed in inches, and text is broken to the width of the figure: nothing is cut, however narrow the picture.
 
@@ -265,7 +265,7 @@ def _framed(
 
 
 def _lines(text: str, width: float, size: float, **style: Any) -> list[str]:
-    """A text broken into lines of at most this width in inches: between its parts if it can be, else at spaces."""
+    """Return a text broken into lines of at most this width in inches: between its parts if it can be, else at spaces."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
@@ -362,7 +362,7 @@ class _Arrow:
     label: str
 
     def end(self, size_px: tuple[int, int]) -> tuple[float, float]:
-        """The end: at full length, or shorter to stay in the picture, but long enough to be seen."""
+        """Return the end: at full length, or shorter to stay in the picture, but long enough to be seen."""
         angle = np.deg2rad(self.angle_deg)
         step = np.array([np.cos(angle), -np.sin(angle)])
         room = [
@@ -443,7 +443,7 @@ def _visible(heat: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _unseen(seen: NDArray[np.bool_]) -> list[tuple[float, float, float, float]]:
-    """The strips of a picture outside what the model sees, as x, y, width, height."""
+    """Return the strips of a picture outside what the model sees, as x, y, width, height."""
     height, width = seen.shape
     rows, columns = np.flatnonzero(seen.any(axis=1)), np.flatnonzero(seen.any(axis=0))
     if not len(rows):
@@ -523,7 +523,7 @@ def write_sheets(
     placing: PlacingOptions,
     seed: int,
 ) -> tuple[list[dict[str, Any]], list[Path]]:
-    """Writes one sheet per control and pair.
+    """Write one sheet per control and pair.
 
     Args:
         pairs: To edit.
@@ -559,7 +559,7 @@ def write_sheets(
 
 
 def edit_sheet(edits: Sequence[Edit]) -> Image:
-    """The plain picture of a pair and each of its edits, side by side: A in blue, B in red.
+    """Return the plain picture of a pair and each of its edits, side by side: A in blue, B in red.
 
     Args:
         edits: Edits of one pair.

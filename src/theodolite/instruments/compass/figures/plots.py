@@ -249,7 +249,7 @@ def _dots(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Es
 
 
 def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Estimate | None]) -> bool:
-    """A short vertical line for each row's uniform map; True if there is one."""
+    """Return a short vertical line for each row's uniform map; True if there is one."""
     shown = [(each.value, place) for each, place in zip(estimates, places, strict=True) if each is not None]
     if not shown:
         return False
@@ -269,7 +269,7 @@ def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[E
 
 
 def _ends(value: Estimate | float) -> tuple[float, float, float]:
-    """The value and its interval; a value without an interval has none."""
+    """Return the value and its interval; a value without an interval has none."""
     return (value.value, value.low, value.high) if isinstance(value, Estimate) else (value, value, value)
 
 
@@ -314,7 +314,7 @@ def score_figures(
     chance: float,
     coverage: float,
 ) -> dict[str, Drawing]:
-    """The figures of a score, by file name: methods and directions for every projection, and risk–coverage curves.
+    """Return the figures of a score, by file name: methods and directions for every projection, and risk–coverage curves.
 
     Args:
         tables: With the framework tables; with those of directions, if these are drawn.
@@ -359,7 +359,7 @@ def score_figures(
 
 
 def faithfulness_figures(curves: Mapping[str, Mapping[str, Sequence[CurvePoint]]]) -> dict[str, Drawing]:
-    """The deletion curves of every map but the baselines, by file name."""
+    """Return the deletion curves of every map but the baselines, by file name."""
     return {
         f"deletion-{shown_key(key).replace('@', '-')}.png": deletion_curves(orders, title=shown_key(key))
         for key, orders in curves.items()

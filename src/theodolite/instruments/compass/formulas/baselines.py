@@ -53,7 +53,7 @@ DRAWS = 100
 
 
 def baseline_key(name: str, grid: str) -> str:
-    """The name of a baseline on one of a run's grids.
+    """Return the name of a baseline on one of a run's grids.
 
     >>> baseline_key(UNIFORM_MAP, "576")
     'uniform-map@576'
@@ -62,7 +62,7 @@ def baseline_key(name: str, grid: str) -> str:
 
 
 def is_baseline(key: str) -> bool:
-    """True for the name of a baseline, with its grid or without.
+    """Return True for the name of a baseline, with its grid or without.
 
     >>> is_baseline("uniform-map@576"), is_baseline("chefer@gt")
     (True, False)
@@ -79,7 +79,7 @@ class GridMark(NamedTuple):
 
     @classmethod
     def of(cls, grid: TokenGrid) -> GridMark:
-        """The mark of a grid."""
+        """Return the mark of a grid."""
         number = zlib.crc32(grid.rects_px.tobytes(), zlib.crc32(grid.part.tobytes()))
         return cls(number, int(has_area(grid).sum()))
 
@@ -123,7 +123,7 @@ def name_grids(
 
 
 def sample_seed(seed: int, item_id: str) -> list[int]:
-    """The seed of one sample's draws, whatever other samples there are."""
+    """Return the seed of one sample's draws, whatever other samples there are."""
     return [seed, zlib.crc32(item_id.encode())]
 
 
@@ -155,7 +155,7 @@ def uniform_compass(
     targets: Sequence[Box],
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """The compass of the uniform map on each sample's grid, shape (samples,).
+    """Return the compass of the uniform map on each sample's grid, shape (samples,).
 
     Its values are amounts per token already, so they are not weighted by area again.
     """
@@ -207,7 +207,7 @@ def random_sector(
 
 
 def geometry_oracle(references: Sequence[Box], targets: Sequence[Box]) -> NDArray[np.float64]:
-    """The true direction, shape (samples,). It is not binned, so its error is 0.
+    """Return the true direction, shape (samples,). It is not binned, so its error is 0.
 
     Raises:
         DegenerateError: A reference and its target have the same centre.

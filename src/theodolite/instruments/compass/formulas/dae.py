@@ -52,7 +52,7 @@ _ROUNDING_DEG = 1e-9
 
 
 def edge_hit(error_deg: ArrayLike) -> NDArray[np.bool_]:
-    """True where an error is at most 45°; the mean is EA.
+    """Return True where an error is at most 45°; the mean is EA.
 
     >>> edge_hit([22.5, 45, 45.1]).tolist()
     [True, True, False]
@@ -61,7 +61,7 @@ def edge_hit(error_deg: ArrayLike) -> NDArray[np.bool_]:
 
 
 def octant_hit(error_deg: ArrayLike) -> NDArray[np.bool_]:
-    """True where an error is at most 22.5°; the mean is the octant accuracy.
+    """Return True where an error is at most 22.5°; the mean is the octant accuracy.
 
     >>> octant_hit([22.5, 45]).tolist()
     [True, False]
@@ -95,7 +95,7 @@ def concentration(distribution: NDArray[np.float64], centres_deg: NDArray[np.flo
 
 
 def label_of(error_deg: ArrayLike, concentration: ArrayLike) -> NDArray[np.str_]:
-    """The label of each sample, by its DAE and its concentration.
+    """Return the label of each sample, by its DAE and its concentration.
 
     >>> label_of([10, 40, 170], [0.9, 0.3, 0.9]).tolist()
     ['aligned', 'diffuse but usable', 'layout-dominated']
@@ -125,7 +125,7 @@ _TIE = 1e-9
 
 
 def dae(angle_deg: ArrayLike, true_deg: ArrayLike) -> NDArray[np.float64]:
-    """The direction alignment error in degrees, in [0, 180].
+    """Return the direction alignment error in degrees, in [0, 180].
 
     >>> dae([350, 90], [10, 270]).tolist()
     [20.0, 180.0]
@@ -153,7 +153,7 @@ def peak_deg(
 
 
 def is_peak(distribution: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """True where a sector holds as much as the fullest one, shape (..., K)."""
+    """Return True where a sector holds as much as the fullest one, shape (..., K)."""
     return np.asarray(distribution >= distribution.max(axis=-1, keepdims=True) * (1 - _TIE))
 
 
@@ -186,7 +186,7 @@ KEPT = 0
 
 
 def code_of(reason: Exclusion) -> int:
-    """The number that stands for a reason in `Compass.codes`."""
+    """Return the number that stands for a reason in `Compass.codes`."""
     return _REASONS.index(reason) + 1
 
 
@@ -210,7 +210,7 @@ class Compass:
     """Shape (...): 0, or the number of the `Exclusion`."""
 
     def __getitem__(self, index: Any) -> Compass:
-        """A part of the batch, by any numpy index over the leading axes; an ellipsis stands for leading axes alone."""
+        """Return a part of the batch, by any numpy index over the leading axes; an ellipsis stands for leading axes alone."""
         places = index if isinstance(index, tuple) else (index,)
         if any(place is Ellipsis for place in places):
             # The distribution has one axis more, which an ellipsis must not reach.
@@ -237,11 +237,11 @@ class Compass:
         return np.asarray(self.codes == KEPT)
 
     def kept(self) -> Compass:
-        """The projections that have a distribution, on one axis."""
+        """Return the projections that have a distribution, on one axis."""
         return self[self.is_kept]
 
     def exclusions(self) -> dict[Exclusion, int]:
-        """Counts of projections that were left out, by reason."""
+        """Count of projections that were left out, by reason."""
         codes, counts = np.unique(self.codes[~self.is_kept], return_counts=True)
         return {
             _REASONS[code - 1]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
@@ -252,7 +252,7 @@ class Compass:
         return peak_deg(self._complete(), self.centres_deg, ties)
 
     def is_tied(self) -> NDArray[np.bool_]:
-        """True where several sectors hold the most, shape (...)."""
+        """Return True where several sectors hold the most, shape (...)."""
         return np.asarray(is_peak(self._complete()).sum(axis=-1) > 1)
 
     def mean_deg(self) -> NDArray[np.float64]:
@@ -286,7 +286,7 @@ class Compass:
         return stats.jensen_shannon_divergence(self._complete(), other._complete())
 
     def _complete(self) -> NDArray[np.float64]:
-        """The distribution, if nothing was left out."""
+        """Return the distribution, if nothing was left out."""
         lost = self.exclusions()
         if lost:
             said = "; ".join(f"{count} because {reason.value}" for reason, count in lost.items())

@@ -124,7 +124,7 @@ def _text(relevance: OnGrid, negative: Negative) -> NDArray[np.float64] | None:
 
 
 def _shares(grid: TokenGrid, reference: Box, target: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The share of each token that A and B get, shape (tokens,) each; half each where they overlap."""
+    """Return the share of each token that A and B get, shape (tokens,) each; half each where they overlap."""
     placed = has_area(grid)
     rects = grid.rects_px[placed]
     both = np.zeros(len(rects))
@@ -171,7 +171,7 @@ def hiding_effect(before: NDArray[np.float64], after: NDArray[np.float64]) -> fl
 
 
 def occlusion(before: NDArray[np.float64], *parts: NDArray[np.float64]) -> float:
-    """The largest effect of hiding one part, in absolute value."""
+    """Return the largest effect of hiding one part, in absolute value."""
     return max(abs(hiding_effect(before, after)) for after in parts)
 
 

@@ -91,7 +91,7 @@ class MapAngles:
     """The picture of each sample."""
 
     def __getitem__(self, chosen: Any) -> MapAngles:
-        """A part of the samples, by any numpy index."""
+        """Return a part of the samples, by any numpy index."""
         return MapAngles(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def __len__(self) -> int:
@@ -137,7 +137,7 @@ class MapAngles:
 
     @staticmethod
     def over_draws(values: ArrayLike) -> _Floats:
-        """The mean over the draws, shape (samples,); numbers of what is not drawn stay."""
+        """Return the mean over the draws, shape (samples,); numbers of what is not drawn stay."""
         array = np.asarray(values, np.float64)
         return array.mean(axis=1) if array.ndim > 1 else array
 
@@ -162,7 +162,7 @@ class MapAngles:
         return ["" if code == KEPT else reason_of(code) for code in self.codes.tolist()]
 
     def exclusions(self) -> dict[str, int]:
-        """Counts of samples that were left out, by reason."""
+        """Count of samples that were left out, by reason."""
         return {
             reason_of(code): n for code, n in sorted(Counter(self.codes.tolist()).items()) if code != KEPT
         }
@@ -185,7 +185,7 @@ class MapAngles:
 
 
 def reason_of(code: int) -> str:
-    """A code of `MapAngles` or `MapShares` in words."""
+    """Return a code of `MapAngles` or `MapShares` in words."""
     return "this method's map was not measured" if code == NOT_MEASURED else list(Exclusion)[code - 1].value
 
 
@@ -204,7 +204,7 @@ class MapShares:
     clusters: NDArray[np.str_]
 
     def __getitem__(self, chosen: Any) -> MapShares:
-        """A part of the samples, by any numpy index."""
+        """Return a part of the samples, by any numpy index."""
         return MapShares(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     @property
@@ -230,7 +230,7 @@ class ProjectedRun:
             raise UsageError(NO_PAIR)
 
     def select(self, is_wanted: Callable[[Sample], bool]) -> ProjectedRun:
-        """Some of the samples; an error if there are none."""
+        """Return some of the samples; an error if there are none."""
         chosen = np.array([is_wanted(sample) for sample in self.samples])
         return ProjectedRun(
             tuple(sample for sample, keep in zip(self.samples, chosen, strict=True) if keep),
@@ -262,11 +262,11 @@ class ProjectedRun:
         return tuple(key for key in self.baselines if split_key(key)[0] == baseline)
 
     def of_grid(self, baseline: str, key: str) -> str:
-        """The name of a baseline on a map's own grid."""
+        """Return the name of a baseline on a map's own grid."""
         return baseline_key(baseline, self.grids[key])
 
     def grid_of(self, key: str) -> str:
-        """The name of the grid of a map or baseline."""
+        """Return the name of the grid of a map or baseline."""
         return split_key(key)[1] if is_baseline(key) else self.grids[key]
 
     @property
@@ -349,7 +349,7 @@ def _sample_angles(
     wanted: Sequence[str] | None,
     seed: int,
 ) -> _Row:
-    """The fields of `MapAngles` for every map of one sample, and for the baselines of each grid if all is wanted.
+    """Return the fields of `MapAngles` for every map of one sample, and for the baselines of each grid if all is wanted.
 
     Maps on one grid are projected together.
     """
@@ -379,12 +379,12 @@ def _sample_angles(
 
 
 def _marked(baseline: str, mark: GridMark | None) -> str:
-    """A baseline on one sample's grid, before grids have names."""
+    """Return a baseline on one sample's grid, before grids have names."""
     return baseline_key(baseline, str(mark))
 
 
 def _field(columns: Sequence[NDArray[Any]], place: int | slice) -> tuple[Any, ...]:
-    """The fields of one map from columns over maps; of several draws, peaks, means and concentrations are arrays."""
+    """Return the fields of one map from columns over maps; of several draws, peaks, means and concentrations are arrays."""
     codes, true, peak, mean, length, layout, tied = columns
     if isinstance(place, int):
         return tuple(column[place] for column in columns)
@@ -401,7 +401,7 @@ def _field(columns: Sequence[NDArray[Any]], place: int | slice) -> tuple[Any, ..
 
 
 def _angles(compass: Compass, uniform: Compass) -> list[NDArray[Any]]:
-    """The fields of `MapAngles` for compasses on one grid; all are left out if the uniform map has no direction."""
+    """Return the fields of `MapAngles` for compasses on one grid; all are left out if the uniform map has no direction."""
     codes = np.where(compass.codes == KEPT, uniform.codes, compass.codes)
     kept = codes == KEPT
     peak, mean, length = np.zeros((3, len(codes)))
@@ -419,7 +419,7 @@ def _angles(compass: Compass, uniform: Compass) -> list[NDArray[Any]]:
 
 
 def _directions(sample: Sample, uniform: tuple[Any, ...], options: ProjectionOptions, seed: int) -> _Row:
-    """The baselines that are not maps: the oracle, which is not binned, and random sectors."""
+    """Return the baselines that are not maps: the oracle, which is not binned, and random sectors."""
     code, true, *_, layout, _ = uniform
     drawn = np.zeros(DRAWS)
     if code == KEPT:
@@ -435,7 +435,7 @@ def _directions(sample: Sample, uniform: tuple[Any, ...], options: ProjectionOpt
 def _sample_shares(
     sample: Sample, drawn: Mapping[GridMark, Mapping[str, TokenMap]], negative: Negative
 ) -> _Row:
-    """The fields of `MapShares` for every map of one sample, and for the baseline maps of each grid."""
+    """Return the fields of `MapShares` for every map of one sample, and for the baseline maps of each grid."""
     found = {key: _share(sample, each, negative) for key, each in sample.maps.items()}
     for mark, maps in drawn.items():
         found |= {_marked(name, mark): _share(sample, each, negative) for name, each in maps.items()}
@@ -443,7 +443,7 @@ def _sample_shares(
 
 
 def _share(sample: Sample, relevance: OnGrid, negative: Negative) -> tuple[Any, ...]:
-    """The fields of `MapShares` for one map; for several draws, their means."""
+    """Return the fields of `MapShares` for one map; for several draws, their means."""
     try:
         found = evidence(
             relevance, reference=sample.reference.box, target=sample.target.box, negative=negative
@@ -484,7 +484,7 @@ def _stacked(
 def _stack(
     kind: Callable[..., Any], rows: Sequence[tuple[Any, ...] | None], clusters: NDArray[np.str_]
 ) -> Any:
-    """The fields of one map as arrays; a sample without it is `NOT_MEASURED`."""
+    """Return the fields of one map as arrays; a sample without it is `NOT_MEASURED`."""
     example = next(row for row in rows if row is not None)
     missing = (NOT_MEASURED, *(np.zeros_like(value) for value in example[1:]))
     columns = zip(*(missing if row is None else row for row in rows), strict=True)

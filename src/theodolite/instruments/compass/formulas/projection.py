@@ -98,7 +98,7 @@ class ProjectionChanges:
     leave_out_reference: bool | None = None
 
     def of(self, options: ProjectionOptions) -> ProjectionOptions:
-        """A projection with these choices."""
+        """Return a projection with these choices."""
         chosen = {
             "sectors": self.sectors,
             "bins": self.bins,
@@ -127,7 +127,7 @@ class ProjectionChanges:
 
 
 def read_sigma(text: str) -> dict[str, Any]:
-    """The options that a σ stands for: a multiple of d_AB, a percentage of the picture's diagonal, or ``none``.
+    """Return the options that a σ stands for: a multiple of d_AB, a percentage of the picture's diagonal, or ``none``.
 
     Raises:
         UsageError: It is none of these.
@@ -229,7 +229,7 @@ class Prepared:
 
 
 def check_values(relevance: OnGrid) -> NDArray[np.float64]:
-    """The values as float64, shape (..., tokens).
+    """Return the values as float64, shape (..., tokens).
 
     Raises:
         UsageError: They are not numbers, or their last axis is not the grid's tokens.
@@ -269,7 +269,7 @@ def without_negative(values: NDArray[np.float64], policy: Negative) -> NDArray[n
 
 
 def prepare(relevance: OnGrid, reference: Box, options: ProjectionOptions) -> Prepared:
-    """Applies everything that does not depend on the centre: sign, place, area, and the reference's box."""
+    """Apply everything that does not depend on the centre: sign, place, area, and the reference's box."""
     grid = relevance.grid
     values = check_values(relevance)
     values = values.reshape(math.prod(values.shape[:-1]), grid.n_tokens)
@@ -300,7 +300,7 @@ def prepare(relevance: OnGrid, reference: Box, options: ProjectionOptions) -> Pr
 def _holes(
     rects: NDArray[np.float64], box: Box, where: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The parts of some rectangles that a box covers, shape (holes, 4), and the rectangles' indices."""
+    """Return the parts of some rectangles that a box covers, shape (holes, 4), and the rectangles' indices."""
     cut = np.flatnonzero(where)
     holes = rects[cut].copy()
     holes[:, :2] = np.maximum(holes[:, :2], (box.x0, box.y0))
@@ -340,7 +340,7 @@ _BLOCK = 1 << 17
 
 
 def sector_centres_deg(options: ProjectionOptions = PAPER) -> NDArray[np.float64]:
-    """The middle of each sector, shape (K,): (k + ½ + first edge) · 360/K.
+    """Return the middle of each sector, shape (K,): (k + ½ + first edge) · 360/K.
 
     >>> sector_centres_deg()[:3].tolist()
     [22.5, 67.5, 112.5]
@@ -414,7 +414,7 @@ def _weights(dx: NDArray[np.float64], dy: NDArray[np.float64], sigma: float) -> 
 def area_shares(
     rects_px: NDArray[np.float64], centres_px: NDArray[np.float64], options: ProjectionOptions
 ) -> Iterator[NDArray[np.float64]]:
-    """The share of each rectangle's area in each sector around each centre: K arrays (centres, rectangles).
+    """Yield the share of each rectangle's area in each sector around each centre: K arrays (centres, rectangles).
 
     Exact: with S(φ) the area between 0° and φ, the area in a sector is S(upper edge) − S(lower edge).
     """
@@ -489,7 +489,7 @@ def project(
     centres_px: ArrayLike | None = None,
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """The compass of one picture's maps around the reference's centre.
+    """Return the compass of one picture's maps around the reference's centre.
 
     Args:
         relevance: Values (..., tokens) on a grid; `TokenMap.from_array` makes one from a plain array.
@@ -525,7 +525,7 @@ def project(
 
 
 def _box(given: Box | Sequence[float], role: str) -> Box:
-    """A box, made from its four corners if need be."""
+    """Return a box, made from its four corners if need be."""
     if isinstance(given, Box):
         return given
     try:
@@ -543,7 +543,7 @@ def project_batch(
     centres_px: ArrayLike | None = None,
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """The compasses of many samples; degenerate ones are left out and counted in `Compass.exclusions`.
+    """Return the compasses of many samples; degenerate ones are left out and counted in `Compass.exclusions`.
 
     Args:
         maps: One per sample, each with its own grid, of any number of tokens; the values' leading axes are the same
@@ -652,7 +652,7 @@ def _checked_centres(
     targets: Sequence[Box | Sequence[float]] | None,
     centres_px: ArrayLike | None,
 ) -> NDArray[np.float64] | None:
-    """The centres as (samples, centres, 2), or None. Checks that there is one of everything per sample."""
+    """Return the centres as (samples, centres, 2), or None. Checks that there is one of everything per sample."""
     if not maps:
         raise UsageError("there is no map to project")
     for each in maps:

@@ -23,7 +23,7 @@ _ROUNDING_PX = 1e-2
 
 
 def base_of(method: str) -> str:
-    """The method itself, of one that is resampled.
+    """Return the method itself, of one that is resampled.
 
     >>> base_of("gradcam-tokens"), base_of("chefer")
     ('gradcam', 'chefer')
@@ -32,7 +32,7 @@ def base_of(method: str) -> str:
 
 
 def paper_key(key: str, held: Collection[str]) -> str:
-    """The paper's name of a map; empty for a map on features if the run holds its resampled one as well.
+    """Return the paper's name of a map; empty for a map on features if the run holds its resampled one as well.
 
     >>> paper_key("gradcam-tokens@gt", ["gradcam@gt", "gradcam-tokens@gt"])
     'gradcam@gt'
@@ -58,7 +58,7 @@ def with_resampled(maps: Mapping[str, RelevanceMap]) -> dict[str, RelevanceMap]:
 
 @cache
 def is_on_features(method: str) -> bool:
-    """True for a registered method whose maps are on the vision features."""
+    """Return True for a registered method whose maps are on the vision features."""
     if method not in {entry.name for entry in registry().entries("method")}:
         return False
     (found,) = find_methods([method])
@@ -100,7 +100,7 @@ def _interpolate(
 
 
 def _axis(places: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The distinct places along one axis, rising, and the index of each value's place."""
+    """Return the distinct places along one axis, rising, and the index of each value's place."""
     rising = np.sort(places)
     starts = np.concatenate([[True], np.diff(rising) > _ROUNDING_PX])
     axis = rising[starts]

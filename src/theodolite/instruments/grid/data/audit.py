@@ -124,7 +124,7 @@ class LearnedShortcut:
 
 
 def learned_shortcuts(scenes: SceneBatch) -> list[LearnedShortcut]:
-    """The best map from every clue, on scenes of one bucket and density; none for fewer than four scenes."""
+    """Return the best map from every clue, on scenes of one bucket and density; none for fewer than four scenes."""
     if len(scenes) < 4:
         return []
     mixed = scenes.take(
@@ -219,7 +219,7 @@ class _Map:
 
 
 def _learned(values: Integers, truth: Integers) -> _Map:
-    """The most frequent answer for each value; where a value was not seen or answers tie, the more frequent one of all."""
+    """Return the most frequent answer for each value; where a value was not seen or answers tie, the more frequent one of all."""
     _, codes = np.unique(values, axis=0, return_inverse=True)
     codes = codes.ravel()
     n_answers = int(truth.max()) + 1
@@ -271,7 +271,7 @@ def _error(variance: float, n: int) -> float:
 
 
 def least_gain(n: int, n_tests: int) -> float:
-    """The smallest gain on n held-out scenes that `broken_promises` finds if it is the only one of `n_tests`; infinite if none is large enough.
+    """Return the smallest gain on n held-out scenes that `broken_promises` finds if it is the only one of `n_tests`; infinite if none is large enough.
 
     A gain g has the least variance, g − g², if the shortcut is never wrong where its baseline is right; otherwise it must be larger.
 
@@ -287,7 +287,7 @@ def least_gain(n: int, n_tests: int) -> float:
 
 
 def broken_promises(found: Sequence[LearnedShortcut]) -> list[LearnedShortcut]:
-    """The learned shortcuts that are surely more than `ALLOWED` above the best constant answer (Holm over all given)."""
+    """Return the learned shortcuts that are surely more than `ALLOWED` above the best constant answer (Holm over all given)."""
     if not found:
         return []
     adjusted = holm([each.p_value for each in found])
@@ -295,7 +295,7 @@ def broken_promises(found: Sequence[LearnedShortcut]) -> list[LearnedShortcut]:
 
 
 def strongest(found: Sequence[LearnedShortcut], family: str = "") -> LearnedShortcut | None:
-    """The learned shortcut with the largest gain, of one family or of all."""
+    """Return the learned shortcut with the largest gain, of one family or of all."""
     mine = [each for each in found if family in {"", each.family}]
     return max(mine, key=lambda each: each.gain.value) if mine else None
 
@@ -304,7 +304,7 @@ _PLACE = (Column("data", "data"), Column("bucket", "bucket"), Column("objects", 
 
 
 def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> list[Table]:
-    """The strongest clue of each family: its share of right answers, and its bits.
+    """Return the strongest clue of each family: its share of right answers, and its bits.
 
     Args:
         rows: Data set, bucket, number of objects and learned shortcuts.
@@ -418,7 +418,7 @@ def _fault(data: StoredDataset, check: str, is_broken: NDArray[np.bool_], how: C
 
 
 def broken_scenes(world: World, data: StoredDataset, questions: Questions) -> Iterator[Fault]:
-    """Checks bucket, objects and anchors; in spurious data also that a bag of words is right."""
+    """Check bucket, objects and anchors; in spurious data also that a bag of words is right."""
     records = data.records
     asked = np.array([BUCKET_KEYS[i] for i in questions.bucket])
     kept = np.array([record.bucket for record in records])
@@ -450,7 +450,7 @@ def broken_scenes(world: World, data: StoredDataset, questions: Questions) -> It
 
 
 def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int64]) -> Iterator[Fault]:
-    """Checks answers, roles and guarantees against those recomputed from the scenes."""
+    """Check answers, roles and guarantees against those recomputed from the scenes."""
     whole = np.zeros(len(data), bool)
 
     def marked(is_broken: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -497,7 +497,7 @@ def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int6
 
 
 def _guaranteed(scenes: SceneBatch, row: int) -> str:
-    """The guarantee that a scene of this bucket, number of objects and answer must have."""
+    """Return the guarantee that a scene of this bucket, number of objects and answer must have."""
     bucket = BUCKETS[int(scenes.bucket[row])]
     guarantee = guarantee_of(bucket, int((scenes.cells[row] > 0).sum()))
     said = scenes.answer_text(row)
@@ -506,7 +506,7 @@ def _guaranteed(scenes: SceneBatch, row: int) -> str:
 
 
 def broken_splits(data: StoredDataset, words: NDArray[np.uint8]) -> Iterator[Fault]:
-    """Checks hashes and splits."""
+    """Check hashes and splits."""
     hashes = hash_scenes(data.cells, words)
     splits = split_of(hashes)
     stored = np.array([record.hash for record in data.records])
@@ -521,7 +521,7 @@ def broken_splits(data: StoredDataset, words: NDArray[np.uint8]) -> Iterator[Fau
 
 
 def compare_pictures(data: StoredDataset, most: int) -> tuple[int, list[Fault]]:
-    """Compares pictures with their scenes; returns how many were compared."""
+    """Compare pictures with their scenes; returns how many were compared."""
     named = [i for i, record in enumerate(data.records) if record.file_name]
     chosen = [
         named[int(i)] for i in np.unique(np.linspace(0, len(named) - 1, min(most, len(named))).astype(int))
@@ -593,7 +593,7 @@ def _halves(n: int) -> tuple[slice, slice]:
 
 
 def _prior(scenes: SceneBatch) -> tuple[NDArray[np.uint8], NDArray[np.uint8], str]:
-    """The most frequent answer."""
+    """Return the most frequent answer."""
     learn, rest = _halves(len(scenes))
     best = int(np.bincount(scenes.answer[learn]).argmax())
     truth = scenes.answer[rest]
@@ -601,7 +601,7 @@ def _prior(scenes: SceneBatch) -> tuple[NDArray[np.uint8], NDArray[np.uint8], st
 
 
 def _salience(scenes: SceneBatch) -> tuple[NDArray[np.uint8], NDArray[np.uint8], str]:
-    """The most predictive colour, shape or class: one answer if it is present, another if not."""
+    """Return the most predictive colour, shape or class: one answer if it is present, another if not."""
     names, present = _attributes(scenes)
     learn, rest = _halves(len(scenes))
     answers = scenes.answer[learn]
@@ -659,7 +659,7 @@ class Promise:
 
 
 def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Promise:
-    """The promise of a bucket with a number of objects.
+    """Return the promise of a bucket with a number of objects.
 
     >>> from theodolite.instruments.grid.data.recipe import PAPER, SOUND
     >>> from theodolite.instruments.grid.data.question_types import bucket_index
@@ -934,7 +934,7 @@ def compare_datasets(
     level: float = 0.01,
     seed: int = 0,
 ) -> DatasetComparison:
-    """Compares the answers of two data sets bucket by bucket, and finds scenes that are in both.
+    """Compare the answers of two data sets bucket by bucket, and finds scenes that are in both.
 
     Whether answers depend on the data set is tested by their mutual information, with a permutation test.
 
@@ -1145,7 +1145,7 @@ def _learnable(found: Audit) -> str:
 
 
 def comparison_table(found: DatasetComparison) -> Table:
-    """The distributions of answers of two data sets, by bucket."""
+    """Return the distributions of answers of two data sets, by bucket."""
     notes = [
         f"{found.shared} scenes are in both data sets, {found.shared_across_splits} of them in different splits.",
         *(f"Answers differ in {each.bucket}, {each.density}." for each in found.differing),

@@ -69,7 +69,7 @@ class Room:
 
 @lru_cache(maxsize=256)
 def room_of(bucket: Bucket, objects: int, recipe: Recipe) -> Room:
-    """The largest m for which the objects suffice and anchors can be placed in many ways.
+    """Return the largest m for which the objects suffice and anchors can be placed in many ways.
 
     Comparisons with two anchors on each side would need more objects than a picture can hold for half descriptions of the targets.
 
@@ -129,7 +129,7 @@ class BalancedPlan(RowTable):
 def draw_plan(
     rng: np.random.Generator, bucket: Bucket, n: int, *, objects: int, recipe: Recipe
 ) -> BalancedPlan:
-    """The numbers of n scenes."""
+    """Return the numbers of n scenes."""
     room = room_of(bucket, objects, recipe)
     most = room.most
     is_void = (rng.random(n) < VOID) if bucket.n_anchors and not bucket.is_comparison else np.zeros(n, bool)
@@ -271,7 +271,7 @@ def _draw_side(
 
 
 def _ranks(rng: np.random.Generator, mask: Flags) -> Integers:
-    """The rank of each cell among those of its row in the mask, in random order; large outside the mask."""
+    """Return the rank of each cell among those of its row in the mask, in random order; large outside the mask."""
     key = rng.random(mask.shape, np.float32)
     key[~mask] = 2.0
     ranks = np.empty(mask.shape, np.int64)
@@ -346,7 +346,7 @@ def _around(
     room: Room,
     paints: tuple[Palette, int, Flags],
 ) -> list[tuple[Flags, Flags]]:
-    """What lies outside the valid region; `paints`: the palette, the group, and how look-alikes are painted."""
+    """Return what lies outside the valid region; `paints`: the palette, the group, and how look-alikes are painted."""
     palette, side, alike = paints
     outside = _outside(reserve, region, y, room.most)
     spare = reserve(~region.valid, np.full(len(y), room.most if room.has_halves else 0))
@@ -361,7 +361,7 @@ def _around(
 def _in_region(
     ranks: Integers, y: Integers, m: int, size: Integers, palette: Palette, side: int, *, has_halves: bool
 ) -> list[tuple[Flags, Flags]]:
-    """What the reserved cells of the valid region hold."""
+    """Return what the reserved cells of the valid region hold."""
     first, alike = y[:, None], palette.alike[side]
     total = size[:, None]
     if not has_halves:
@@ -400,7 +400,7 @@ def _outside(take: Callable[[Flags, Integers], Integers], region: _Side, y: Inte
 def _outside_others(
     ranks: Integers, y: Integers, m: int, palette: Palette, side: int, *, has_halves: bool
 ) -> list[tuple[Flags, Flags]]:
-    """What keeps the numbers of objects, colours and shapes the same."""
+    """Return what keeps the numbers of objects, colours and shapes the same."""
     first = y[:, None]
     if not has_halves:
         return [(ranks < first, palette.neither)]

@@ -73,7 +73,7 @@ _FLAT_MATCHES = MATCHES.ravel()
 
 
 def find_anchors(cells: Cells, questions: Questions) -> tuple[Integers, Integers]:
-    """The first cell that fits each anchor's description and how many cells fit, both (n, anchors).
+    """Return the first cell that fits each anchor's description and how many cells fit, both (n, anchors).
 
     The second dimension is the largest number of anchors in the batch; both are 0 where a question has no such anchor.
     """
@@ -125,7 +125,7 @@ class Sight:
         return np.where((self.sides[:, k] == 2)[:, None], self.alike[:, 1], self.alike[:, 0])
 
     def counts(self, drop: int | None = None) -> Integers:
-        """The number of look-alikes of each group in its region, (n, 2); the second is 0 without a comparison."""
+        """Return the number of look-alikes of each group in its region, (n, 2); the second is 0 without a comparison."""
         found = np.zeros((len(self.questions), MOST_SIDES), np.int64)
         for side in range(self.alike.shape[1]):
             found[:, side] = (self.alike[:, side] & self.region(side, drop)).sum(axis=1)
@@ -133,7 +133,7 @@ class Sight:
 
 
 def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False) -> Sight:
-    """Finds the regions and objects of every question in its scene.
+    """Find the regions and objects of every question in its scene.
 
     Args:
         world: The grid.
@@ -192,23 +192,23 @@ def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[n
 
 
 def answer(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
-    """The right answer to every question about its scene."""
+    """Return the right answer to every question about its scene."""
     return as_answer(world, questions, look(world, cells, questions).counts())
 
 
 def bag_of_words(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
-    """The answer of a bag of words: the targets' descriptions counted anywhere."""
+    """Return the answer of a bag of words: the targets' descriptions counted anywhere."""
     counts = [look_alikes(cells, questions.targets[:, side]).sum(axis=1) for side in range(MOST_SIDES)]
     return as_answer(world, questions, np.stack(counts, axis=1))
 
 
 def dropped_anchor(world: World, cells: Cells, questions: Questions, *, k: int) -> NDArray[np.uint8]:
-    """The answer without anchor k (from 0); the right one where there is no anchor k."""
+    """Return the answer without anchor k (from 0); the right one where there is no anchor k."""
     return as_answer(world, questions, look(world, cells, questions).counts(drop=k))
 
 
 def majority(world: World, cells: Cells, questions: Questions) -> tuple[NDArray[np.uint8], Flags]:
-    """The answer if the most frequent kind of object is taken for the target, and where several kinds tie.
+    """Return the answer if the most frequent kind of object is taken for the target, and where several kinds tie.
 
     Kinds are shapes for shape-only questions, colours for colour-only ones, and classes otherwise. A count is that of
     the kind; other questions are answered as if all these objects were the (first) targets if the target is of that kind,
@@ -296,15 +296,15 @@ class SceneBatch(RowTable):
         return np.asarray((self.cells > 0).sum(axis=1))
 
     def text(self, row: int) -> str:
-        """The question of one scene as a sentence."""
+        """Return the question of one scene as a sentence."""
         return text_of(self.words[row])
 
     def answer_text(self, row: int) -> str:
-        """The right answer of one scene as text."""
+        """Return the right answer of one scene as text."""
         return self.world.answers[int(self.answer[row])]
 
     def bucket_key(self, row: int) -> str:
-        """The bucket of one scene."""
+        """Return the bucket of one scene."""
         return BUCKET_KEYS[int(self.bucket[row])]
 
 
@@ -319,7 +319,7 @@ def join(batches: Sequence[SceneBatch]) -> SceneBatch:
 
 
 def roles_of(cells: Cells, sight: Sight) -> NDArray[np.uint8]:
-    """The role of each cell; see `ROLES`."""
+    """Return the role of each cell; see `ROLES`."""
     roles = np.where(cells > 0, np.uint8(OTHER), np.uint8(BACKGROUND))
     for side in range(sight.alike.shape[1]):
         alike, inside = sight.alike[:, side], sight.region(side)
@@ -386,7 +386,7 @@ _PARTS = 16
 
 
 def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    """Return the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
@@ -400,7 +400,7 @@ def _weights(length: int) -> NDArray[np.uint64]:
 
 
 def hash_scenes(cells: NDArray[np.uint8], words: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """A 64-bit hash of each scene with its question, (n,): mix(Σ wᵢ · (byteᵢ + 1) mod 2⁶⁴) over cells and words.
+    """Return a 64-bit hash of each scene with its question, (n,): mix(Σ wᵢ · (byteᵢ + 1) mod 2⁶⁴) over cells and words.
 
     It depends only on class ids and word ids, so it is the same on every machine.
     """
@@ -409,7 +409,7 @@ def hash_scenes(cells: NDArray[np.uint8], words: NDArray[np.uint8]) -> NDArray[n
 
 
 def split_of(hashes: NDArray[np.uint64]) -> NDArray[np.str_]:
-    """The split that each hash belongs to: 1/16 test, 1/16 validation, the rest train.
+    """Return the split that each hash belongs to: 1/16 test, 1/16 validation, the rest train.
 
     >>> split_of(np.array([0, 1, 2, 15, 16], np.uint64)).tolist()
     ['test', 'validation', 'train', 'train', 'test']
@@ -438,7 +438,7 @@ PARTS: tuple[MaskName, ...] = ("anchors", "targets", "adversarial", "other", "ba
 
 
 def cell_mask(batch: SceneBatch, name: MaskName) -> Flags:
-    """A mask at cell level, (n, rows, columns).
+    """Return a mask at cell level, (n, rows, columns).
 
     >>> from theodolite.instruments.grid.data.generate import generate
     >>> batch = generate("M-F0-D2", 2, seed=0)
@@ -452,7 +452,7 @@ def cell_mask(batch: SceneBatch, name: MaskName) -> Flags:
 
 
 def pixel_mask(batch: SceneBatch, name: MaskName) -> Flags:
-    """A mask at pixel level, (n, height, width): whole cells."""
+    """Return a mask at pixel level, (n, height, width): whole cells."""
     px = batch.world.cell_px
     return cell_mask(batch, name).repeat(px, axis=1).repeat(px, axis=2)
 
@@ -498,7 +498,7 @@ class SceneRegions:
 
 
 def regions_of(batch: SceneBatch) -> SceneRegions:
-    r"""The valid and the confuser regions: V_T = ⋂ V_i, C_k = (⋂_{i≠k} V_i) \ V_k."""
+    r"""Return the valid and the confuser regions: V_T = ⋂ V_i, C_k = (⋂_{i≠k} V_i) \ V_k."""
     sight = look(batch.world, batch.cells, batch.questions)
     valid = np.stack([sight.region(side) for side in range(MOST_SIDES)], axis=1)
     confusers = np.zeros((len(batch), MOST_ANCHORS, batch.world.n_cells), bool)
@@ -508,7 +508,7 @@ def regions_of(batch: SceneBatch) -> SceneRegions:
 
 
 def phrase_spans(batch: SceneBatch, row: int) -> dict[str, tuple[int, int]]:
-    """The characters of each phrase of the question: first, and one after the last.
+    """Return the characters of each phrase of the question: first, and one after the last.
 
     >>> from theodolite.instruments.grid.data.generate import generate
     >>> batch = generate("M-F0-D1", 1, seed=0)
@@ -520,7 +520,7 @@ def phrase_spans(batch: SceneBatch, row: int) -> dict[str, tuple[int, int]]:
 
 
 def word_roles(batch: SceneBatch) -> NDArray[np.str_]:
-    """The role of each word: target, anchor, direction, other, or empty after the end, (n, words)."""
+    """Return the role of each word: target, anchor, direction, other, or empty after the end, (n, words)."""
     roles = np.where(batch.words > 0, "other", "").astype("<U9")
     place = np.arange(batch.words.shape[1])[None]
     for phrase, name in enumerate(PHRASES):
@@ -578,7 +578,7 @@ def safe_changes(batch: SceneBatch) -> Flags:
 
 
 def remove_roles(batch: SceneBatch, roles: Sequence[str]) -> SceneBatch:
-    """Removes all objects of some roles, such as ``["adversarial"]``, and computes the new answers.
+    """Remove all objects of some roles, such as ``["adversarial"]``, and computes the new answers.
 
     Anchors cannot be removed: the question would have no answer.
     """
@@ -603,7 +603,7 @@ def swap_directions(batch: SceneBatch, *, k: int | None = None) -> SceneBatch:
 
 
 def with_cells(batch: SceneBatch, cells: NDArray[np.uint8]) -> SceneBatch:
-    """The same questions about other scenes, with new answers."""
+    """Return the same questions about other scenes, with new answers."""
     return complete(
         batch.world, batch.mode, cells=cells, questions=batch.questions, written=(batch.words, batch.spans)
     )
@@ -621,7 +621,7 @@ class EditedScenes:
 
 
 def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
-    """The scenes as they are and after every edit. A scene that an edit cannot be made of is not among its rows.
+    """Return the scenes as they are and after every edit. A scene that an edit cannot be made of is not among its rows.
 
     Swapped scenes are those where the right answer changes and a bag of words is wrong afterwards. Decoys are added until
     a bag of words is wrong; the right answer stays. Edits of places are made where the right answer changes; which objects
@@ -649,7 +649,7 @@ def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
 
 
 def shortcut_answer(scenes: SceneBatch) -> NDArray[np.uint8]:
-    """The answer of a bag of words, as indices into `World.answers`."""
+    """Return the answer of a bag of words, as indices into `World.answers`."""
     return bag_of_words(scenes.world, scenes.cells, scenes.questions)
 
 
@@ -670,7 +670,7 @@ def _with_decoys(scenes: SceneBatch, seed: int) -> tuple[SceneBatch, Flags]:
 
 
 def _decoyed(one: SceneBatch, kind: int, rng: np.random.Generator) -> NDArray[np.uint8] | None:
-    """The cells of one scene with as few decoys of a kind as make a bag of words wrong; None if none do."""
+    """Return the cells of one scene with as few decoys of a kind as make a bag of words wrong; None if none do."""
     harmless = harmless_contents(one)[0] & MATCHES[kind][None]
     harmless[:, 0] = False
     places = rng.permutation(np.flatnonzero(harmless.any(axis=1) & (one.cells[0] == 0)))
@@ -683,7 +683,7 @@ def _decoyed(one: SceneBatch, kind: int, rng: np.random.Generator) -> NDArray[np
 
 
 def _exchanges(one: SceneBatch) -> list[Integers]:
-    """The pairs of cells with different objects, (n, 2): first those without an anchor, then those with one."""
+    """Return the pairs of cells with different objects, (n, 2): first those without an anchor, then those with one."""
     taken = np.flatnonzero(one.cells[0])
     first, second = np.triu_indices(len(taken), 1)
     pairs = np.stack([taken[first], taken[second]], axis=1)
@@ -721,7 +721,7 @@ def _moves(one: SceneBatch, is_moved: Flags) -> Integers:
 
 
 def move_objects(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedScenes:
-    """The scenes after an edit of places that changes the answer, of those that have one.
+    """Return the scenes after an edit of places that changes the answer, of those that have one.
 
     Args:
         scenes: Scenes of questions with a relation.
@@ -743,7 +743,7 @@ def move_objects(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedSc
 def _with_other_answer(
     one: SceneBatch, pairs: Integers, rng: np.random.Generator
 ) -> NDArray[np.uint8] | None:
-    """The cells of one scene with two of them exchanged so that the answer changes; None if none of the pairs does that.
+    """Return the cells of one scene with two of them exchanged so that the answer changes; None if none of the pairs does that.
 
     All new answers that the pairs give are equally likely.
     """

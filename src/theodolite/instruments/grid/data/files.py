@@ -76,7 +76,7 @@ class DatasetPlan:
             )
 
     def guarantees(self) -> dict[tuple[str, int], Guarantee]:
-        """What Theorem 1 guarantees for each bucket at each number of objects; nothing if scenes follow another law."""
+        """Return what Theorem 1 guarantees for each bucket at each number of objects; nothing if scenes follow another law."""
         if self.recipe.law == "balanced":
             return {}
         return {
@@ -121,22 +121,22 @@ class Dataset:
         return split_of(self.hashes)
 
     def name(self, row: int) -> str:
-        """The name of a scene, such as ``M-F0-D2-dense-00017``."""
+        """Return the name of a scene, such as ``M-F0-D2-dense-00017``."""
         if self.published is not None:
             return self.published.names[row]
         return f"{self.scenes.bucket_key(row)}-{self.density[row]}-{row % self.plan.n:05d}"
 
     def text(self, row: int) -> str:
-        """The question of a scene, as it is asked."""
+        """Return the question of a scene, as it is asked."""
         return self.published.questions[row] if self.published is not None else self.scenes.text(row)
 
     def answer_text(self, row: int) -> str:
-        """The answer of a scene; of an imported one, the published answer."""
+        """Return the answer of a scene; of an imported one, the published answer."""
         return self.published.answers[row] if self.published is not None else self.scenes.answer_text(row)
 
 
 def make_dataset(plan: DatasetPlan) -> Dataset:
-    """Makes the scenes of a plan, by density and then by bucket.
+    """Make the scenes of a plan, by density and then by bucket.
 
     >>> data = make_dataset(DatasetPlan("pure", 2, seed=0, buckets=("A-F0-D1", "M-F0-D3")))
     >>> len(data), data.name(2), data.name(7)
@@ -207,7 +207,7 @@ class SceneRecord(BaseModel):
 
 
 def records_of(data: Dataset, *, has_pictures: bool) -> Iterator[SceneRecord]:
-    """The records of all scenes."""
+    """Yield the records of all scenes."""
     scenes, splits, hashes = data.scenes, data.splits, data.hashes
     for row in range(len(data)):
         name, text = data.name(row), data.text(row)
@@ -267,7 +267,7 @@ class Description(BaseModel):
         return value
 
     def plan(self) -> DatasetPlan:
-        """The plan that made the data set."""
+        """Return the plan that made the data set."""
         return DatasetPlan(
             self.mode,
             self.n,
@@ -280,7 +280,7 @@ class Description(BaseModel):
 
 
 def description_of(plan: DatasetPlan, version: str) -> Description:
-    """The description of a plan."""
+    """Return the description of a plan."""
     guarantees: dict[str, dict[str, dict[str, Any]]] = {}
     if plan.mode == "pure":
         for (bucket, objects), guarantee in plan.guarantees().items():
@@ -308,7 +308,7 @@ def write_dataset(
     table: bool = True,
     drawn: Iterable[bytes] | None = None,
 ) -> Path:
-    """Writes a data set into a folder that is empty or new.
+    """Write a data set into a folder that is empty or new.
 
     Args:
         data: The scenes.
@@ -375,7 +375,7 @@ def _write_table(records: list[SceneRecord], encoded: list[bytes], path: Path) -
 
 
 def grounding(data: Dataset, records: list[SceneRecord]) -> dict[str, Any]:
-    """The data set in MDETR's format: every box of a target or anchor, with the characters of its phrase."""
+    """Return the data set in MDETR's format: every box of a target or anchor, with the characters of its phrase."""
     width, height = data.scenes.world.size_px
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
@@ -436,7 +436,7 @@ class StoredDataset:
 
 
 def read_dataset(folder: str | Path) -> StoredDataset:
-    """Reads a data set's description and records.
+    """Read a data set's description and records.
 
     Raises:
         UsageError: It is not a data set of the grid, or a line is wrong.
@@ -471,7 +471,7 @@ def read_dataset(folder: str | Path) -> StoredDataset:
 
 
 def grid_data(folder: str | Path, n: int, *, seed: int = 0, split: Split = "crossed") -> StoredDataset:
-    """Makes the main data set of a diagnosis: scenes of depth one from the test split, which training never sees.
+    """Make the main data set of a diagnosis: scenes of depth one from the test split, which training never sees.
 
     Args:
         folder: Where to write it; it must be new or empty.
@@ -486,13 +486,13 @@ def grid_data(folder: str | Path, n: int, *, seed: int = 0, split: Split = "cros
 
 
 def write_explained(folder: Path, n: int, *, seed: int, split: str = "aligned") -> None:
-    """Makes sparse scenes to explain: the relational buckets of depth one, spurious if aligned, pure if crossed."""
+    """Make sparse scenes to explain: the relational buckets of depth one, spurious if aligned, pure if crossed."""
     keys = tuple(bucket.key for bucket in BUCKETS if bucket.depth == 1 and bucket.is_relational)
     write_grids(folder, n, seed=seed, buckets=keys, mode="spur" if split == "aligned" else "pure")
 
 
 def write_grids(folder: Path, n: int, *, seed: int, buckets: tuple[str, ...], mode: Mode = "pure") -> None:
-    """Makes `n` sparse scenes of each bucket from the test split, other ones than `grid_data`."""
+    """Make `n` sparse scenes of each bucket from the test split, other ones than `grid_data`."""
     plan = DatasetPlan(mode, n, seed + 1, densities=("sparse",), buckets=buckets, split="test")
     write_dataset(make_dataset(plan), folder)
 
@@ -542,7 +542,7 @@ class Import:
 
 
 def import_published(folder: str | Path, *, mode: Mode | None = None) -> Import:
-    """Reads a folder of the published data, or one ``qa_*.jsonl`` in it.
+    """Read a folder of the published data, or one ``qa_*.jsonl`` in it.
 
     Args:
         folder: The folder with ``qa_*.jsonl``, ``grounding_*.jsonl`` and the pictures that they name.
@@ -580,7 +580,7 @@ def import_published(folder: str | Path, *, mode: Mode | None = None) -> Import:
 
 
 def _places(file: Path) -> tuple[dict[str, str], list[Problem]]:
-    """The picture of each image_id, from the grounding lines of the same split."""
+    """Return the picture of each image_id, from the grounding lines of the same split."""
     other = file.with_name(file.name.replace(_QUESTIONS, _GROUNDING, 1))
     if other == file or not other.is_file():
         return {}, []
@@ -603,7 +603,7 @@ def _picture_name(line: _Line, places: dict[str, str]) -> str:
 
 
 def _world(name: str, picture: Picture) -> World:
-    """The grid of the data, from the path and size of its first picture; 5×5 cells unless the path says otherwise."""
+    """Return the grid of the data, from the path and size of its first picture; 5×5 cells unless the path says otherwise."""
     said = _PLACE.search(name)
     side = int(said.group(1)) if said else World().rows
     width, height = picture.size

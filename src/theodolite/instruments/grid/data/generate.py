@@ -75,7 +75,7 @@ def generate(
     seed: int,
     split: DataSplit | None = None,
 ) -> SceneBatch:
-    """Makes `n` scenes of each bucket, bucket by bucket.
+    """Make `n` scenes of each bucket, bucket by bucket.
 
     Args:
         buckets: One key such as ``M-F0-D2``, or several; by default all.
@@ -127,7 +127,7 @@ class _Draw:
 
 
 def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
-    """Makes scenes until every planned one fits and is of the wanted split."""
+    """Make scenes until every planned one fits and is of the wanted split."""
     stream = [draw.seed, BUCKETS.index(bucket), draw.objects]
     make = (_by_theorem if draw.recipe.law == "theorem" else _by_attempts)(bucket, n, draw, stream)
     found: list[SceneBatch] = []
@@ -186,7 +186,7 @@ def _by_theorem(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Roun
 
 
 def _by_attempts(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Round:
-    """The other laws."""
+    """Return the other laws."""
     how: Any = {"objects": draw.objects, "recipe": draw.recipe}
     plan = None
     if draw.recipe.law == "balanced":
@@ -235,7 +235,7 @@ def _with_anchors(layout: Layout) -> Cells:
 
 
 def _of_kind(rng: np.random.Generator, kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """A random class of each description."""
+    """Return a random class of each description."""
     colour, shape = np.divmod(kinds, 5)
     is_open = colour == 0
     if is_open.any():
@@ -288,7 +288,7 @@ def _overload(rng: np.random.Generator, cells: Cells, layout: Layout, *, objects
 def _scatter(
     rng: np.random.Generator, cells: Cells, layout: Layout, *, objects: int, with_look_alikes: bool
 ) -> None:
-    """Fills up with random classes: never an anchor's, and a target's only where it does not count."""
+    """Fill up with random classes: never an anchor's, and a target's only where it does not count."""
     free = cells == 0
     chosen = pick(rng, free, objects - (~free).sum(axis=1))
     row, cell = np.nonzero(chosen)

@@ -468,7 +468,7 @@ def kinds_with_decoys(
 def _try_decoys(
     rng: np.random.Generator, bucket: Bucket, n: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], Flags]:
-    """The same, and whether decoys and all other objects can be had."""
+    """Return the same, and whether decoys and all other objects can be had."""
     colour, shape = shared_attributes(rng, bucket, n)
     kinds, classes = describe(bucket, colour, shape)
     is_ok = Palette(bucket, kinds).is_ok
@@ -604,7 +604,7 @@ def _write_bucket(q: Questions, bucket: Bucket) -> tuple[NDArray[np.uint8], NDAr
 def _compact(
     loose: NDArray[np.uint8], places: dict[int, tuple[int, int]]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Closes the gaps of slots with fewer words: "above" has one, "left of" two."""
+    """Close the gaps of slots with fewer words: "above" has one, "left of" two."""
     is_word = loose != PAD
     before = np.cumsum(is_word, axis=1, dtype=np.uint8)
     words = np.zeros((len(loose), MAX_WORDS), np.uint8)
@@ -618,7 +618,7 @@ def _compact(
 
 
 def text_of(words: NDArray[np.uint8]) -> str:
-    """A question as a sentence.
+    """Return a question as a sentence.
 
     >>> text_of(np.array([WORD[w] for w in "is there any red circle ?".split()], np.uint8))
     'Is there any red circle?'
@@ -636,7 +636,7 @@ _TOKEN = re.compile(r"[?,]|[^\s?,]+")
 
 
 def _tokens(text: str) -> list[tuple[str, tuple[int, int]]]:
-    """The words of a sentence in the grid's own wording, each with its characters: first, and one after the last.
+    """Return the words of a sentence in the grid's own wording, each with its characters: first, and one after the last.
 
     Published questions say "the", and "that are" where ours say "are" or, in comparisons, nothing; these are left out.
     """
@@ -650,7 +650,7 @@ def _tokens(text: str) -> list[tuple[str, tuple[int, int]]]:
 
 
 def words_of(text: str) -> NDArray[np.uint8]:
-    """The word ids of a sentence, padded; of a published one, those of the same question in the grid's own words.
+    """Return the word ids of a sentence, padded; of a published one, those of the same question in the grid's own words.
 
     >>> text_of(words_of("How many red circles are left of blue square?"))
     'How many red circles are left of blue square?'
@@ -671,7 +671,7 @@ _QUESTION = re.compile(rf"(?:{_HEADS})\b[^?]*\?")
 
 
 def question_words(text: str) -> NDArray[np.uint8]:
-    """The word ids of the question in a prompt, padded.
+    """Return the word ids of the question in a prompt, padded.
 
     Raises:
         UsageError: The prompt has no question of the grid.
@@ -683,7 +683,7 @@ def question_words(text: str) -> NDArray[np.uint8]:
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """The characters of each word of a question: first, and one after the last. They are as many as `words_of` gives.
+    """Return the characters of each word of a question: first, and one after the last. They are as many as `words_of` gives.
 
     >>> word_spans("Is there any red circle?")
     [(0, 2), (3, 8), (9, 12), (13, 16), (17, 23), (23, 24)]
@@ -692,7 +692,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def character_spans(text: str, spans: NDArray[np.uint8]) -> dict[str, tuple[int, int]]:
-    """The characters of each phrase of a question: first, and one after the last."""
+    """Return the characters of each phrase of a question: first, and one after the last."""
     places = word_spans(text)
     return {
         phrase: (places[int(first)][0], places[int(last) - 1][1])
@@ -717,7 +717,7 @@ class _ParsedQuestion:
 
 
 def read_questions(words: NDArray[np.uint8]) -> Questions:
-    """What questions ask, from their word ids, (n, words). The inverse of `write_questions`.
+    """Return what questions ask, from their word ids, (n, words). The inverse of `write_questions`.
 
     Raises:
         UsageError: A question follows no template.

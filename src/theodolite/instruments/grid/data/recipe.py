@@ -95,7 +95,7 @@ def _lines_of(world: World, chosen: tuple[int, ...], margin: int) -> Lines:
 
 
 def most_room(world: World, n_anchors: int, *, margin: int, least_share: float) -> int:
-    """The largest number of targets that at least `least_share` of the arrangements can hold.
+    """Return the largest number of targets that at least `least_share` of the arrangements can hold.
 
     >>> most_room(World(), 1, margin=1, least_share=0.05), most_room(World(), 3, margin=1, least_share=0.05)
     (20, 9)
@@ -138,7 +138,7 @@ class Regions:
 
 
 def group_regions(world: World, directions: NDArray[np.uint8], anchors: Integers, *, margin: int) -> Regions:
-    """The regions around given anchors; ``directions`` and ``anchors`` are (n, anchors) with at least one anchor."""
+    """Return the regions around given anchors; ``directions`` and ``anchors`` are (n, anchors) with at least one anchor."""
     offset = offsets(world.rows, world.columns)[directions, anchors]
     holds = offset >= margin
     fails = ~holds if margin == 1 else offset <= 1 - margin
@@ -211,7 +211,7 @@ class Recipe:
             raise UsageError(f"max_answer must be at least 1, not {self.max_answer}")
 
     def objects(self, density: Density) -> int:
-        """The number of objects at a density.
+        """Return the number of objects at a density.
 
         >>> PAPER.objects("sparse"), PAPER.objects("dense"), SOUND.objects("sparse"), PAPER.objects(9)
         (7, 17, 14, 9)
@@ -244,7 +244,7 @@ _WORLD = World()
 
 
 def find_recipe(preset: str | Recipe) -> Recipe:
-    """A preset by name; a recipe is returned as it is."""
+    """Return a preset by name; a recipe is returned as it is."""
     if isinstance(preset, Recipe):
         return preset
     if preset not in PRESETS:
@@ -320,7 +320,7 @@ def _guarantee_of_comparison(bucket: Bucket, objects: int) -> Guarantee:
 
 
 def most_targets(bucket: Bucket, objects: int, recipe: Recipe) -> int:
-    """The largest number of targets of one group that the objects, the geometry and the answers allow.
+    """Return the largest number of targets of one group that the objects, the geometry and the answers allow.
 
     Room is kept for all confusers if at least two different counts remain (existence: one target), otherwise for one.
     """
@@ -363,7 +363,7 @@ class Counts(RowTable):
 
 
 def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: int, recipe: Recipe) -> Counts:
-    """The numbers of targets and confusers of n scenes."""
+    """Return the numbers of targets and confusers of n scenes."""
     is_boosted = rng.random(n) < recipe.boost
     draw = bucket.asks.draw
     if draw is None:
@@ -382,7 +382,7 @@ def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: in
 def redraw_counts(
     rng: np.random.Generator, bucket: Bucket, counts: Counts, *, rows: Integers, objects: int, recipe: Recipe
 ) -> Counts:
-    """The same plan with new numbers for some comparisons that did not fit; answers stay."""
+    """Return the same plan with new numbers for some comparisons that did not fit; answers stay."""
     again = _comparison_counts(rng, bucket, (objects, recipe), counts.is_boosted[rows], counts.table[rows])
     for array, new in zip(
         (counts.targets, counts.confusers, counts.look_alikes),
@@ -474,7 +474,7 @@ class Layout(RowTable):
 
 
 def pick(rng: np.random.Generator, allowed: Flags, count: Integers) -> Flags:
-    """A random `count` of the allowed cells in each row; all if there are fewer."""
+    """Return a random `count` of the allowed cells in each row; all if there are fewer."""
     most = int(count.max(initial=0))
     if most == 0:
         return np.zeros_like(allowed)

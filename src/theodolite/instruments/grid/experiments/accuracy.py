@@ -201,7 +201,7 @@ def edit_scores(run: Run) -> list[ItemScore]:
 
 
 def _by_scene(run: Run) -> Iterator[dict[str, AnsweredItem]]:
-    """The answers about each scene, by edit, of scenes that were asked about as they are."""
+    """Return the answers about each scene, by edit, of scenes that were asked about as they are."""
     scenes: dict[str, dict[str, AnsweredItem]] = {}
     for each in read_answers(run):
         scenes.setdefault(each.item.subject, {})[each.item.truth.condition] = each
@@ -214,7 +214,7 @@ def _scene_scores(edits: Mapping[str, AnsweredItem]) -> Iterator[ItemScore]:
     said = {kind: each.said for kind, each in edits.items()}
 
     def score(key: str, value: float, *needed: str) -> ItemScore:
-        """The score, or the reason why one of the answers it needs is missing."""
+        """Return the score, or the reason why one of the answers it needs is missing."""
         reason = next((edits[kind].reason for kind in needed if edits[kind].reason), "")
         return ItemScore(scene, f"grid.{key}", None if reason else float(value), scene, split, reason=reason)
 
@@ -252,7 +252,7 @@ _PAPER_PRESETS = (PAPER.name, RELEASED.name, IMPORTED)
 
 
 def model_tables(runs: Sequence[Run]) -> list[Table]:
-    """The accuracy of every model by bucket and density, and the difference of every two; none for fewer than two runs."""
+    """Return the accuracy of every model by bucket and density, and the difference of every two; none for fewer than two runs."""
     if len(runs) < 2:
         return []
     scores = [
@@ -269,7 +269,7 @@ def model_tables(runs: Sequence[Run]) -> list[Table]:
 
 
 def _is_of_paper(run: Run) -> bool:
-    """True if all scenes are of a kind that the paper has; runs of older versions do not say."""
+    """Return True if all scenes are of a kind that the paper has; runs of older versions do not say."""
     return all(
         result.item.meta.get("mode") == "pure" and result.item.meta.get("preset") in _PAPER_PRESETS
         for result in run.results()

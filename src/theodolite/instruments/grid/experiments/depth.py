@@ -94,7 +94,7 @@ def interactions(
 
 
 def share_intervals(run: ExplainedRun, cross: CrossMatrix) -> dict[str, tuple[float, float]]:
-    """The 95 % interval of each share, θ ± t·√((n−1)/n · Σ(θ₋ᵢ − mean θ₋ᵢ)²), where θ₋ᵢ leaves out scene i as picture and question."""
+    """Return the 95 % interval of each share, θ ± t·√((n−1)/n · Σ(θ₋ᵢ − mean θ₋ᵢ)²), where θ₋ᵢ leaves out scene i as picture and question."""
     n = len(cross.rows)
     if n < LEAST_SCENES:
         return {}
@@ -329,7 +329,7 @@ class DepthCheck:
 
 
 def depth_checks(run: ExplainedRun, *, seed: int = 0) -> list[DepthCheck]:
-    """The check of every scalar, with every adjustment."""
+    """Return the check of every scalar, with every adjustment."""
     values, missing = synergy_values(run)
     groups: defaultdict[Place, list[SynergyValue]] = defaultdict(list)
     for each in values:
@@ -345,7 +345,7 @@ def depth_checks(run: ExplainedRun, *, seed: int = 0) -> list[DepthCheck]:
 
 
 def equal_answers(rows: Sequence[SynergyValue]) -> list[SynergyValue]:
-    """The first scenes of each depth such that each answer is equally frequent at all depths.
+    """Return the first scenes of each depth such that each answer is equally frequent at all depths.
 
     >>> rows = [SynergyValue("", "M-F0", d, "sparse", 0.0, said, 1.0) for d, said in ((1, 2), (1, 2), (1, 3), (2, 2), (2, 4))]
     >>> [(row.depth, row.said) for row in equal_answers(rows)]

@@ -125,7 +125,7 @@ class ExplainedRun:
         return _SCENARIOS.get((self.logic, self.mode), f"{self.model} on {self.mode} data")
 
     def pool(self, cross: CrossMatrix, *, seed: int = 0) -> Pool:
-        """A pool with the stored cross matrix, as global explainers take it."""
+        """Return a pool with the stored cross matrix, as global explainers take it."""
         pool = Pool(None, self.batch, cross.rows, self.plan.convention, seed=seed)
         rows = [int(row) for row in cross.rows]
         pairs = [(i, j) for i in rows for j in rows]
@@ -134,7 +134,7 @@ class ExplainedRun:
 
 
 def read_explained(run: Run) -> ExplainedRun:
-    """Reads a run of ``grid explain`` and the truth of its data.
+    """Read a run of ``grid explain`` and the truth of its data.
 
     Raises:
         UsageError: It is another kind of run, or its data have changed.
@@ -308,7 +308,7 @@ FEWEST = 5
 
 
 def gains_table(runs: Sequence[ExplainedRun], *, seed: int = 0) -> Table:
-    """The multimodal gain of every run, and the form gap of every explainer with enough maps."""
+    """Return the multimodal gain of every run, and the form gap of every explainer with enough maps."""
     rows: list[list[Cell]] = []
     for run in runs:
         found = {("multimodal gain", "dime"): multimodal_gain(run)}
@@ -330,7 +330,7 @@ def gains_table(runs: Sequence[ExplainedRun], *, seed: int = 0) -> Table:
 
 
 def multimodal_gain(run: ExplainedRun) -> stats.Estimate | None:
-    """The mean of RMA(MI map) − RMA(UC map), paired by scene; None without such pairs."""
+    """Return the mean of RMA(MI map) − RMA(UC map), paired by scene; None without such pairs."""
     rma = {(each.explainer, each.scene): each.truth.rma for each in run.maps if each.truth}
     scenes = [scene for name, scene in rma if name == "dime" and ("dime-unimodal", scene) in rma]
     sides = [[rma[name, scene] for scene in scenes] for name in ("dime", "dime-unimodal")]

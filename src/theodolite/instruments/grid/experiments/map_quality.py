@@ -98,7 +98,7 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def needs_gradients(explainer: str) -> bool:
-    """True if one of `EXPLAINERS` differentiates the model.
+    """Return True if one of `EXPLAINERS` differentiates the model.
 
     >>> [name for name in EXPLAINERS if needs_gradients(name)]
     ['multiviz', 'relevance:chefer', 'relevance:contrastive-grad-act']
@@ -203,7 +203,7 @@ _GROUPINGS: Mapping[str, tuple[Callable[[SceneMap], str], Iterable[str]]] = {
 
 
 def map_means(run: ExplainedRun, scores: Sequence[ItemScore]) -> list[MapMean]:
-    """The mean of every measure over all scenes, by bucket, by answer, by correctness and by form.
+    """Return the mean of every measure over all scenes, by bucket, by answer, by correctness and by form.
 
     Args:
         run: The run.
@@ -278,7 +278,7 @@ class MapSeparation:
 
 
 def separate_maps(pure: ExplainedRun, spur: ExplainedRun, *, seed: int = 0) -> list[MapSeparation]:
-    """The separation of every explainer that both runs have."""
+    """Return the separation of every explainer that both runs have."""
     known = {each.explainer for each in spur.maps}
     names = [name for name in dict.fromkeys(each.explainer for each in pure.maps) if name in known]
     found = [_separate(pure, spur, name, kind, seed) for name in names for kind in KINDS]
@@ -353,7 +353,7 @@ _WORDS = ("target_words", "anchor_words", "direction_words", "other_words")
 
 
 def bucket_tables(found: Sequence[MapMean]) -> Iterator[Table]:
-    """The paper's Tables 5 to 8: mean and standard deviation by bucket, of its explainers; of all if none of them is there."""
+    """Yield the paper's Tables 5 to 8: mean and standard deviation by bucket, of its explainers; of all if none of them is there."""
     numbers = {about: number for number, about in TABLES.items()}
     for scenario in dict.fromkeys(each.scenario for each in found):
         for kind in ("rma", "iou"):
@@ -401,7 +401,7 @@ def _slug(text: str) -> str:
 
 
 def overall_tables(found: Sequence[MapMean]) -> list[Table]:
-    """The main measures over all scenes, by scenario and explainer: mass and rank, then overlap and look-alikes."""
+    """Return the main measures over all scenes, by scenario and explainer: mass and rank, then overlap and look-alikes."""
     means = _over_all_scenes(found)
     places = list(dict.fromkeys((scenario, explainer) for scenario, explainer, _ in means))
     mass: list[list[Cell]] = []
@@ -448,7 +448,7 @@ def _place_columns() -> list[Column]:
 
 
 def words_table(found: Sequence[MapMean]) -> Table:
-    """The share of the words' relevance by role, by scenario and explainer."""
+    """Return the share of the words' relevance by role, by scenario and explainer."""
     means = _over_all_scenes(found)
     rows: list[list[Cell]] = []
     for scenario, explainer in dict.fromkeys((s, e) for s, e, kind in means if kind in _WORDS):

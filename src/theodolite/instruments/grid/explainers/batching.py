@@ -42,7 +42,7 @@ class _Meeting:
         self._changed = Condition()
 
     def ask(self, kind: str, what: Any) -> Any:
-        """The result, once all threads have called."""
+        """Return the result, once all threads have called."""
         asked = _PendingCall(kind, what)
         with self._changed:
             self._waiting.append(asked)
@@ -124,7 +124,7 @@ class NetworkSeat(Seat):
 
 
 def run_together(reader: Reader, jobs: Sequence[Callable[[Reader], T]]) -> list[T]:
-    """Runs jobs side by side, each with a reader whose calls are batched with the others'.
+    """Run jobs side by side, each with a reader whose calls are batched with the others'.
 
     Inputs of all jobs must be of one data set and one convention.
 

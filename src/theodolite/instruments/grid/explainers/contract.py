@@ -51,11 +51,11 @@ class Case:
         )
 
     def with_budget(self, budget: int | None) -> Case:
-        """The same case with its own count of calls and a budget."""
+        """Return the same case with its own count of calls and a budget."""
         return replace(self, game=self.game.with_budget(budget))
 
     def need_pool(self) -> Pool:
-        """The pool.
+        """Return the pool.
 
         Raises:
             UsageError: There is none.
@@ -65,7 +65,7 @@ class Case:
         return self.pool
 
     def explanation(self, players: Floats, **further: object) -> Explanation:
-        """An explanation from one number per player, cells first."""
+        """Return an explanation from one number per player, cells first."""
         cells, words = np.zeros(self.game.shape[0]), np.zeros(self.game.shape[1])
         cells[self.game.cells] = players[: self.game.n_cells]
         words[self.game.words] = players[self.game.n_cells :]
@@ -82,7 +82,7 @@ def make_case(
     budget: int | None = None,
     seed: int = 0,
 ) -> Case:
-    """The case of one scene: its players, its game and the model's answer.
+    """Return the case of one scene: its players, its game and the model's answer.
 
     >>> from theodolite.instruments.grid.data.generate import generate
     >>> from theodolite.instruments.grid.explainers.readers import open_reader
@@ -221,7 +221,7 @@ class Share:
 def share_budget(
     explainers: Sequence[Explainer], case: Case, budget: int, *, taken: int = 1
 ) -> dict[str, Share]:
-    """The share of every local explainer, by name. Of a family that does not fit, the members that do get theirs.
+    """Return the share of every local explainer, by name. Of a family that does not fit, the members that do get theirs.
 
     Args:
         explainers: The explainers.

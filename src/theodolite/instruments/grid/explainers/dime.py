@@ -116,7 +116,7 @@ def _side(case: Case, pool: Pool, rows: Integers, *, matrix: Floats, k: int, is_
 
 
 def _masks(rng: np.random.Generator, k: int, n: int, *, is_picture: bool) -> Flags:
-    """The whole first; then cells by fair coins, and words by removing a number drawn uniformly from 1 … n."""
+    """Return the whole first; then cells by fair coins, and words by removing a number drawn uniformly from 1 … n."""
     masks = rng.random((k, n)) < 0.5
     if not is_picture:
         removed = rng.integers(1, n + 1, k)

@@ -62,7 +62,7 @@ class Projection:
 
 
 def project(matrix: Floats) -> Projection:
-    """The additive projection of a square matrix.
+    """Return the additive projection of a square matrix.
 
     >>> F = np.array([[-1.3, .3, -.2], [.8, 3, 1.1], [1.1, -.1, .7]])
     >>> [round(float(x), 3) for x in np.diag(project(F).additive)]
@@ -92,7 +92,7 @@ def matrix_of(logits: Floats, *, world: World, bucket: int, explained: Explained
 
 
 def project_pool(pool: Pool) -> Projection:
-    """The additive projection of a pool's cross matrix."""
+    """Return the additive projection of a pool's cross matrix."""
     logits = pool.logits(pool.rows, pool.rows)
     bucket = int(pool.batch.bucket[pool.rows[0]])
     explained = pool.convention.explained
@@ -108,7 +108,7 @@ def accuracy_drop(logits: Floats, answers: Floats) -> float:
 
 
 def emap(pool: Pool) -> Mapping[str, float]:
-    """The interaction's share of the variance, mean masses, and what the projection costs in accuracy."""
+    """Return the interaction's share of the variance, mean masses, and what the projection costs in accuracy."""
     projection = project_pool(pool)
     answers = pool.batch.answer[pool.rows].astype(np.float64)
     found = {
@@ -148,7 +148,7 @@ def share_of_means(projection: Projection) -> float | None:
 
 
 def intershap(pool: Pool) -> Mapping[str, float]:
-    """The mean local share, the later package's, and the share of means."""
+    """Return the mean local share, the later package's, and the share of means."""
     projection = project_pool(pool)
     found = {}
     for name, weight in (("local_share", 1.0), ("local_share_counted_once", 0.5)):

@@ -55,7 +55,7 @@ class Game:
         budget: int | None = None,
         known: dict[bytes, float] | None = None,
     ) -> None:
-        """Makes a game.
+        """Make a game.
 
         Args:
             evaluate: The explained output.
@@ -106,15 +106,15 @@ class Game:
         return 2**62 if self.budget is None else self.budget - self.calls
 
     def with_budget(self, budget: int | None) -> Game:
-        """The same game with its own count and budget; both share the values they find."""
+        """Return the same game with its own count and budget; both share the values they find."""
         return self._part(self.cells, self.words, budget)
 
     def of_cells(self, budget: int | None = None) -> Game:
-        """The game of the cells alone, all words shown."""
+        """Return the game of the cells alone, all words shown."""
         return self._part(self.cells, np.zeros(0, np.int64), budget)
 
     def of_words(self, budget: int | None = None) -> Game:
-        """The game of the words alone, all cells shown."""
+        """Return the game of the words alone, all cells shown."""
         return self._part(np.zeros(0, np.int64), self.words, budget)
 
     def _part(self, cells: Integers, words: Integers, budget: int | None) -> Game:
@@ -123,7 +123,7 @@ class Game:
         )
 
     def values(self, coalitions: Flags) -> Floats:
-        """The output of coalitions of players, ``(m, n)``.
+        """Return the output of coalitions of players, ``(m, n)``.
 
         Raises:
             UsageError: The coalitions have another shape, or would exceed the budget; nothing is computed then.
@@ -140,7 +140,7 @@ class Game:
         return self(cell_mask, word_mask)
 
     def __call__(self, cell_mask: Flags, word_mask: Flags) -> Floats:
-        """The output when only these cells ``(m, cells)`` and words ``(m, words)`` are shown."""
+        """Return the output when only these cells ``(m, cells)`` and words ``(m, words)`` are shown."""
         shown = np.concatenate([np.asarray(cell_mask, bool), np.asarray(word_mask, bool)], axis=1)
         if shown.shape[1] != sum(self.shape):
             raise UsageError(
@@ -195,7 +195,7 @@ class PlayerSet:
             )
 
     def of(self, batch: SceneBatch, row: int) -> tuple[Integers, Integers]:
-        """The indices of the players of one scene."""
+        """Return the indices of the players of one scene."""
         cells = np.arange(batch.cells.shape[1])
         if self.cells == "objects":
             cells = np.flatnonzero(batch.cells[row])
@@ -242,7 +242,7 @@ class Convention:
 
 
 def check_hiding(fill: str, hiding: str) -> None:
-    """Raises a `UsageError` for an unknown way to hide cells or words."""
+    """Raise a `UsageError` for an unknown way to hide cells or words."""
     if fill not in FILLS or hiding not in HIDINGS:
         raise UsageError(
             f"hidden cells are filled with {', '.join(FILLS)}, hidden words become {' or '.join(HIDINGS)}; got {fill!r} "
@@ -253,7 +253,7 @@ def check_hiding(fill: str, hiding: str) -> None:
 def explained_output(
     explained: Explained, *, world: World, bucket: int, answer: int
 ) -> Callable[[Floats], Floats]:
-    """The function from logits (…, answers) to the explained output (…).
+    """Return the function from logits (…, answers) to the explained output (…).
 
     >>> spread = explained_output("expected", world=World(2, 2, max_count=1), bucket=0, answer=0)
     >>> float(spread(np.array([[0.0, 0.0, -9.0, -9.0]]))[0])  # 0 and 1 equally likely
@@ -342,11 +342,11 @@ class _Observations:
         return _Fit(inverse, weights, float(((weights / spread) ** 2).mean()), ratio)
 
     def best(self, prior: Floats, ratios: tuple[float, ...]) -> _Fit:
-        """The fit with the smallest leave-one-out error."""
+        """Return the fit with the smallest leave-one-out error."""
         return min((self.fit(prior, ratio) for ratio in ratios), key=lambda fit: fit.left_out)
 
     def relevance(self, prior: Floats, fit: _Fit) -> Floats:
-        """The squared coefficient of each pair plus its variance, scaled to sum 1."""
+        """Return the squared coefficient of each pair plus its variance, scaled to sum 1."""
         scale = fit.weights @ (self.even - self.even.mean()) / len(self.even)
         mean = prior * (self.products.T @ fit.weights)
         shrunk = np.einsum("mq,mq->q", self.products, fit.inverse @ self.products)
@@ -355,7 +355,7 @@ class _Observations:
         return np.asarray(found / total) if total > 0 else prior
 
     def interactions(self, prior: Floats, fit: _Fit) -> Floats:
-        """The posterior mean of every I_ij, (n, n), upper half."""
+        """Return the posterior mean of every I_ij, (n, n), upper half."""
         n, minus = self.n, self.signs < 0
         others = minus.sum(axis=1)[:, None] - minus[:, self.first] - minus[:, self.second]
         table = symmetric(n - 2)
@@ -369,7 +369,7 @@ class _Observations:
 
 
 def paired_coalitions(n: int, pairs: int, rng: np.random.Generator) -> Flags:
-    """The whole, then distinct coalitions of sizes drawn uniformly from 1 … n−1, to be used with their complements.
+    """Return the whole, then distinct coalitions of sizes drawn uniformly from 1 … n−1, to be used with their complements.
 
     Fewer are returned if there are no more.
     """
@@ -455,7 +455,7 @@ class Interactions:
 
 
 def moebius(values: Floats) -> Floats:
-    """The Möbius transform of all 2ⁿ values, in the order of `Game.enumerate`.
+    """Return the Möbius transform of all 2ⁿ values, in the order of `Game.enumerate`.
 
     >>> moebius(np.array([0.0, 1.0, 1.0, 3.0])).tolist()  # two players that gain one more together
     [0.0, 1.0, 1.0, 1.0]
@@ -584,7 +584,7 @@ def sampled_interactions(game: Game, *, seed: int, draws: int | None = None) -> 
 
 
 def spectrum(values: Floats, *, keep: float) -> Floats:
-    """The p-biased Fourier spectrum of a game: the variance of each set of players, ``(2ⁿ,)``.
+    """Return the p-biased Fourier spectrum of a game: the variance of each set of players, ``(2ⁿ,)``.
 
     Each player is shown with probability p, independently. The functional ANOVA splits the variance of v into
     Σ_{S≠∅} σ²(S); entry S of the result is σ²(S), entry 0 the squared mean.
@@ -606,7 +606,7 @@ def spectrum(values: Floats, *, keep: float) -> Floats:
 
 
 def _masses(n: int) -> Floats:
-    """The kernel's mass of each size 1 … n−1: ∝ 1/(s(n−s))."""
+    """Return the kernel's mass of each size 1 … n−1: ∝ 1/(s(n−s))."""
     sizes = np.arange(1, n)
     return np.asarray(1.0 / (sizes * (n - sizes)))
 

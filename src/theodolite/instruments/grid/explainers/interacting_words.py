@@ -22,7 +22,7 @@ KEEP = 0.75
 
 
 def effective_number(masses: Floats) -> float:
-    """The effective number of masses: (Σm)² / Σm²; 0 if all are 0.
+    """Return the effective number of masses: (Σm)² / Σm²; 0 if all are 0.
 
     >>> effective_number(np.array([2.0, 2.0, 0.0])), effective_number(np.array([1.0, 0.0]))
     (2.0, 1.0)

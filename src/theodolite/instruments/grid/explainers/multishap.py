@@ -58,13 +58,13 @@ def multishap(case: Case) -> Explanation:
 
 
 def multishap_mean(case: Case) -> Explanation:
-    """The same interactions averaged over words with their signs, as in the published figure."""
+    """Return the same interactions averaged over words with their signs, as in the published figure."""
     found = cross_interactions(case.game, seed=case.seed)
     return _from_interactions(case, found, found.values.mean(axis=1), found.values.mean(axis=0))
 
 
 def multishap_reference(case: Case) -> Explanation:
-    """The public code, in which cell k and word k share an index, so that drawing one draws both.
+    """Return the public code, in which cell k and word k share an index, so that drawing one draws both.
 
     For each pair a size s is drawn uniformly from 0 … n−2, then s indices of the remaining cells and words; cell k and word
     k both join if k was drawn.
@@ -136,7 +136,7 @@ MULTISHAP_REFERENCE = Explainer(
 
 
 def _sides(game: Game) -> tuple[Game, Game]:
-    """The games of cells and of words, each with its fewest calls and half of the rest of the budget."""
+    """Return the games of cells and of words, each with its fewest calls and half of the rest of the budget."""
     sides = game.of_cells(), game.of_words()
     if game.budget is None:
         return sides
@@ -163,7 +163,7 @@ def _both_sides(case: Case, index: Index) -> Explanation:
 
 
 def pixel_token_reference(case: Case) -> Explanation:
-    """The public code: leave-one-out and random coalitions, mean with minus mean without, shifted and scaled to sum 1."""
+    """Return the public code: leave-one-out and random coalitions, mean with minus mean without, shifted and scaled to sum 1."""
     rng = np.random.default_rng(case.seed)
     parts, calls = [], 0
     for side in _sides(case.game):

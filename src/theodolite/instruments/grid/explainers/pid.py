@@ -95,7 +95,7 @@ def _bits(places: _Places, q: Floats, tables: int) -> Floats:
 
 
 def least_information(joints: Sequence[Floats]) -> Floats:
-    """The least I_q(Y; X1X2) over Δ_P of every joint distribution (x1, x2, y), in bits.
+    """Return the least I_q(Y; X1X2) over Δ_P of every joint distribution (x1, x2, y), in bits.
 
     >>> xor = np.zeros((2, 2, 2))
     >>> xor[[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] = 0.25
@@ -186,7 +186,7 @@ def _information(joint: Floats) -> float:
 
 
 def joint_table(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Floats:
-    """The observed joint distribution, (values of x1, of x2, of y)."""
+    """Return the observed joint distribution, (values of x1, of x2, of y)."""
     codes = [np.unique(np.asarray(labels), return_inverse=True)[1].reshape(-1) for labels in (x1, x2, y)]
     if len({code.size for code in codes}) != 1 or not codes[0].size:
         raise UsageError(f"sources and answers must be equally many, got {[code.size for code in codes]}")
@@ -196,7 +196,7 @@ def joint_table(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Floats:
 
 
 def decompose_tables(joints: Sequence[Floats], *, n: int = 0) -> list[Decomposition]:
-    """The decomposition of each joint distribution (x1, x2, y), by the convex programme.
+    """Return the decomposition of each joint distribution (x1, x2, y), by the convex programme.
 
     >>> xor = np.zeros((2, 2, 2))
     >>> for a in (0, 1):
@@ -268,7 +268,7 @@ def _centred(values: ArrayLike) -> Floats:
 
 
 def _whitener(covariance: Floats) -> Floats:
-    """A such that Aᵀ C A = I; variances get a floor, since a deterministic channel has no noise."""
+    """Return a such that Aᵀ C A = I; variances get a floor, since a deterministic channel has no noise."""
     values, vectors = np.linalg.eigh(covariance)
     floor = 1e-3 * max(float(values.max(initial=0.0)), 1e-3)
     return np.asarray(vectors / np.sqrt(np.maximum(values, floor)))
@@ -308,14 +308,14 @@ def _least_union(h1: Floats, h2: Floats) -> float:
 
 
 def one_by_one(estimate: EstimateOne) -> EstimateMany:
-    """An estimator for several answers, from one for a single answer."""
+    """Return an estimator for several answers, from one for a single answer."""
     return lambda x1, x2, answers: [estimate(x1, x2, y) for y in answers]
 
 
 def with_null(
     estimate: EstimateMany, sources: Sequence[ArrayLike], y: ArrayLike, *, shuffles: int = 99, seed: int = 0
 ) -> PidScore:
-    """A decomposition with its null distribution: the same estimator on shuffled answers."""
+    """Return a decomposition with its null distribution: the same estimator on shuffled answers."""
     x1, x2 = (np.asarray(source) for source in sources)
     answers = np.asarray(y)
     rng = np.random.default_rng(seed)
@@ -425,7 +425,7 @@ def _gain(p: Tensor, p_y: Tensor) -> float:
 def _aligned(
     sources: list[Tensor], margins: tuple[Tensor, Tensor], target: Tensor, settings: BatchSettings
 ) -> float:
-    """The least I_q in bits, averaged over the batches of the last pass."""
+    """Return the least I_q in bits, averaged over the batches of the last pass."""
     import torch
 
     n_labels = margins[0].shape[1]
@@ -498,7 +498,7 @@ class Summaries:
 
 
 def summarise_scenes(batch: SceneBatch) -> Summaries:
-    """The summaries of scenes of one bucket; see `SUMMARIES`."""
+    """Return the summaries of scenes of one bucket; see `SUMMARIES`."""
     sight = look(batch.world, batch.cells, batch.questions)
     alike = sight.alike[:, 0]
     bucket = BUCKETS[int(batch.bucket[0])]
@@ -551,7 +551,7 @@ def _summarise(pool: Pool, estimator: Estimator) -> Mapping[str, float]:
 
 
 def pid_numbers(score: PidScore) -> dict[str, float]:
-    """A decomposition as plain numbers, in bits."""
+    """Return a decomposition as plain numbers, in bits."""
     found = score.found
     return {
         "redundant": found.redundant,

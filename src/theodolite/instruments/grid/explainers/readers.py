@@ -52,7 +52,7 @@ class Shown:
         return len(self.pictures)
 
     def words(self) -> NDArray[np.uint8]:
-        """The word ids with hidden words replaced, (m, words)."""
+        """Return the word ids with hidden words replaced, (m, words)."""
         words = self.batch.words[self.questions]
         hidden = ~self.word_mask & (words != PAD)
         if self.hiding == "mask":
@@ -112,7 +112,7 @@ class NetworkReader:
         self._reader = PairedReader(network, device=device)
 
     def check(self, world: World) -> None:
-        """Checks that the network can answer questions about this world.
+        """Check that the network can answer questions about this world.
 
         Raises:
             UsageError: It knows other answers, or only smaller grids.
@@ -182,7 +182,7 @@ class CoreReader:
 
 
 def draw(shown: Shown, m: int) -> NDArray[np.uint8]:
-    """The picture of the m-th input, with hidden cells filled."""
+    """Return the picture of the m-th input, with hidden cells filled."""
     world = shown.batch.world
     pixels: NDArray[np.uint8] = render(world, shown.batch.cells[int(shown.pictures[m])][None])[0].copy()
     for cell in np.flatnonzero(~shown.cell_mask[m]):
@@ -192,7 +192,7 @@ def draw(shown: Shown, m: int) -> NDArray[np.uint8]:
 
 
 def open_reader(model: str, *, device: str = "cpu") -> Reader:
-    """Opens a model by name.
+    """Open a model by name.
 
     ``weights:FILE`` is a network that ``python -m train grid`` wrote. Models outside the ``grid:`` scheme must give the
     log-probabilities of options.
@@ -295,7 +295,7 @@ class Pool:
         return self.reader.logits(shown)
 
     def seen_by(self, reader: Reader) -> Pool:
-        """The same pool with the same memory, through another reader of the same model."""
+        """Return the same pool with the same memory, through another reader of the same model."""
         seen = Pool(reader, self.batch, self.rows, self.convention, seed=self.seed)
         seen._known, seen.found = self._known, self.found
         return seen
@@ -306,12 +306,12 @@ class Pool:
         return [pair for pair in wanted if pair not in self._known]
 
     def learn(self, pairs: list[tuple[int, int]], logits: Floats) -> None:
-        """Adds known logits of some pairs."""
+        """Add known logits of some pairs."""
         self._known.update(zip(pairs, logits, strict=True))
 
 
 def fill_matrices(reader: Reader, pools: Iterable[Pool]) -> None:
-    """Computes everything that the cross matrices of some pools still miss, in one batch."""
+    """Compute everything that the cross matrices of some pools still miss, in one batch."""
     missing = [(pool, pool.missing(pool.rows, pool.rows)) for pool in {id(p): p for p in pools}.values()]
     pairs = [pair for _, some in missing for pair in some]
     if not pairs:

@@ -19,7 +19,7 @@ from theodolite.instruments.grid.questions import prompt_of
 
 
 def as_cells(values: ArrayLike, world: World) -> Floats:
-    """A map as one number per cell. It may be given by cell, as rows × columns, or by pixel (values are summed).
+    """Return a map as one number per cell. It may be given by cell, as rows × columns, or by pixel (values are summed).
 
     >>> as_cells(np.ones((320, 320)), World()).tolist()[:2]
     [4096.0, 4096.0]
@@ -66,7 +66,7 @@ def token_map_as_cells(values: ArrayLike, grid: TokenGrid, world: World) -> Floa
 
 
 def array_explainer(name: str, maps: Mapping[int, ArrayLike] | Sequence[ArrayLike]) -> Explainer:
-    """An explainer from existing maps: ``maps[row]`` is the map of scene ``row``.
+    """Return an explainer from existing maps: ``maps[row]`` is the map of scene ``row``.
 
     >>> explainer = array_explainer("mine", {0: np.eye(5)})
     >>> explainer.scope
@@ -91,7 +91,7 @@ def relevance_explainers(methods: str) -> list[Explainer]:
 
 
 def relevance_explainer(method: str) -> Explainer:
-    """A relevance method of `theodolite.attribution`, for white-box models."""
+    """Return a relevance method of `theodolite.attribution`, for white-box models."""
     from theodolite.attribution import find_methods
 
     (found,) = find_methods([method])
@@ -111,7 +111,7 @@ def relevance_explainer(method: str) -> Explainer:
 
 
 def asked_of(batch: SceneBatch, row: int, answer: int) -> tuple[Request, tuple[str, ...]]:
-    """The request of a scene for a white-box model, and its options. First tokens must differ, so counts end at 9.
+    """Return the request of a scene for a white-box model, and its options. First tokens must differ, so counts end at 9.
 
     Raises:
         UsageError: The explained answer is above 9.

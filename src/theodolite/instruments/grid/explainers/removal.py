@@ -100,7 +100,7 @@ ALIKE_REMOVAL = Explainer(
 
 
 def uniform(case: Case) -> Explanation:
-    """The same relevance everywhere: its mass on a mask is the mask's area."""
+    """Return the same relevance everywhere: its mass on a mask is the mask's area."""
     words = (case.batch.words[case.row] != PAD).astype(np.float64)
     return Explanation(np.ones(case.game.shape[0]), words, method="no model call")
 

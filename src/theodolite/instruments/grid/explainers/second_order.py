@@ -131,7 +131,7 @@ def checkpoint_slope(model: VisionLanguageModel, request: SlopeRequest) -> Slope
 
 
 def _output(request: SlopeRequest, logits: Tensor) -> Tensor:
-    """The explained output of one row of logits, differentiable."""
+    """Return the explained output of one row of logits, differentiable."""
     import torch
 
     world, answer = request.batch.world, request.answer

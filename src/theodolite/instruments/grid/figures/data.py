@@ -155,7 +155,7 @@ def _tinted(pixels: FloatPixels, world: World, cells: Flags, colour: str) -> Flo
 
 
 def _lines(scenes: SceneBatch, row: int, width: int) -> list[list[tuple[str, str]]]:
-    """The question's words with their colours, in lines; a direction of two words is not split."""
+    """Return the question's words with their colours, in lines; a direction of two words is not split."""
     text = scenes.text(row)
     colours = [INK] * len(text)
     for phrase, (first, last) in phrase_spans(scenes, row).items():
@@ -177,7 +177,7 @@ def _lines(scenes: SceneBatch, row: int, width: int) -> list[list[tuple[str, str
 
 
 def line_count(scenes: SceneBatch, row: int) -> int:
-    """The number of lines of a scene's question."""
+    """Return the number of lines of a scene's question."""
     return len(_lines(scenes, row, LINE_LETTERS))
 
 
@@ -226,7 +226,7 @@ _SAMPLE = 300
 
 
 def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, Drawing]:
-    """The paper's figures 2 (taxonomy), 3 (generation), 7 (answers) and 8 to 11 (samples), from new scenes.
+    """Return the paper's figures 2 (taxonomy), 3 (generation), 7 (answers) and 8 to 11 (samples), from new scenes.
 
     Args:
         preset: ``paper``, ``sound`` or a recipe.
@@ -265,7 +265,7 @@ def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, 
 
 
 def _generation_example(recipe: Recipe, seed: int) -> Drawing:
-    """A scene with few targets whose regions all have an empty cell for their names."""
+    """Return a scene with few targets whose regions all have an empty cell for their names."""
     pure, spur = (
         generate("M-F0-D2", 200, mode=mode, density=0.5, preset=recipe, seed=seed) for _, mode in _MODES
     )
@@ -406,7 +406,7 @@ def _remark(axes: Axes, scene: SceneBatch) -> None:
 
 
 def answer_distributions(data: Mapping[str, SceneBatch], *, title: str = "") -> Drawing:
-    """The distribution of answers, one row for each data set: counts on the left, yes and no on the right.
+    """Return the distribution of answers, one row for each data set: counts on the left, yes and no on the right.
 
     Args:
         data: Scenes by name, such as ``pure`` and ``spurious``.

@@ -44,7 +44,7 @@ _SHOWN = ("alike-removal", "multishap", "multiviz", "dime", "pixelshap-shapley")
 
 
 def explainer_figures(runs: Sequence[tuple[Run, ExplainedRun]], score: ExplainScore) -> dict[str, Drawing]:
-    """The paper's figures 4 to 6 and 12 to 15, by name; those without a run are left out."""
+    """Return the paper's figures 4 to 6 and 12 to 15, by name; those without a run are left out."""
     drawings: dict[str, Drawing] = {}
     for run, found in runs:
         drawing = map_sheet(run, found)
@@ -74,7 +74,7 @@ def _slug(text: str) -> str:
 
 
 def map_sheet(run: Run, explained: ExplainedRun, *, scenes: int = 3) -> Drawing | None:
-    """Some scenes with their truth and the maps of the main explainers; None if the run has none of these maps."""
+    """Return some scenes with their truth and the maps of the main explainers; None if the run has none of these maps."""
     picked = _picked(run, explained, scenes)
     names = [name for name in _SHOWN if any(f"cells@{name}" in record.arrays for _, record in picked)]
     if not picked or not names:
@@ -115,7 +115,7 @@ def map_sheet(run: Run, explained: ExplainedRun, *, scenes: int = 3) -> Drawing 
 
 
 def _picked(run: Run, explained: ExplainedRun, scenes: int) -> list[tuple[int, Record]]:
-    """The first counting question of each depth, sparse and dense in turn; then others with a relation."""
+    """Return the first counting question of each depth, sparse and dense in turn; then others with a relation."""
     found: list[tuple[int, str, Record]] = []
     for result in run.results(arrays=True):
         row = result.item.meta["row"]
@@ -346,7 +346,7 @@ def depth_figure(score: ExplainScore) -> Drawing:
 
 
 def _aside(checks: Sequence[DepthCheck], check: DepthCheck) -> float:
-    """The place of a line beside its depth, so that intervals do not cover each other."""
+    """Return the place of a line beside its depth, so that intervals do not cover each other."""
     lines = list(dict.fromkeys((each.scenario, each.density) for each in checks))
     return _APART * (lines.index((check.scenario, check.density)) - (len(lines) - 1) / 2)
 
@@ -424,7 +424,7 @@ def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
 
 
 def _lines(there: set[str]) -> list[tuple[str, str]]:
-    """The lines from the top: a heading for each kind, without a bucket, and its buckets in words."""
+    """Return the lines from the top: a heading for each kind, without a bucket, and its buckets in words."""
     lines: list[tuple[str, str]] = []
     for kind in TYPES:
         buckets = [b for b in BUCKETS if b.type == kind and b.key in there]

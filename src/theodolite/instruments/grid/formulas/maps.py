@@ -36,7 +36,7 @@ class Levels:
 
     @classmethod
     def of(cls, values: ArrayLike, mask: ArrayLike) -> Levels:
-        """Counts the levels of a map.
+        """Count the levels of a map.
 
         Raises:
             UsageError: Map and mask differ in size, the mask is empty or everything, or a value is not finite.
@@ -104,7 +104,7 @@ def iou_paper(levels: Levels) -> float:
 
 
 def otsu(values: ArrayLike) -> float:
-    """The threshold that maximises w₀·w₁·(μ₀ − μ₁)² over every cut between distinct values, taken midway.
+    """Return the threshold that maximises w₀·w₁·(μ₀ − μ₁)² over every cut between distinct values, taken midway.
 
     If all values are equal, that value.
 
@@ -156,7 +156,7 @@ def rma(levels: Levels) -> float:
 
 
 def area(levels: Levels) -> float:
-    """The mask's share of the picture."""
+    """Return the mask's share of the picture."""
     return levels.area
 
 
@@ -176,7 +176,7 @@ def normalised_rma(levels: Levels) -> float:
 
 
 def rra(levels: Levels) -> float:
-    """The expected share of the |M| largest values that lies in the mask, ties broken at random.
+    """Return the expected share of the |M| largest values that lies in the mask, ties broken at random.
 
     >>> rra(Levels.of([0, 3, 1, 0], [False, True, False, False]))
     1.0
@@ -210,14 +210,14 @@ WORD_ROLES = ("target", "anchor", "direction", "other")
 
 
 def part_masses(cells: NDArray[Any], masks: Mapping[MaskName, Flags]) -> dict[MaskName, float]:
-    """The share of the mass on each part; empty if the map is zero everywhere."""
+    """Return the share of the mass on each part; empty if the map is zero everywhere."""
     size = np.abs(np.asarray(cells, np.float64))
     total = size.sum()
     return {part: float(size[mask].sum() / total) for part, mask in masks.items()} if total > 0 else {}
 
 
 def word_shares(words: NDArray[Any], roles: NDArray[np.str_]) -> dict[str, float]:
-    """The share of the words' relevance on each role; empty if no word has any."""
+    """Return the share of the words' relevance on each role; empty if no word has any."""
     size = np.abs(np.asarray(words, np.float64))
     total = size[roles != ""].sum()
     return {role: float(size[roles == role].sum() / total) for role in WORD_ROLES} if total > 0 else {}

@@ -230,7 +230,7 @@ class PairedNetwork(nn.Module):
 
 
 def parameters_of(network: nn.Module) -> int:
-    """The number of parameters."""
+    """Return the number of parameters."""
     return sum(p.numel() for p in network.parameters())
 
 
@@ -247,19 +247,19 @@ FORMAT = "theodolite grid model 1"
 
 
 def released(kind: Kind) -> Path:
-    """The path of the weights that ship with the package."""
+    """Return the path of the weights that ship with the package."""
     return Path(str(files("theodolite.instruments.grid.models").joinpath("weights", f"{kind}.safetensors")))
 
 
 def new_network(seed: int, device: str = "cpu") -> PairedNetwork:
-    """An untrained network; the same seed gives the same weights."""
+    """Return an untrained network; the same seed gives the same weights."""
     torch.manual_seed(seed)
     size = NetworkSize(vocabulary=len(VOCABULARY), answers=len(World().answers), longest=MAX_WORDS)
     return PairedNetwork(size).to(device)
 
 
 def write_weights(network: PairedNetwork, path: Path, *, training: dict[str, object]) -> None:
-    """Writes a network in half precision; `training` goes into the header."""
+    """Write a network in half precision; `training` goes into the header."""
     values = {
         name: p.detach().to("cpu", torch.float16).contiguous() for name, p in network.named_parameters()
     }
@@ -269,7 +269,7 @@ def write_weights(network: PairedNetwork, path: Path, *, training: dict[str, obj
 
 
 def open_network(path: Path, device: str = "cpu") -> tuple[PairedNetwork, str]:
-    """The network of a file, and the hash of its bytes.
+    """Return the network of a file, and the hash of its bytes.
 
     Raises:
         UsageError: There is no such file, or it holds something else.
@@ -336,7 +336,7 @@ class PairedReader:
     def logits_of_pictures(
         self, pictures: NDArray[np.uint8], words: NDArray[np.uint8]
     ) -> NDArray[np.float32]:
-        """The same for pictures ``(n, height, width, 3)``, sides a multiple of 64 pixels."""
+        """Return the same for pictures ``(n, height, width, 3)``, sides a multiple of 64 pixels."""
         with torch.no_grad():
             return self._answer(self.network.tiles(to_pixels(pictures, self.device)), words)
 
@@ -359,7 +359,7 @@ class PairedOptions(ModelOptions):
 
 
 def open_paired(name: ModelName) -> PairedModel:
-    """Opens ``grid:pure`` or ``grid:spur``."""
+    """Open ``grid:pure`` or ``grid:spur``."""
     options = read_options(name, PairedOptions)
     path = Path(options.weights) if options.weights else released(cast("Kind", name.target))
     network, digest = open_network(path, options.device)
@@ -392,14 +392,14 @@ class PairedModel:
     def choose(
         self, requests: Sequence[Request], options: Sequence[Sequence[str]]
     ) -> list[Choice | Response]:
-        """The log-probability of each option among all answers of the network."""
+        """Return the log-probability of each option among all answers of the network."""
         return [
             found if isinstance(found, Response) else self._choice(found, tuple(each))
             for (found, _), each in zip(self._look(requests), options, strict=True)
         ]
 
     def close(self) -> None:
-        """Holds memory only."""
+        """Hold memory only."""
 
     def _word(self, logits: NDArray[np.float32]) -> str:
         return self.answers[int(logits.argmax())]

@@ -42,7 +42,7 @@ CONFIDENCE = 0.97
 
 
 def symbolic_counts(world: World, cells: Cells, questions: Questions, *, logic: Logic) -> Integers:
-    """The number of targets of each group that a model sees, (n, 2); objects and words may be missing."""
+    """Return the number of targets of each group that a model sees, (n, 2); objects and words may be missing."""
     if logic not in {"pure", "bow"}:
         raise UsageError(f"the logic of a symbolic model is pure or bow, not {logic!r}")
     sight = look(world, cells, questions, gaps=True)
@@ -54,17 +54,17 @@ def symbolic_counts(world: World, cells: Cells, questions: Questions, *, logic: 
 
 
 def symbolic_answer(world: World, cells: Cells, questions: Questions, *, logic: Logic) -> NDArray[np.uint8]:
-    """The answers of a symbolic model, as indices into `World.answers`."""
+    """Return the answers of a symbolic model, as indices into `World.answers`."""
     return as_answer(world, questions, symbolic_counts(world, cells, questions, logic=logic))
 
 
 def hide_words(batch: SceneBatch, row: int, word_mask: Flags) -> Questions:
-    """What a question asks when only some of its words are shown, one row per mask."""
+    """Return what a question asks when only some of its words are shown, one row per mask."""
     m = len(word_mask)
     questions, spans = batch.questions, batch.spans[row]
 
     def shown(kind: int, phrase: int) -> NDArray[np.uint8]:
-        """A description with only the shown words: its colour is the first word, its noun the last."""
+        """Return a description with only the shown words: its colour is the first word, its noun the last."""
         first, last = (int(place) for place in spans[phrase])
         if last == first:
             return np.full(m, kind, np.uint8)
@@ -94,7 +94,7 @@ class SymbolicOptions(ModelOptions):
 
 
 def open_symbolic(name: ModelName) -> SymbolicModel:
-    """Opens ``grid:symbolic-pure`` or ``grid:symbolic-bow``."""
+    """Open ``grid:symbolic-pure`` or ``grid:symbolic-bow``."""
     options = read_options(name, SymbolicOptions)
     world = World(options.rows, options.columns, options.cell_px)
     return SymbolicModel(name.text, cast("Logic", name.target.removeprefix("symbolic-")), world)
@@ -124,7 +124,7 @@ class SymbolicModel:
         ]
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Hold nothing."""
 
     def _answer(self, request: Request) -> Response:
         started = time.monotonic()
@@ -166,7 +166,7 @@ TARGETS: Mapping[str, str] = {
 
 
 def open_model(name: ModelName) -> VisionLanguageModel:
-    """Opens a model of the grid."""
+    """Open a model of the grid."""
     if name.target not in TARGETS:
         raise UsageError(
             f"there is no model grid:{name.target}; there are: {', '.join(f'grid:{t}' for t in TARGETS)}"

@@ -58,7 +58,7 @@ def build_data(
     made: dict[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SceneData:
-    """Turns a source's pictures into a data set, and counts what is left out and why.
+    """Turn a source's pictures into a data set, and counts what is left out and why.
 
     Args:
         folder: New or empty.
@@ -91,7 +91,7 @@ def build_data(
 def _read(
     views: Iterable[Found], options: BuildOptions, progress: Callable[[int], None] | None
 ) -> tuple[list[SceneGraph], dict[str, Path], Counter[str], list[Problem]]:
-    """The scenes of a source, their pictures by id, what was left out, and the broken records."""
+    """Return the scenes of a source, their pictures by id, what was left out, and the broken records."""
     left_out: Counter[str] = Counter()
     scenes: list[SceneGraph] = []
     pictures: dict[str, Path] = {}

@@ -135,7 +135,7 @@ def _write_object(scene: SceneGraph, thing: SceneObject, name: str) -> dict[str,
 
 
 def flags(relation: Relation) -> dict[str, int]:
-    """A relation as a table of six flags."""
+    """Return a relation as a table of six flags."""
     return {word: int(word in relation) for word in PREDICATES}
 
 
@@ -275,7 +275,7 @@ class MarksForm(Form):
 
 
 def read_scene(value: Any, marks: Mapping[str, MarksForm] | None = None) -> SceneGraph:
-    """A scene from one item of a scene-graph file, with the boxes of its marks, if given by the names of scenes.
+    """Return a scene from one item of a scene-graph file, with the boxes of its marks, if given by the names of scenes.
 
     Raises:
         UsageError: A field is missing or wrong, or the marks are not numbered 1, 2, 3 …
@@ -303,7 +303,7 @@ def read_scene(value: Any, marks: Mapping[str, MarksForm] | None = None) -> Scen
 
 
 def _star(item: _SceneForm) -> tuple[int | None, tuple[GivenEdge, ...]]:
-    """The centre and the edges as the file states them; nothing if it states none."""
+    """Return the centre and the edges as the file states them; nothing if it states none."""
     marks = {str(thing.node_id): thing.local_id for thing in item.objects}
     stated = [edge for edge in item.edges if edge.source in marks]
     if not stated:
@@ -381,7 +381,7 @@ def _upward(things: Sequence[_Thing]) -> Triple:
 
 
 def crisp_lines(question: SceneQuestion) -> str:
-    """A question with its lettered options, in their wording.
+    """Return a question with its lettered options, in their wording.
 
     >>> from theodolite.instruments.scene.data.files import Option
     >>> options = (Option("Yes", "yes"), Option("No", "no"))
@@ -499,7 +499,7 @@ class QuestionForm(Form):
 
 
 def read_question(line: QuestionForm, about: QuestionScene) -> SceneQuestion:
-    """A question from one line of a QA file.
+    """Return a question from one line of a QA file.
 
     Raises:
         NotUnderstoodError: Its words are unknown, its letters are out of order (then the public balancing script has made
@@ -545,7 +545,7 @@ class _Known:
 
 
 def _parts(said: str) -> tuple[str, str, list[str]]:
-    """The question, the letters of its options in order, and their texts."""
+    """Return the question, the letters of its options in order, and their texts."""
     text, _, options = said.partition("\nOptions:")
     found = _OPTION.findall(options)
     return text.strip(), "".join(letter for letter, _ in found), [option for _, option in found]
@@ -610,7 +610,7 @@ GRAPHS, MARKS, QA, SGC, TRUE_GRAPHS = (
 
 
 def write_crisp(data: SceneData, folder: str | Path, *, numeric_type: NumericType = "NAQ") -> Path:
-    """Writes scene graphs, marks, questions, graph tasks and simplified true graphs, in CRISP-Bench's format.
+    """Write scene graphs, marks, questions, graph tasks and simplified true graphs, in CRISP-Bench's format.
 
     Args:
         data: The data set.
@@ -648,7 +648,7 @@ def write_crisp(data: SceneData, folder: str | Path, *, numeric_type: NumericTyp
 
 
 def write_graphs(path: str | Path, graphs: Iterable[tuple[str, StarGraph]]) -> None:
-    """Writes simplified graphs, true or predicted, each with its picture."""
+    """Write simplified graphs, true or predicted, each with its picture."""
     rows = [{"image": image, **graph.as_json()} for image, graph in graphs]
     write_text(Path(path), json.dumps(rows, indent=1) + "\n")
 
@@ -679,7 +679,7 @@ def read_crisp(
     marks: Iterable[str | Path] = (),
     pictures: str | Path | None = None,
 ) -> SceneData:
-    """Reads scene graphs and questions of CRISP-Bench, written by them or by `write_crisp`.
+    """Read scene graphs and questions of CRISP-Bench, written by them or by `write_crisp`.
 
     Scenes and questions that cannot be used are left out, and counted by reason in the manifest.
 
@@ -730,7 +730,7 @@ def _question(value: Any, scenes: Mapping[str, SceneGraph], by_picture: Mapping[
 def _scene_of(
     line: QuestionForm, scenes: Mapping[str, SceneGraph], by_picture: Mapping[str, str]
 ) -> str | None:
-    """The scene of a question: as `write_crisp` wrote it, by its picture, or by the token that its id begins with."""
+    """Return the scene of a question: as `write_crisp` wrote it, by its picture, or by the token that its id begins with."""
     named = line.meta.theodolite.scene if line.meta.theodolite is not None else ""
     token = line.id.rsplit("_", 1)[0]
     by_name = next((name for name in (named, token) if name in scenes), None)
@@ -751,12 +751,12 @@ def read_items(path: Path, read: Callable[[Any], T]) -> tuple[list[tuple[str, T]
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes JSONL."""
+    """Write JSONL."""
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file and its folders."""
+    """Write a text file and its folders."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -786,7 +786,7 @@ def build_crisp(
     seed: int = 0,
     version: str = "",
 ) -> SceneData:
-    """Reads published scenes and questions, and writes a data set with the pictures that are there.
+    """Read published scenes and questions, and writes a data set with the pictures that are there.
 
     Args:
         folder: New or empty.
@@ -822,7 +822,7 @@ def build_crisp(
 
 
 def _files(root: Path) -> Mapping[str, list[Path]]:
-    """The files under a folder by name, those with the fewest folders first."""
+    """Return the files under a folder by name, those with the fewest folders first."""
     found: dict[str, list[Path]] = {}
     if not root.is_dir():
         raise UsageError(f"{root} is not a folder; name the one that holds {_GRAPH_FILES[0]} and {QA}")
@@ -834,7 +834,7 @@ def _files(root: Path) -> Mapping[str, list[Path]]:
 
 
 def _one(found: Mapping[str, list[Path]], names: Iterable[str], root: Path, what: str) -> Path:
-    """The file of one of the names; of several, the one in a folder ``combined``."""
+    """Return the file of one of the names; of several, the one in a folder ``combined``."""
     paths = next((found[name] for name in names if name in found), [])
     if not paths:
         raise UsageError(f"{root} holds no {what} of CRISP-Bench: none of {', '.join(names)}")
@@ -865,7 +865,7 @@ def _with_picture(scene: SceneGraph, folder: Path, found: Mapping[str, list[Path
 
 
 def _named(name: str, found: Mapping[str, list[Path]]) -> Iterator[Path]:
-    """The pictures with the file name and the folder of a path, the one with the most folders in common first."""
+    """Yield the pictures with the file name and the folder of a path, the one with the most folders in common first."""
     parts = Path(name).parts
     if not parts or Path(name).suffix.lower() not in _PICTURE_ENDINGS:
         return
@@ -885,7 +885,7 @@ def _named(name: str, found: Mapping[str, list[Path]]) -> Iterator[Path]:
 
 
 def write_crisp_run(run: Run, folder: str | Path, *, numeric_type: NumericType = "NAQ") -> tuple[int, int]:
-    """Writes the questions, graphs and answers of a run's base setting. Failed requests are left out.
+    """Write the questions, graphs and answers of a run's base setting. Failed requests are left out.
 
     Args:
         run: Measured.
@@ -945,7 +945,7 @@ def _line(number: int, result: Result, doc: Mapping[str, Any], said: str) -> dic
 
 
 def _plain(value: str | float | None) -> str:
-    """An answer as their parsers read it: numbers without an exponent.
+    """Return an answer as their parsers read it: numbers without an exponent.
 
     >>> _plain(2.5), _plain(1e-05), _plain("B"), _plain(None)
     ('2.5', '0.00001', 'B', '')
@@ -957,7 +957,7 @@ def _plain(value: str | float | None) -> str:
 
 
 def _stated(graph: StarGraph) -> dict[str, Any]:
-    """A graph without the values that the model left out: their code fails on null."""
+    """Return a graph without the values that the model left out: their code fails on null."""
     whole = graph.as_json()
     for thing in whole["objects"]:
         thing["size"] = _given(thing["size"])
@@ -976,12 +976,12 @@ NUMERIC_TYPE: Mapping[str, NumericType] = {"crisp": "NAQ", "crisp-na": "NA"}
 
 
 def export_run(run: Run, folder: Path, to: str) -> dict[str, int]:
-    """Writes the graphs and answers of a run, as logs that CRISP-Bench's scorers read. Returns how many."""
+    """Write the graphs and answers of a run, as logs that CRISP-Bench's scorers read. Returns how many."""
     graphs, answers = write_crisp_run(run, folder, numeric_type=NUMERIC_TYPE[to])
     return {"graphs": graphs, "answers": answers}
 
 
 def export_data(data: SceneData, folder: Path, to: str) -> dict[str, int]:
-    """Writes a data set. Returns the number of scenes and questions."""
+    """Write a data set. Returns the number of scenes and questions."""
     write_crisp(data, folder, numeric_type=NUMERIC_TYPE[to])
     return {"scenes": len(data.scenes), "questions": len(data.questions)}

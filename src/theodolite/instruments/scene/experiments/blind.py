@@ -35,17 +35,17 @@ class QuestionScores:
     values: FloatArray
 
     def mean(self) -> stats.Estimate | None:
-        """The macro mean over groups."""
+        """Return the macro mean over groups."""
         return macro_mean(self.questions, self.values)
 
     def layer(self, layer: Layer | None) -> QuestionScores:
-        """The atomic or the compositional questions; all for None."""
+        """Return the atomic or the compositional questions; all for None."""
         keep = [i for i, question in enumerate(self.questions) if layer is None or question.layer == layer]
         return QuestionScores(tuple(self.questions[i] for i in keep), self.values[keep])
 
 
 def macro_mean(questions: Sequence[SceneQuestion], values: FloatArray) -> stats.Estimate | None:
-    """The mean over groups of questions, clustered by scene."""
+    """Return the mean over groups of questions, clustered by scene."""
     scenes, groups = [q.scene for q in questions], [q.group_name for q in questions]
     return stats.clustered_mean(values, scenes, groups=groups)
 
@@ -56,7 +56,7 @@ def question_scores(
     comparison: MraComparison = "<",
     without_graph: Sequence[SceneQuestion] = (),
 ) -> QuestionScores:
-    """The scores of all measured questions of a setting; refused and unreadable answers score 0.
+    """Return the scores of all measured questions of a setting; refused and unreadable answers score 0.
 
     Args:
         rows: Rows of one setting, by question.
@@ -88,12 +88,12 @@ class PairedScores:
         return [question.group_name for question in self.questions]
 
     def layer(self, layer: Layer | None) -> PairedScores:
-        """The atomic or the compositional questions; all for None."""
+        """Return the atomic or the compositional questions; all for None."""
         keep = [i for i, question in enumerate(self.questions) if layer is None or question.layer == layer]
         return PairedScores(tuple(self.questions[i] for i in keep), self.first[keep], self.second[keep])
 
     def gain(self) -> stats.Estimate | None:
-        """The macro mean of second − first."""
+        """Return the macro mean of second − first."""
         return stats.clustered_difference(self.second, self.first, self.scenes, groups=self.groups)
 
     def test(self, seed: int, *, alternative: Alternative = "two-sided") -> stats.HypothesisTest | None:
@@ -117,7 +117,7 @@ class PairedScores:
 def paired_scores(
     first: Mapping[str, AnswerResult], second: Mapping[str, AnswerResult], *, comparison: MraComparison = "<"
 ) -> PairedScores:
-    """The questions that were measured in both settings."""
+    """Return the questions that were measured in both settings."""
     keys = [
         key for key, row in first.items() if row.is_measured and key in second and second[key].is_measured
     ]
@@ -142,7 +142,7 @@ _LEAST_ROOM = 0.02
 
 
 def qa_prior(questions: Sequence[SceneQuestion], *, comparison: MraComparison = "<") -> FloatArray:
-    """The score of the prior answer to each question."""
+    """Return the score of the prior answer to each question."""
     half = _halves([question.scene for question in questions])
     letters: defaultdict[tuple[int, _Cell], Counter[str]] = defaultdict(Counter)
     lengths: defaultdict[tuple[int, _Cell], list[float]] = defaultdict(list)
@@ -171,7 +171,7 @@ def _cell(question: SceneQuestion) -> _Cell:
 
 
 def graph_prior(true: Mapping[str, StarGraph], domains: Mapping[str, str]) -> dict[str, GraphScore]:
-    """The scores of the prior graph, by scene.
+    """Return the scores of the prior graph, by scene.
 
     Args:
         true: The true graph of each scene.
@@ -234,7 +234,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 def level(
     values: FloatArray, baseline: FloatArray, scenes: Sequence[str], groups: Sequence[str] | None = None
 ) -> stats.Estimate | None:
-    """The level of scores between a baseline and 1: (x̄ − b̄) / (1 − b̄), of macro means over groups.
+    """Return the level of scores between a baseline and 1: (x̄ − b̄) / (1 − b̄), of macro means over groups.
 
     0 is the baseline's score, 1 the best possible. The interval is that of x̄; b̄ is taken as fixed.
 
@@ -337,7 +337,7 @@ def _same_answer(
 
 
 def _gap(pair: PairedScores, sgc_drops: Mapping[str, float]) -> stats.Estimate | None:
-    """The macro mean of QA drops minus the mean of SGC drops, on the scenes that have both, clustered by scene.
+    """Return the macro mean of QA drops minus the mean of SGC drops, on the scenes that have both, clustered by scene.
 
     The SGC drops form a group of their own. With G groups of questions, values are scaled so that the mean over all G + 1
     groups is the difference of the two means.

@@ -237,7 +237,7 @@ def curve_tables(points: Sequence[CurvePoint]) -> list[Table]:
 
 
 def curve_table(on: Noisy, points: Sequence[CurvePoint]) -> Table:
-    """The competencies and levels of one kind of noise."""
+    """Return the competencies and levels of one kind of noise."""
     by_competency: dict[Competency | None, list[CurvePoint]] = {}
     for point in points:
         by_competency.setdefault(point.competency, []).append(point)
@@ -274,5 +274,5 @@ def curve_table(on: Noisy, points: Sequence[CurvePoint]) -> Table:
 
 
 def _differ(points: Sequence[CurvePoint]) -> bool:
-    """True if the solvers score differently at some level."""
+    """Return True if the solvers score differently at some level."""
     return any(np.ptp([_value(estimate) for estimate in point.scores.values()]) > 0 for point in points)

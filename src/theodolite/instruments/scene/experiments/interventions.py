@@ -71,7 +71,7 @@ class GraphOverview:
 
 
 def graph_overview(setting: str, rows: Sequence[GraphResult]) -> GraphOverview:
-    """The overview of one setting."""
+    """Return the overview of one setting."""
     measured = [row for row in rows if row.is_measured]
     problems: Counter[str] = Counter()
     for row in measured:
@@ -143,7 +143,7 @@ def graphs_table(overviews: Sequence[GraphOverview]) -> Table:
 
 
 def parts_table(overviews: Sequence[GraphOverview]) -> Table:
-    """The parts of SGC."""
+    """Return the parts of SGC."""
     return Table.of(
         "scene.graph_parts",
         "Parts of SGC",
@@ -156,7 +156,7 @@ def parts_table(overviews: Sequence[GraphOverview]) -> Table:
 
 
 def problems_table(overviews: Sequence[GraphOverview]) -> Table:
-    """What is wrong with the graphs, counted."""
+    """Return what is wrong with the graphs, counted."""
     kinds = sorted({kind for each in overviews for kind in each.problems})
     return Table.of(
         "scene.graph_problems",
@@ -221,7 +221,7 @@ def interventions(results: SceneResults, options: ScoreOptions) -> tuple[Interve
 
 
 def interventions_table(found: Sequence[Intervention]) -> Table:
-    """A row for each setting and layer."""
+    """Return a row for each setting and layer."""
     return Table.of(
         "scene.interventions",
         "Interventions: a graph in the prompt",
@@ -282,7 +282,7 @@ class Threshold:
 
 
 def threshold(results: SceneResults, options: ScoreOptions) -> Threshold | None:
-    """The threshold experiment of one run; None if no noisy graphs were asked with."""
+    """Return the threshold experiment of one run; None if no noisy graphs were asked with."""
     base = results.answers("base")
     noisy = sorted(
         (noise, given)
@@ -344,7 +344,7 @@ def _crossing(
 
 
 def _by_scene(pair: PairedScores, scenes: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-    """Sums of gains and numbers of questions, each of shape (scenes, groups)."""
+    """Sum of gains and numbers of questions, each of shape (scenes, groups)."""
     place = {scene: i for i, scene in enumerate(scenes)}
     groups = {group: i for i, group in enumerate(dict.fromkeys(pair.groups))}
     sums, counts = np.zeros((2, len(scenes), len(groups)))
@@ -377,7 +377,7 @@ def _crossings(*parts: FloatArray) -> FloatArray:
 
 
 def threshold_table(found: Threshold) -> Table:
-    """A row for each noise level, and the crossing."""
+    """Return a row for each noise level, and the crossing."""
     crossing = found.crossing
     note = found.because
     if crossing is not None:
@@ -464,7 +464,7 @@ class ExampleCase:
 
 
 def cells_of(cases: DerivedCases, reading: ConfusionReading = "sound") -> list[Cell]:
-    """The cell of each question.
+    """Return the cell of each question.
 
     Args:
         cases: The questions.
@@ -492,7 +492,7 @@ def _cell(case: DerivedCase, base: float, derived: float, consistency: float, is
 def confusion_matrices(
     cases: DerivedCases, reading: ConfusionReading = "sound"
 ) -> tuple[ConfusionMatrix, ...]:
-    """A matrix for choices and one for numbers, over questions about scenes whose graph was asked for."""
+    """Return a matrix for choices and one for numbers, over questions about scenes whose graph was asked for."""
     found = []
     forms: tuple[Form, ...] = ("choice", "number")
     for form in forms:
@@ -519,7 +519,7 @@ _EXAMPLES: tuple[tuple[Cell, bool], ...] = (
 
 
 def example_cases(cases: DerivedCases, sgc: Mapping[str, float], *, n: int = 3) -> tuple[ExampleCase, ...]:
-    """The clearest cases of each quadrant, one per scene, choices before numbers, solvable questions only.
+    """Return the clearest cases of each quadrant, one per scene, choices before numbers, solvable questions only.
 
     Successes and disconnects are shown with the best graphs, shortcuts and hallucinations with the worst.
 
@@ -547,7 +547,7 @@ def example_cases(cases: DerivedCases, sgc: Mapping[str, float], *, n: int = 3) 
 
 
 def confusion_table(matrices: Sequence[ConfusionMatrix]) -> Table:
-    """The shares of all cells, of matrices by one solver."""
+    """Return the shares of all cells, of matrices by one solver."""
     keys = {"sound": "scene.confusion", "paper": "scene.confusion_paper"}
     return Table.of(
         "scene.confusion",
@@ -568,7 +568,7 @@ def confusion_table(matrices: Sequence[ConfusionMatrix]) -> Table:
 
 
 def cases_table(cases: Sequence[ExampleCase]) -> Table:
-    """The examples of each quadrant."""
+    """Return the examples of each quadrant."""
     return Table.of(
         "scene.cases",
         "Examples of each quadrant",

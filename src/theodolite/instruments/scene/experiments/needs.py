@@ -43,7 +43,7 @@ class _Draw:
         return len(set(self.scenes))
 
     def changes(self, net: float, *, is_compositional: bool = False, churn: float = _CHURN) -> stats.Estimate:
-        """The difference of two settings: a share goes from right to wrong, and some go either way."""
+        """Return the difference of two settings: a share goes from right to wrong, and some go either way."""
         keep = np.flatnonzero(self.is_compositional) if is_compositional else np.arange(len(self.scenes))
         drawn = self.rng.random(keep.size)
         first = (drawn < net + churn / 2).astype(float)
@@ -58,12 +58,12 @@ class _Draw:
         return found is not None and found.is_equivalent
 
     def share(self, share: float) -> stats.Estimate:
-        """The mean of right and wrong answers."""
+        """Return the mean of right and wrong answers."""
         values = (self.rng.random(len(self.scenes)) < share).astype(float)
         return _there(stats.clustered_mean(values, self.scenes, groups=self.groups))
 
     def graphs(self, mean: float) -> stats.Estimate:
-        """The mean of a number that each scene's graph has once."""
+        """Return the mean of a number that each scene's graph has once."""
         values = np.clip(self.rng.normal(mean, _GRAPH_SPREAD, self._n_scenes), -1, 1)
         names = [str(i) for i in range(self._n_scenes)]
         return _there(stats.clustered_mean(values, names, bounds=(-1.0, 1.0)))
@@ -116,7 +116,7 @@ _NEEDS: Mapping[str, _Need] = {
 
 
 def scenes_needed(questions: Sequence[SceneQuestion], name: str, *, seed: int = 0) -> int | None:
-    """The number of scenes at which a clear case of a signature is raised; None if more than the largest size tried.
+    """Return the number of scenes at which a clear case of a signature is raised; None if more than the largest size tried.
 
     Args:
         questions: Of the plan. If it has fewer scenes than are needed, its scenes are repeated.

@@ -22,7 +22,7 @@ NOISY: tuple[Noisy, ...] = get_args(Noisy)
 def noisy_graph(
     graph: StarGraph, level: float, rng: np.random.Generator, *, on: Noisy = "words and lengths"
 ) -> StarGraph:
-    """A graph with noise: every length is multiplied by exp(level · z) with z normal; with probability `level`, each pair of
+    """Return a graph with noise: every length is multiplied by exp(level · z) with z normal; with probability `level`, each pair of
     words is replaced by either word or neither, equally likely.
 
     Args:
@@ -76,6 +76,6 @@ def noisy_graphs(
 
 
 def scene_rng(scene: str, seed: int) -> np.random.Generator:
-    """The random generator of a scene."""
+    """Return the random generator of a scene."""
     digest = hashlib.sha256(scene.encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8], "big")])

@@ -34,7 +34,7 @@ _ROOM_PER_LETTER = 0.0118
 
 
 def question_distribution(questions: Sequence[SceneQuestion], *, title: str = "") -> Drawing:
-    """What is asked (the paper's Figure 3): rings of competencies and kinds; the nine groups by domain; how often each letter
+    """Return what is asked (the paper's Figure 3): rings of competencies and kinds; the nine groups by domain; how often each letter
     is right.
 
     Args:
@@ -102,7 +102,7 @@ def _competency(kind: str, questions: Sequence[SceneQuestion]) -> str:
 
 
 def _middles(sizes: Sequence[int]) -> list[float]:
-    """The angle of each slice's middle, clockwise from the top, in radians."""
+    """Return the angle of each slice's middle, clockwise from the top, in radians."""
     ends = np.cumsum(sizes) / sum(sizes)
     return [float(2 * np.pi * (end - size / sum(sizes) / 2)) for end, size in zip(ends, sizes, strict=True)]
 
@@ -213,7 +213,7 @@ def _letters(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
 
 
 def _lighter(colour: str, share: float) -> tuple[float, float, float]:
-    """A colour mixed with white."""
+    """Return a colour mixed with white."""
     values = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     r, g, b = (v + share * (1 - v) for v in values)
     return r, g, b

@@ -87,7 +87,7 @@ def draw_cases(score: SceneScore, data: SceneData, folder: Path) -> list[Path]:
 
 
 def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
-    """The picture, the true places, and the places that the model's graph describes, with the camera at the bottom.
+    """Return the picture, the true places, and the places that the model's graph describes, with the camera at the bottom.
 
     The true map is drawn from the scene, the other is computed from the model's graph as the geometric solver does. On it, true places
     are grey, with a line from each to where the model has it.
@@ -296,13 +296,13 @@ def _lines(axes: Axes, points: Sequence[CurvePoint]) -> None:
 
 
 def _lowest(points: Sequence[CurvePoint]) -> float:
-    """The lower end of the vertical axis: a tenth below every interval."""
+    """Return the lower end of the vertical axis: a tenth below every interval."""
     low = min((e.low for point in points for e in point.scores.values() if e is not None), default=0.0)
     return max(0.0, math.floor(10 * low) / 10)
 
 
 def _across(points: Sequence[CurvePoint]) -> str:
-    """What the horizontal axis shows, with the quality of the graphs at its two ends."""
+    """Return what the horizontal axis shows, with the quality of the graphs at its two ends."""
     first, last = points[0].quality, points[-1].quality
     if first is None or last is None:
         return "noise level"
@@ -657,7 +657,7 @@ def _bar(axes: Axes, x: float, width: float, score: SceneScore, setting: str, sh
 
 
 def _atomic_share(score: SceneScore) -> float:
-    """The share of atomic groups among those that have questions."""
+    """Return the share of atomic groups among those that have questions."""
     asked = {case.question.group for case in score.cases.cases}
     return sum(competency in ATOMIC for _, competency in asked) / len(asked) if asked else 0.0
 

@@ -33,7 +33,7 @@ def self_consistency(
     *,
     comparison: MraComparison = "<",
 ) -> NDArray[np.float64]:
-    """The self-consistency of each question.
+    """Return the self-consistency of each question.
 
     Args:
         questions: What was asked.
@@ -52,7 +52,7 @@ def chance_agreement(
     comparison: MraComparison = "<",
     seed: int,
 ) -> NDArray[np.float64]:
-    """The agreement of each question when references are permuted among questions of one domain and kind.
+    """Return the agreement of each question when references are permuted among questions of one domain and kind.
 
     Args:
         questions: What was asked.
@@ -167,7 +167,7 @@ class DerivedCases:
         return np.asarray(np.minimum(self.base, self.ceiling) - self.derived)
 
     def where(self, keep: NDArray[np.bool_]) -> DerivedCases:
-        """Some of the questions."""
+        """Return some of the questions."""
         places = np.flatnonzero(keep)
         names = ("base", "derived", "ceiling", "consistency", "chance", "has_graph")
         kept = {name: getattr(self, name)[places] for name in names}

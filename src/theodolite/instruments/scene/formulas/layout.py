@@ -133,7 +133,7 @@ def lay_out(graph: StarGraph) -> Layout:
 
 
 def compass_step(words: Relation) -> tuple[float, float] | None:
-    """The direction that words imply, on a compass of eight: "right" and "behind" together are 45°.
+    """Return the direction that words imply, on a compass of eight: "right" and "behind" together are 45°.
 
     >>> compass_step(frozenset({"right"}))
     (1.0, 0.0)
@@ -156,14 +156,14 @@ def rise_m(edge: Edge, node: Node | None, centre: Node | None) -> float:
 
 
 def along_ground(slant: float, rise: float) -> float:
-    """The distance along the ground: √(slant² − rise²), at least a tenth of the slant."""
+    """Return the distance along the ground: √(slant² − rise²), at least a tenth of the slant."""
     return math.sqrt(max(slant**2 - rise**2, (0.1 * slant) ** 2))
 
 
 def _resolve(
     known: list[tuple[int, float, float, Relation]], ahead: float
 ) -> tuple[float, dict[int, tuple[float, float]]]:
-    """The bearing of the centre, and the offset of each object from the centre."""
+    """Return the bearing of the centre, and the offset of each object from the centre."""
     if not known or ahead <= 0:
         return 0.0, {}
     apart = np.array([row[1] for row in known])
@@ -192,7 +192,7 @@ def _resolve(
 def _costs(
     bearings: NDArray[np.float64], ahead: float, offsets: NDArray[np.float64], wanted: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The cost of each place and its bearing from the camera, both of shape (bearings, sides, objects)."""
+    """Return the cost of each place and its bearing from the camera, both of shape (bearings, sides, objects)."""
     start = ahead * np.stack([np.sin(bearings), np.cos(bearings)], axis=-1)[:, None, None, :]
     places = start + offsets
     seen = np.arctan2(places[..., 0], places[..., 1])
@@ -227,7 +227,7 @@ def _sign(words: Relation, positive: str, negative: str) -> float:
 
 
 def triangles(graph: StarGraph) -> tuple[int, int]:
-    """The number of triangles camera–centre–object with all sides given, and how many of them are impossible.
+    """Return the number of triangles camera–centre–object with all sides given, and how many of them are impossible.
 
     A triangle is impossible if one side is longer than the other two together: then the graph contradicts itself.
 
@@ -405,7 +405,7 @@ def _stated(graph: StarGraph) -> _Stated:
 
 
 def _ground(slant: float | None, rise: float) -> float | None:
-    """A length along the ground."""
+    """Return a length along the ground."""
     if slant is None:
         return None
     return max(along_ground(min(slant, _LONGEST_M), min(abs(rise), _LONGEST_M)), _SHORTEST_M)
@@ -474,7 +474,7 @@ def _length_nodes(stated: FloatArray, error: FloatArray, usual: float) -> FloatA
 
 
 def _two_sides(values: FloatArray, sign: int) -> FloatArray:
-    """The values right of the line of sight, then left of it; the last two axes become one."""
+    """Return the values right of the line of sight, then left of it; the last two axes become one."""
     flat = values.reshape(*values.shape[:-2], -1)
     return np.concatenate([flat, sign * flat], axis=-1)
 
@@ -503,7 +503,7 @@ def _seen(turn: FloatArray, bearing: FloatArray | float) -> FloatArray:
 
 
 def _evidence(said: _Stated, grid: _Nodes) -> FloatArray:
-    """The logarithm of the posterior of each cell, up to a constant; shape (σ, ahead, bearings, q).
+    """Return the logarithm of the posterior of each cell, up to a constant; shape (σ, ahead, bearings, q).
 
     The sum over an object's nodes of likelihood · ((1 − q) x + q / 3) · ((1 − q) z + q / 3), with x and z the fits of its words,
     takes four sums that do not depend on q.

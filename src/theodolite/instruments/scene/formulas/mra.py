@@ -56,7 +56,7 @@ def mean_relative_accuracy(
 def score_values(
     questions: Sequence[SceneQuestion], values: Sequence[Value], *, comparison: MraComparison = "<"
 ) -> NDArray[np.float64]:
-    """The score of each answer; 0 without an answer."""
+    """Return the score of each answer; 0 without an answer."""
     golds = [q.gold_number if q.form == "number" else q.gold for q in questions]
     return agreement(questions, values, golds, comparison=comparison)
 
@@ -88,7 +88,7 @@ def agreement(
 
 
 def score_value(question: SceneQuestion, value: Value, *, comparison: MraComparison = "<") -> float:
-    """The score of one answer."""
+    """Return the score of one answer."""
     return float(score_values([question], [value], comparison=comparison)[0])
 
 

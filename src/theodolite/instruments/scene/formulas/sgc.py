@@ -76,7 +76,7 @@ NO_GRAPH = GraphScore(EstimateScore(0.0, 0.0, 0.0), RelationScore(0.0, 0.0))
 
 
 def score_graph(reading: GraphReading | StarGraph, true: StarGraph) -> GraphScore:
-    """The scores of a graph against the true one.
+    """Return the scores of a graph against the true one.
 
     >>> from theodolite.worlds.scene_graph import Edge, Node
     >>> true = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
@@ -93,7 +93,7 @@ def score_graph(reading: GraphReading | StarGraph, true: StarGraph) -> GraphScor
 
 
 def s_est(graph: StarGraph, true: StarGraph) -> EstimateScore:
-    """The scores of a graph's sizes and distances."""
+    """Return the scores of a graph's sizes and distances."""
     nodes, edges = {node.id: node for node in graph.nodes}, {edge.to: edge for edge in graph.edges}
     sizes, cameras, distances = [], [], []
     for goal in true.nodes:
@@ -112,7 +112,7 @@ def s_est(graph: StarGraph, true: StarGraph) -> EstimateScore:
 
 
 def s_rel(graph: StarGraph, true: StarGraph, wordless: Collection[int] = ()) -> RelationScore:
-    """The score of a graph's relations.
+    """Return the score of a graph's relations.
 
     Args:
         graph: The predicted graph.

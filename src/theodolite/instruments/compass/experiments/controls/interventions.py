@@ -145,13 +145,13 @@ def score_family(
 
 
 def _unmoved(batch: Batch, plain: Mapping[tuple[str, str], Sample], seed: int) -> Batch | None:
-    """The maps of the plain picture of each probe, where it was measured."""
+    """Return the maps of the plain picture of each probe, where it was measured."""
     there = [plain[base_of(sample)] for sample in batch.samples if base_of(sample) in plain]
     return Batch(there, batch.method_keys, seed=seed) if there else None
 
 
 def base_of(sample: Sample) -> tuple[str, str]:
-    """The pair and prompt of a sample, whatever was done to it."""
+    """Return the pair and prompt of a sample, whatever was done to it."""
     return sample.id, sample.prompt
 
 
@@ -197,7 +197,7 @@ def answer_row(
 
 
 def _within_pairs(compass: Compass, bases: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-    """The mean divergence between every two probes of each pair, shape (pairs, columns); NaN for a single probe."""
+    """Return the mean divergence between every two probes of each pair, shape (pairs, columns); NaN for a single probe."""
     members: dict[tuple[str, str], list[int]] = {}
     for i, base in enumerate(bases):
         members.setdefault(base, []).append(i)
@@ -309,7 +309,7 @@ def draw_centres(samples: Sequence[Sample], *, n_centres: int, seed: int) -> Cen
 
 
 def background_px(sample: Sample) -> NDArray[np.float64]:
-    """The centres of all pixels that lie in no box, shape (pixels, 2) as (x, y)."""
+    """Return the centres of all pixels that lie in no box, shape (pixels, 2) as (x, y)."""
     width, height = sample.size_px
     x, y = np.arange(width) + 0.5, np.arange(height) + 0.5
     is_free = np.ones((height, width), np.bool_)
@@ -340,7 +340,7 @@ class _Seen:
         return cls(means[0], means[1], compass[~missing], batch, int(missing.sum()))
 
     def error(self, k: int) -> Values:
-        """The errors of the map with this number."""
+        """Return the errors of the map with this number."""
         return Values.of(self.errors[:, k], self.batch.clusters)
 
 
@@ -371,7 +371,7 @@ def _centre_rows(
 
 
 def _sample_means(values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The mean over each sample's centres that have a value, shape (samples, keys); NaN if there are none."""
+    """Return the mean over each sample's centres that have a value, shape (samples, keys); NaN if there are none."""
     counts = (~np.isnan(values)).sum(axis=1)
     means = np.nansum(values, axis=1) / np.maximum(counts, 1)
     return np.where((counts == 0) | missing[:, None], np.nan, means)
@@ -494,7 +494,7 @@ class _SharedTargets:
     """The picture of each group."""
 
     def per_group(self, values: NDArray[np.float64]) -> Values:
-        """The mean over each group's pairs (and over draws, if there are any) that have a value; NaN for a group with none."""
+        """Return the mean over each group's pairs (and over draws, if there are any) that have a value; NaN for a group with none."""
         if values.ndim > 1:
             counts = (~np.isnan(values)).sum(axis=1)
             values = np.where(counts > 0, np.nansum(values, axis=1) / np.maximum(counts, 1), np.nan)
@@ -575,7 +575,7 @@ def _method_rows(
 def _baseline_rows(
     samples: Sequence[Sample], pairs: _SharedTargets, projection: ControlProjection, seed: int
 ) -> list[ControlRow]:
-    """The sector of the truth, and a random sector."""
+    """Return the sector of the truth, and a random sector."""
     references, targets = [s.reference.box for s in samples], [s.target.box for s in samples]
     seeds = [sample_seed(seed, sample.item_id) for sample in samples]
     drawn = random_sector(references, targets, seeds=seeds, options=projection.options)
@@ -742,7 +742,7 @@ def prompt_direction(
 
 
 def has_option_maps(sample: Sample) -> bool:
-    """True if a sample was measured for every option."""
+    """Return True if a sample was measured for every option."""
     return any(
         map_key(split_key(key)[0], f"option:{len(sample.directions) - 1}") in sample.maps
         for key in sample.maps
@@ -806,7 +806,7 @@ def _compass(
 
 
 def _opposite(compass: Compass, asked: Vocabulary) -> NDArray[np.float64]:
-    """The mean over a sample's pairs of opposite probes, shape (samples,); NaN if there is none."""
+    """Return the mean over a sample's pairs of opposite probes, shape (samples,); NaN if there is none."""
     angles = list(asked.angles_deg.values())
     facing = [
         (i, j)

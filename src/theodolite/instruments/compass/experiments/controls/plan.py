@@ -66,7 +66,7 @@ class Edit:
         return within(self.pair.target.box, self.pair.size_px).moved(*self.target_step)
 
     def edited(self, studio: Studio | None = None) -> Pair:
-        """The edited pair with its picture drawn; id and names stay the same.
+        """Return the edited pair with its picture drawn; id and names stay the same.
 
         Args:
             studio: Studio of the same pair, to share the cutting with its other edits.
@@ -122,7 +122,7 @@ def find_edits(pairs: Sequence[Pair], control: str, options: PlacingOptions) -> 
 def _family(
     control: str, steps: Callable[[Pair, str, PlacingOptions], tuple[Step | None, Step | None]]
 ) -> Callable[[Pair, PlacingOptions, Counter[Unfit]], list[Edit]]:
-    """A control that makes one edit per direction."""
+    """Return a control that makes one edit per direction."""
 
     def find(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit]) -> list[Edit]:
         if _is_entangled(pair, options):
@@ -191,7 +191,7 @@ EDITS = tuple(_FINDERS)
 
 
 def studio_of(pair: Pair) -> Studio:
-    """The studio that draws the edits of a pair: reference and target, their places filled with blurred background."""
+    """Return the studio that draws the edits of a pair: reference and target, their places filled with blurred background."""
     return Studio(pair.picture, cutouts(pair), fill="blurred")
 
 
@@ -261,7 +261,7 @@ class ControlPlan:
                 )
 
     def as_settings(self) -> dict[str, Any]:
-        """What a run stores of its plan: the controls, and what could not be edited."""
+        """Return what a run stores of its plan: the controls, and what could not be edited."""
         return {
             "controls": list(self.controls),
             "edits": [asdict(report) for report in self.reports],
@@ -285,7 +285,7 @@ def plan_controls(
     placing: PlacingOptions | None = None,
     has_pairs: bool = False,
 ) -> ControlPlan:
-    """Finds every edit that the controls need; nothing is drawn yet.
+    """Find every edit that the controls need; nothing is drawn yet.
 
     Args:
         pairs: With different ids. Objects are cut out by ``meta["outlines"]`` if a pair has them (COCO pairs do), else by

@@ -54,7 +54,7 @@ PROJECTIONS = (ControlProjection("paper", PAPER, "first"), ControlProjection("so
 
 
 def shared_keys(samples: Sequence[Sample], methods: Sequence[str] = ()) -> tuple[str, ...]:
-    """The maps for ``gt``, for ``pred`` or without a target that every sample has.
+    """Return the maps for ``gt``, for ``pred`` or without a target that every sample has.
 
     Args:
         samples: At least one.
@@ -114,19 +114,19 @@ class Batch:
         self.keys = (*keys, *(key for key in self._spans if key not in found))
 
     def columns(self, key: str) -> slice:
-        """The columns of a key."""
+        """Return the columns of a key."""
         return self._spans[key]
 
     def column(self, key: str) -> int:
-        """The first column of a key."""
+        """Return the first column of a key."""
         return int(self._spans[key].start)
 
     def is_drawn(self, key: str) -> bool:
-        """True for a random map, which has several columns."""
+        """Return True for a random map, which has several columns."""
         return bool(self._spans[key].stop - self._spans[key].start > 1)
 
     def uniform_of(self, key: str) -> int:
-        """The place among the keys of the uniform map of a map's own grid."""
+        """Return the place among the keys of the uniform map of a map's own grid."""
         return self.keys.index(baseline_key(UNIFORM_MAP, self._grids[key]))
 
     def over_draws(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -149,7 +149,7 @@ class Batch:
         targets: Sequence[Box] | None = None,
         centres_px: ArrayLike | None = None,
     ) -> Compass:
-        """The compasses, shape (samples, [centres,] columns).
+        """Return the compasses, shape (samples, [centres,] columns).
 
         Args:
             projection: How maps are projected.
@@ -294,7 +294,7 @@ class ControlScore:
     notes: tuple[str, ...] = ()
 
     def row(self, method: str, condition: str, projection: str = "paper") -> ControlRow:
-        """The row of a method under a condition.
+        """Return the row of a method under a condition.
 
         Raises:
             KeyError: There is none.
@@ -393,7 +393,7 @@ class Values:
         return Values(self.numbers - other.numbers, self.clusters)
 
     def where(self, mask: NDArray[np.bool_]) -> Values:
-        """Some of them."""
+        """Return some of them."""
         return Values(self.numbers[mask], self.clusters[mask])
 
     @property
@@ -444,11 +444,11 @@ class RowBuilder:
             )
 
     def leave_out(self, *sources: Compass | Mapping[str, int]) -> None:
-        """Counts projections without a direction, or other reasons."""
+        """Count projections without a direction, or other reasons."""
         for source in sources:
             reasons = source.exclusions() if isinstance(source, Compass) else source
             self.excluded.update({str(reason): count for reason, count in reasons.items() if count})
 
     def row(self, method: str, projection: str, condition: str) -> ControlRow:
-        """The row."""
+        """Return the row."""
         return ControlRow(method, projection, condition, self.estimates, self.tests, dict(self.excluded))

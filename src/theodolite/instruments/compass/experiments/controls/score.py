@@ -70,7 +70,7 @@ class ControlScores:
     """Control to the reason why it has no score."""
 
     def score(self, control: str) -> ControlScore:
-        """The score of one control.
+        """Return the score of one control.
 
         Raises:
             UsageError: It has none.
@@ -120,7 +120,7 @@ def score_controls(
 def controls_tables(
     run: Run, *, projections: Sequence[str], controls: Sequence[str] = CONTROLS, **how: Any
 ) -> list[Table]:
-    """The tables of a run's controls: which edits could be made, every control, and what could not be scored.
+    """Return the tables of a run's controls: which edits could be made, every control, and what could not be scored.
 
     Args:
         run: A compass run, with edited pictures or without.
@@ -181,7 +181,7 @@ class _SamplesByControl:
                 self._edited.setdefault(str(sample.meta["control"]), []).append(sample)
 
     def edited(self, control: str) -> list[Sample]:
-        """The samples of a control with edited pictures."""
+        """Return the samples of a control with edited pictures."""
         found = self._edited.get(control, [])
         if not found:
             raise NothingToScoreError(
@@ -190,7 +190,7 @@ class _SamplesByControl:
         return found
 
     def all_plain(self) -> list[Sample]:
-        """The samples of unedited pictures."""
+        """Return the samples of unedited pictures."""
         if not self.plain:
             raise NothingToScoreError("the run holds no plain picture")
         return self.plain
@@ -206,7 +206,7 @@ class _SamplesByControl:
         return found
 
     def squares(self) -> list[Sample]:
-        """The coloured squares: those of a control, or a run on squares alone."""
+        """Return the coloured squares: those of a control, or a run on squares alone."""
         own = [sample for sample in self.plain if sample.meta.get("source") == SQUARES]
         return own or self.edited(SQUARES)
 
@@ -277,7 +277,7 @@ class FamilyResponses:
         return cls(array, *(np.asarray(each, np.str_) for each in (levels, bases, clusters)))
 
     def where(self, mask: NDArray[np.bool_]) -> FamilyResponses:
-        """Some of them."""
+        """Return some of them."""
         return FamilyResponses(self.values[mask], self.levels[mask], self.bases[mask], self.clusters[mask])
 
     def centred(self) -> FamilyResponses:
@@ -373,7 +373,7 @@ def _by_base(family: FamilyResponses, *, per_df: bool) -> dict[str, float]:
 
 
 def _consistent(family: FamilyResponses, seed: int) -> stats.Estimate | None:
-    """The part of the contrasts that repeats from picture to picture; None if nothing varies."""
+    """Return the part of the contrasts that repeats from picture to picture; None if nothing varies."""
     contrasts = _contrasts(family)
     if contrasts is None:
         return None

@@ -82,7 +82,7 @@ class Hiding:
         return {"recipe": RECIPE, **dump(self)}
 
     def apply(self, pixels: Pixels) -> Pixels:
-        """The picture with the sectors hidden, as a copy.
+        """Return the picture with the sectors hidden, as a copy.
 
         >>> hiding = Hiding((2.0, 2.0), hidden=(0, 1))  # the quarter to the right and above
         >>> hiding.apply(np.zeros((4, 4, 3), np.uint8))[..., 0].tolist()
@@ -91,7 +91,7 @@ class Hiding:
         return self._put(pixels, _filling(pixels, self.fill))
 
     def draw(self, picture: Picture) -> Picture:
-        """The picture with the sectors hidden, as a PNG in memory; the picture itself if none is."""
+        """Return the picture with the sectors hidden, as a PNG in memory; the picture itself if none is."""
         if not self.hidden:
             return picture
         from PIL import Image
@@ -103,7 +103,7 @@ class Hiding:
         return Picture.from_bytes(buffer.getvalue())
 
     def _put(self, pixels: Pixels, filling: Pixels) -> Pixels:
-        """The filling in the hidden sectors, the pixels elsewhere."""
+        """Return the filling in the hidden sectors, the pixels elsewhere."""
         height, width = pixels.shape[:2]
         labels = _labels((width, height), self.centre_px, self.sectors, self.bins, self.spared)
         is_hidden = np.zeros(_KEPT + 1, bool)
@@ -141,7 +141,7 @@ def _filling(pixels: Pixels, fill: Fill) -> Pixels:
 
 
 def sector_of(angle_deg: float, options: ProjectionOptions = PAPER) -> int:
-    """The sector of a direction; a sector contains its lower edge and not its upper one.
+    """Return the sector of a direction; a sector contains its lower edge and not its upper one.
 
     >>> sector_of(0), sector_of(44.9), sector_of(45), sector_of(-1)
     (0, 0, 1, 7)
@@ -157,7 +157,7 @@ def sector_labels(
     options: ProjectionOptions = PAPER,
     spared: Box | None = None,
 ) -> NDArray[np.uint8]:
-    """The sector of each pixel's centre, shape (height, width); 255 where nothing is hidden.
+    """Return the sector of each pixel's centre, shape (height, width); 255 where nothing is hidden.
 
     Args:
         size_px: Width and height.
@@ -181,7 +181,7 @@ def sector_labels(
 
 
 def visible_shares(grid: TokenGrid, labels: NDArray[np.uint8], n_sectors: int) -> NDArray[np.float64]:
-    """The share of what the model sees that lies in each sector, shape (K,).
+    """Return the share of what the model sees that lies in each sector, shape (K,).
 
     It is 0 for a sector outside the picture, or outside the crop that the model is shown: hiding it changes nothing.
     """
@@ -286,12 +286,12 @@ class Trial:
         return (self.true + 1) % k, (self.true - 1) % k
 
     def opposite_of(self, sector: int) -> int:
-        """The sector across from another: the one that holds its middle + 180°."""
+        """Return the sector across from another: the one that holds its middle + 180°."""
         k = len(self.shares)
         return (sector + (k + 1) // 2) % k
 
     def effective(self, hidden: Iterable[int]) -> frozenset[int]:
-        """The sectors that the model sees anything of: hiding others changes nothing."""
+        """Return the sectors that the model sees anything of: hiding others changes nothing."""
         return frozenset(k for k in hidden if self.shares[k] > 0)
 
     def subsets(self, keys: Sequence[str]) -> Iterator[frozenset[int]]:
@@ -438,7 +438,7 @@ class FaithfulnessPlan:
 
 
 def plan_faithfulness(run: Run, options: FaithfulnessOptions) -> FaithfulnessPlan:
-    """The items of a second run that hides sectors of a compass run's pictures.
+    """Return the items of a second run that hides sectors of a compass run's pictures.
 
     Each set of hidden sectors is asked once, however many curves pass through it.
 
@@ -461,12 +461,12 @@ def source_of(run: Run) -> dict[str, str]:
 
 
 def faithfulness_settings(run: Run, options: FaithfulnessOptions) -> dict[str, Any]:
-    """The settings of a run that hides sectors of another run's pictures."""
+    """Return the settings of a run that hides sectors of another run's pictures."""
     return {"options": dump(options), "source": source_of(run)}
 
 
 def is_same_model(maps: Run, hidden: Run) -> bool:
-    """True if both runs have the same model with the same settings."""
+    """Return True if both runs have the same model with the same settings."""
     explained = maps.info.identity.partition("|attribution|")[0]
     return hidden.info.identity == f"{explained}|choose|{RECIPE}"
 
@@ -511,7 +511,7 @@ def _item(item: Item, hiding: Hiding) -> Item:
 
 
 def shown_request(request: Request) -> Request:
-    """The request with the sectors of its hint hidden."""
+    """Return the request with the sectors of its hint hidden."""
     if "hide" not in request.hint:
         return request
     hiding = check(Hiding, request.hint["hide"])
@@ -529,7 +529,7 @@ def shown_request(request: Request) -> Request:
 
 
 def hiding_factory(name: str) -> MeasurerFactory:
-    """Opens the model and measures with it, wherever the factory is called."""
+    """Open the model and measures with it, wherever the factory is called."""
     return partial(_open_measurer, name)
 
 
@@ -543,7 +543,7 @@ class HidingMeasurer:
     reuse: Reuse = "same request and hint"
 
     def __init__(self, model: VisionLanguageModel) -> None:
-        """Takes a model that gives log-probabilities.
+        """Take a model that gives log-probabilities.
 
         Raises:
             UnsupportedError: The model does not.
@@ -561,5 +561,5 @@ class HidingMeasurer:
         return [replace(record, item_id=item.id) for item, record in zip(items, records, strict=True)]
 
     def close(self) -> None:
-        """Drops the model."""
+        """Drop the model."""
         self._inner.close()

@@ -154,7 +154,7 @@ class DeletionCurve:
 def deletion_curve(
     answers: HiddenAnswers, trial: Trial, order: Sequence[int], *, fill: str, variant: Variant
 ) -> DeletionCurve | None:
-    """The curve of one order; None if a step is missing."""
+    """Return the curve of one order; None if a step is missing."""
     steps = [answers.delta_s(trial, fill, order[:n], variant) for n in range(len(order) + 1)]
     known = [step for step in steps if step is not None]
     total = trial.shares.sum()
@@ -210,7 +210,7 @@ def map_on_pairs(
     answers: HiddenAnswers,
     fill: str,
 ) -> tuple[list[MapOnPair], dict[str, int]]:
-    """The pairs with complete measurements of a map, and counts of the others by reason."""
+    """Return the pairs with complete measurements of a map, and counts of the others by reason."""
     found: list[MapOnPair] = []
     lost: Counter[str] = Counter()
     for i, trial in enumerate(trials):
@@ -362,7 +362,7 @@ def _resampled(
     *,
     bounds: stats.Bounds | None = None,
 ) -> stats.Estimate | None:
-    """A ratio with its interval; None if too many resamples have a denominator of zero."""
+    """Return a ratio with its interval; None if too many resamples have a denominator of zero."""
     distribution = stats.bootstrap_distribution(
         data,
         stats.BatchStatistic(statistic, form="weights"),
@@ -395,7 +395,7 @@ class CurvePoint:
 
 
 def nats(values: Sequence[float] | Floats, clusters: Sequence[str]) -> Estimate | float | None:
-    """The mean of log-probabilities, which have no bounds.
+    """Return the mean of log-probabilities, which have no bounds.
 
     Returns:
         The mean alone, without an interval, for one picture or if all values are equal; None if there is no value.
@@ -414,7 +414,7 @@ def p_of(values: Floats, clusters: Sequence[str], seed: int) -> float | None:
 
 
 def ratio_cells(ratio: Ratio | None) -> tuple[Cell, Cell]:
-    """The ratio, and a mark if it is doubtful."""
+    """Return the ratio, and a mark if it is doubtful."""
     return (None, "") if ratio is None else (ratio.estimate, "?" if ratio.is_doubtful else "")
 
 
@@ -806,7 +806,7 @@ PAPER_MAPS = ("gradcam@gt", "contrastive-grad-act@pred", "chefer@gt", "attention
 
 
 def paper_maps(run: Run) -> tuple[str, ...]:
-    """The paper's maps that a run holds.
+    """Return the paper's maps that a run holds.
 
     Raises:
         UsageError: It holds none of them.
@@ -831,7 +831,7 @@ class FaithfulnessScore:
     """Map to order (``own``, ``random``, ``opposite``) to the mean deletion curve, in the paper's variant."""
 
     def table(self, name: str) -> Table:
-        """A table by its name without ``compass.``."""
+        """Return a table by its name without ``compass.``."""
         return next(table for table in self.tables if table.name == f"compass.{name}")
 
 
@@ -881,7 +881,7 @@ def score_faithfulness(
 
 
 def _counts(maps: Run, hidden: Run, found: Trials, answers: HiddenAnswers) -> list[str]:
-    """What was measured, and what to keep in mind."""
+    """Return what was measured, and what to keep in mind."""
     tally = hidden.tally()
     counts = {
         "planned": tally.planned,
@@ -991,7 +991,7 @@ def _sectors_row(found: Sequence[tuple[Trial, Floats]], labels: tuple[str, Varia
 
 
 def _composites(scored: Sequence[MapScore], model: str, seed: int) -> Table:
-    """The paper's composites and the sound summaries against the AUC for correctness, without baselines."""
+    """Return the paper's composites and the sound summaries against the AUC for correctness, without baselines."""
     real = {each.name: each for each in scored if not is_baseline(each.key) and each.rows}
     ratios = {name: each.mdf() for name, each in real.items()}
     areas = {name: each.auc() for name, each in real.items()}

@@ -39,7 +39,7 @@ _FIELDS = 15
 
 
 def kitti_views(root: str | Path) -> Iterator[Found]:
-    """The labelled pictures of a folder such as ``training``."""
+    """Yield the labelled pictures of a folder such as ``training``."""
     root = Path(root)
     labels = sorted((root / "label_2").glob("*.txt"))
     if not labels:
@@ -91,7 +91,7 @@ def _calibration(path: Path, size: tuple[int, int]) -> tuple[PinholeCamera, np.n
 
 
 def _object(key: str, words: list[str], shift: np.ndarray) -> Candidate | None:
-    """The object of a line; None if it has no extent."""
+    """Return the object of a line; None if it has no extent."""
     if len(words) < _FIELDS:
         raise UsageError(f"expected {_FIELDS} fields, got {len(words)}")
     values = numbers(words[1:_FIELDS], _FIELDS - 1)
@@ -116,7 +116,7 @@ _SUN_FIELDS = 13
 
 
 def sunrgbd_views(root: str | Path) -> Iterator[Found]:
-    """The labelled pictures of a folder such as ``sunrgbd_trainval``."""
+    """Yield the labelled pictures of a folder such as ``sunrgbd_trainval``."""
     root = Path(root)
     labels = sorted((root / "label_v1").glob("*.txt")) or sorted((root / "label").glob("*.txt"))
     if not labels:
@@ -158,7 +158,7 @@ def _sun_calibration(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sun_object(key: str, words: list[str], cam_SE3_upright: SE3) -> Candidate | None:
-    """The object of a line; None if it has no extent or no heading."""
+    """Return the object of a line; None if it has no extent or no heading."""
     if len(words) < _SUN_FIELDS:
         raise UsageError(f"expected {_SUN_FIELDS} fields, got {len(words)}")
     values = numbers(words[1:_SUN_FIELDS], _SUN_FIELDS - 1)

@@ -132,7 +132,7 @@ class NuscenesTables:
         return [(where, row) for where, row in self._rows[table].values() if isinstance(row, form)]
 
     def get(self, table: str, token: str, form: type[R]) -> R:
-        """The row with a token.
+        """Return the row with a token.
 
         Raises:
             UsageError: There is none.
@@ -157,7 +157,7 @@ class NuscenesTables:
         return rows
 
     def _box(self, row: _Annotation) -> tuple[str, tuple[Candidate, Cuboid] | None]:
-        """The sample of an annotation, and its object; None if it has no extent."""
+        """Return the sample of an annotation, and its object; None if it has no extent."""
         width, length, height = row.size
         if min(row.size) <= 0:
             return row.sample_token, None
@@ -169,7 +169,7 @@ class NuscenesTables:
 
 
 def nuscenes_views(root: str | Path, *, version: str = "") -> Iterator[Found]:
-    """The camera keyframes of a nuScenes folder, in the order of its tables.
+    """Yield the camera keyframes of a nuScenes folder, in the order of its tables.
 
     Args:
         root: The data set; its pictures are under ``samples/``.
@@ -197,7 +197,7 @@ def _table_folder(root: Path, version: str) -> Path:
 
 
 def _view(tables: NuscenesTables, row: _Data, root: Path) -> Iterator[Found]:
-    """The view of a keyframe; nothing for other data, such as those of a lidar."""
+    """Yield the view of a keyframe; nothing for other data, such as those of a lidar."""
     calibrated = tables.get("calibrated_sensor", row.calibrated_sensor_token, _Calibrated)
     sensor = tables.get("sensor", calibrated.sensor_token, _Sensor)
     if sensor.modality != "camera" or not row.is_key_frame:
