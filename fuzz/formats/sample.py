@@ -18,7 +18,7 @@ Files = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A small valid data set, and what reads it."""
+    """A small valid data set and its reader."""
 
     name: str
     files: Files

@@ -79,9 +79,9 @@ class Vocabulary:
         return self.nearest(float(direction_deg(reference.centre_px, target.centre_px)))
 
     def agreed(self, word: str, reference: Box, target: Box) -> str | None:
-        """Return the name for the direction between two boxes if a word for it is true; None if the word contradicts the boxes.
+        """Return the name for the direction between two boxes if the word agrees with them; None if it contradicts them.
 
-        One of the four directions agrees with itself and with the diagonals beside it: what is above left is left.
+        One of the four directions agrees with itself and with the adjacent diagonals: above left counts as left.
 
         >>> a, b = Box(50, 50, 60, 60), Box(10, 20, 20, 30)
         >>> EIGHT.agreed("left", a, b), CARDINAL.agreed("left", a, b), EIGHT.agreed("below", a, b)
@@ -141,7 +141,7 @@ def is_diagonal(direction: str) -> bool:
 
 
 def vocabulary_of(directions: Iterable[str]) -> Vocabulary:
-    """Return the eight directions if one of those given is a diagonal, else the four.
+    """Return the eight directions if any given one is a diagonal, else the four.
 
     >>> vocabulary_of(["left", "below left"]) == EIGHT
     True
@@ -165,7 +165,7 @@ def mirrored(direction: str) -> str:
 
 
 def check_direction(name: str) -> str:
-    """Return the name, if it is one of the eight directions; a `UsageError` if it is not."""
+    """Return the name if it is one of the eight directions; raise a `UsageError` otherwise."""
     if name not in EIGHT.angles_deg:
         raise UsageError(f"{name!r:.80} is no direction; there are {', '.join(EIGHT.names)}")
     return name

@@ -36,7 +36,7 @@ class DegenerateError(UsageError):
         self._detail = detail
 
     def __reduce__(self) -> tuple[type[DegenerateError], tuple[Exclusion, str]]:
-        """Supports pickling, so that it can pass between processes."""
+        """Support pickling, so that the error can pass between processes."""
         return DegenerateError, (self.reason, self._detail)
 
 
@@ -90,7 +90,7 @@ THRESHOLDS = (
 
 
 def concentration(distribution: NDArray[np.float64], centres_deg: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Resultant length R, shape (...)."""
+    """Return the resultant length R, shape (...)."""
     return stats.resultant_length(np.broadcast_to(centres_deg, distribution.shape), distribution)
 
 
@@ -136,7 +136,12 @@ def dae(angle_deg: ArrayLike, true_deg: ArrayLike) -> NDArray[np.float64]:
 def peak_deg(
     distribution: NDArray[np.float64], centres_deg: NDArray[np.float64], ties: Ties = "first"
 ) -> NDArray[np.float64]:
-    """Centre of the sector that holds the most, shape (...).
+    """Return the centre of the fullest sector, shape (...).
+
+    Args:
+        distribution: Shape (..., K).
+        centres_deg: The centre of each sector, shape (K,).
+        ties: If several sectors are fullest, the ``first`` of them, or their circular ``mean``.
 
     >>> float(peak_deg(np.array([0.1, 0.2, 0.6, 0.1]), np.array([45.0, 135.0, 225.0, 315.0])))
     225.0
@@ -158,10 +163,10 @@ def is_peak(distribution: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def mean_deg(distribution: NDArray[np.float64], centres_deg: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Circular mean, shape (...).
+    """Return the circular mean, shape (...).
 
     Raises:
-        DegenerateError: There is none, because the sectors cancel.
+        DegenerateError: If there is none, because the sectors cancel.
 
     >>> round(float(mean_deg(np.array([0.5, 0.5, 0.0, 0.0]), np.array([45.0, 135.0, 225.0, 315.0]))), 9)
     90.0
@@ -186,7 +191,7 @@ KEPT = 0
 
 
 def code_of(reason: Exclusion) -> int:
-    """Return the number that stands for a reason in `Compass.codes`."""
+    """Return the number of a reason in `Compass.codes`."""
     return _REASONS.index(reason) + 1
 
 
@@ -211,10 +216,10 @@ class Compass:
 
     def __getitem__(self, index: Any) -> Compass:
         """Return a part of the batch, by any numpy index over the leading axes; an ellipsis stands for leading axes alone."""
-        places = index if isinstance(index, tuple) else (index,)
-        if any(place is Ellipsis for place in places):
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(part is Ellipsis for part in parts):
             # The distribution has one axis more, which an ellipsis must not reach.
-            distribution = self.distribution[*places, :]
+            distribution = self.distribution[*parts, :]
         else:
             distribution = self.distribution[index]
         true = None if self.true_deg is None else np.asarray(self.true_deg[index])
@@ -241,14 +246,14 @@ class Compass:
         return self[self.is_kept]
 
     def exclusions(self) -> dict[Exclusion, int]:
-        """Count of projections that were left out, by reason."""
+        """Count the projections that were left out, by reason."""
         codes, counts = np.unique(self.codes[~self.is_kept], return_counts=True)
         return {
             _REASONS[code - 1]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
         }
 
     def peak_deg(self, ties: Ties = "first") -> NDArray[np.float64]:
-        """Centre of the fullest sector, shape (...)."""
+        """Return the centre of the fullest sector, shape (...)."""
         return peak_deg(self._complete(), self.centres_deg, ties)
 
     def is_tied(self) -> NDArray[np.bool_]:
@@ -256,15 +261,15 @@ class Compass:
         return np.asarray(is_peak(self._complete()).sum(axis=-1) > 1)
 
     def mean_deg(self) -> NDArray[np.float64]:
-        """Circular mean, shape (...)."""
+        """Return the circular mean, shape (...)."""
         return mean_deg(self._complete(), self.centres_deg)
 
     def concentration(self) -> NDArray[np.float64]:
-        """Resultant length, shape (...): 1 if all mass is in one sector."""
+        """Return the resultant length, shape (...): 1 if all mass is in one sector."""
         return concentration(self._complete(), self.centres_deg)
 
     def error_deg(self, readout: Readout = "peak", *, ties: Ties = "first") -> NDArray[np.float64]:
-        """DAE in degrees, shape (...)."""
+        """Return DAE in degrees, shape (...)."""
         if readout not in {"peak", "mean"}:
             raise UsageError(f"readout must be 'peak' or 'mean', not {readout!r}")
         self._complete()
@@ -273,11 +278,11 @@ class Compass:
         return dae(self.peak_deg(ties) if readout == "peak" else self.mean_deg(), self.true_deg)
 
     def labels(self, *, ties: Ties = "first") -> NDArray[np.str_]:
-        """``aligned``, ``diffuse but usable`` or ``layout-dominated``, shape (...)."""
+        """Return ``aligned``, ``diffuse but usable`` or ``layout-dominated``, shape (...)."""
         return label_of(self.error_deg(ties=ties), self.concentration())
 
     def divergence(self, other: Compass) -> NDArray[np.float64]:
-        """Jensen–Shannon divergence from another compass of the same sectors, in bits; leading axes broadcast."""
+        """Return the Jensen–Shannon divergence from another compass of the same sectors, in bits; leading axes broadcast."""
         if not np.array_equal(self.centres_deg, other.centres_deg):
             raise UsageError(
                 f"compasses of {len(self.centres_deg)} and {len(other.centres_deg)} sectors, or of different bins, "
@@ -286,12 +291,12 @@ class Compass:
         return stats.jensen_shannon_divergence(self._complete(), other._complete())
 
     def _complete(self) -> NDArray[np.float64]:
-        """Return the distribution, if nothing was left out."""
+        """Return the distribution; raise if anything was left out."""
         lost = self.exclusions()
         if lost:
-            said = "; ".join(f"{count} because {reason.value}" for reason, count in lost.items())
+            reasons = "; ".join(f"{count} because {reason.value}" for reason, count in lost.items())
             raise DegenerateError(
                 next(iter(lost)),
-                f"{sum(lost.values())} of {self.codes.size} projections were left out ({said}); take .kept()",
+                f"{sum(lost.values())} of {self.codes.size} projections were left out ({reasons}); take .kept()",
             )
         return self.distribution

@@ -137,7 +137,7 @@ class MapAngles:
 
     @staticmethod
     def over_draws(values: ArrayLike) -> _Floats:
-        """Return the mean over the draws, shape (samples,); numbers of what is not drawn stay."""
+        """Return the mean over the draws, shape (samples,); numbers without draws stay unchanged."""
         array = np.asarray(values, np.float64)
         return array.mean(axis=1) if array.ndim > 1 else array
 
@@ -162,25 +162,25 @@ class MapAngles:
         return ["" if code == KEPT else reason_of(code) for code in self.codes.tolist()]
 
     def exclusions(self) -> dict[str, int]:
-        """Count of samples that were left out, by reason."""
+        """Count the samples that were left out, by reason."""
         return {
             reason_of(code): n for code, n in sorted(Counter(self.codes.tolist()).items()) if code != KEPT
         }
 
     def mean_error(self) -> Estimate | None:
-        """Mean DAE."""
+        """Return the mean DAE."""
         return clustered_mean(self.error_deg, self.clusters, bounds=DEGREES)
 
     def edge_accuracy(self) -> Estimate | None:
-        """EA."""
+        """Return EA."""
         return clustered_mean(self.edge_hits, self.clusters)
 
     def excess(self) -> Estimate | None:
-        """Mean of DAE − DAE of the uniform map."""
+        """Return the mean of DAE − DAE of the uniform map."""
         return clustered_mean(self.excess_deg, self.clusters, bounds=EXCESS)
 
     def difference(self, other: MapAngles) -> Estimate | None:
-        """Mean of DAE − DAE of another map on the same samples."""
+        """Return the mean of DAE − DAE of another map on the same samples."""
         return clustered_difference(self.error_deg, other.error_deg, self.clusters, bounds=DEGREES)
 
 
@@ -230,7 +230,7 @@ class ProjectedRun:
             raise UsageError(NO_PAIR)
 
     def select(self, is_wanted: Callable[[Sample], bool]) -> ProjectedRun:
-        """Return some of the samples; an error if there are none."""
+        """Return some of the samples; raise an error if none is selected."""
         chosen = np.array([is_wanted(sample) for sample in self.samples])
         return ProjectedRun(
             tuple(sample for sample, keep in zip(self.samples, chosen, strict=True) if keep),
@@ -258,7 +258,7 @@ class ProjectedRun:
         return tuple(baseline_key(name, grid) for grid in names for name in BASELINES)
 
     def on_grids(self, baseline: str) -> tuple[str, ...]:
-        """One baseline on every grid."""
+        """Return one baseline on every grid."""
         return tuple(key for key in self.baselines if split_key(key)[0] == baseline)
 
     def of_grid(self, baseline: str, key: str) -> str:
@@ -285,7 +285,7 @@ class ProjectedRun:
         return tuple(dict.fromkeys(str(sample.meta.get("source", "")) for sample in self.samples))
 
     def accuracy(self) -> Estimate | None:
-        """Share of right answers."""
+        """Return the share of right answers."""
         return clustered_mean(self.is_correct.astype(float), self.clusters)
 
 
@@ -306,13 +306,13 @@ def project_samples(
     only: Mapping[str, Sequence[str]] | None = None,
     negative: Negative = "error",
 ) -> ProjectedRun:
-    """Projects every map of every sample in one pass.
+    """Project every map of every sample in one pass.
 
     Args:
         samples: As `read_samples` gives them.
         projections: Name to options.
         seed: Seed of the random baselines.
-        only: Projection to the maps that are wanted; all maps and baselines for projections that are not named.
+        only: The wanted maps by projection; all maps and baselines for projections that are not named.
         negative: What to do with relevance below zero, in every projection and share.
     """
     kept: list[Sample] = []
@@ -349,12 +349,12 @@ def _sample_angles(
     wanted: Sequence[str] | None,
     seed: int,
 ) -> _Row:
-    """Return the fields of `MapAngles` for every map of one sample, and for the baselines of each grid if all is wanted.
+    """Return the fields of `MapAngles` for every map of one sample, and for the baselines of each grid unless maps are named.
 
     Maps on one grid are projected together.
     """
     boxes: dict[str, Any] = {"references": [sample.reference.box], "targets": [sample.target.box]}
-    found: _Row = {}
+    by_key: _Row = {}
     for mark, baselines in drawn.items():
         keys = [key for key in marks if marks[key] == mark and (wanted is None or key in wanted)]
         if not keys:
@@ -368,14 +368,14 @@ def _sample_angles(
         )[0]
         uniform = uniform_compass([grid], **boxes, options=options)[0]
         angles = _angles(compass, uniform)
-        found |= {key: _field(angles, place) for place, key in enumerate(keys)}
+        by_key |= {key: _field(angles, index) for index, key in enumerate(keys)}
         if wanted is None:
             n = len(keys)
             own = {BOX_ONLY: _field(angles, n), RANDOM_MAP: _field(angles, slice(n + 1, None))}
             own[UNIFORM_MAP] = _field(_angles(uniform[None], uniform), 0)
             own |= _directions(sample, own[UNIFORM_MAP], options, seed)
-            found |= {_marked(name, mark): each for name, each in own.items()}
-    return found
+            by_key |= {_marked(name, mark): values for name, values in own.items()}
+    return by_key
 
 
 def _marked(baseline: str, mark: GridMark | None) -> str:
@@ -383,20 +383,20 @@ def _marked(baseline: str, mark: GridMark | None) -> str:
     return baseline_key(baseline, str(mark))
 
 
-def _field(columns: Sequence[NDArray[Any]], place: int | slice) -> tuple[Any, ...]:
+def _field(columns: Sequence[NDArray[Any]], index: int | slice) -> tuple[Any, ...]:
     """Return the fields of one map from columns over maps; of several draws, peaks, means and concentrations are arrays."""
     codes, true, peak, mean, length, layout, tied = columns
-    if isinstance(place, int):
-        return tuple(column[place] for column in columns)
-    first = place.start
+    if isinstance(index, int):
+        return tuple(column[index] for column in columns)
+    first = index.start
     return (
         codes[first],
         true[first],
-        peak[place],
-        mean[place],
-        length[place],
+        peak[index],
+        mean[index],
+        length[index],
         layout[first],
-        tied[place].all(),
+        tied[index].all(),
     )
 
 
@@ -436,27 +436,29 @@ def _sample_shares(
     sample: Sample, drawn: Mapping[GridMark, Mapping[str, TokenMap]], negative: Negative
 ) -> _Row:
     """Return the fields of `MapShares` for every map of one sample, and for the baseline maps of each grid."""
-    found = {key: _share(sample, each, negative) for key, each in sample.maps.items()}
+    shares = {key: _share(sample, relevance, negative) for key, relevance in sample.maps.items()}
     for mark, maps in drawn.items():
-        found |= {_marked(name, mark): _share(sample, each, negative) for name, each in maps.items()}
-    return found
+        shares |= {
+            _marked(name, mark): _share(sample, relevance, negative) for name, relevance in maps.items()
+        }
+    return shares
 
 
 def _share(sample: Sample, relevance: OnGrid, negative: Negative) -> tuple[Any, ...]:
     """Return the fields of `MapShares` for one map; for several draws, their means."""
     try:
-        found = evidence(
+        mass = evidence(
             relevance, reference=sample.reference.box, target=sample.target.box, negative=negative
         )
     except DegenerateError as error:
         return code_of(error.reason), 0.0, 0.0, 0.0, 0.0, False
-    has_text = found.text is not None
+    has_text = mass.text is not None
     return (
         KEPT,
-        float(found.image_share.mean()) if has_text else 0.0,
-        float(found.reference_share.mean()),
-        float(found.target_share.mean()),
-        float(found.rest_share.mean()),
+        float(mass.image_share.mean()) if has_text else 0.0,
+        float(mass.reference_share.mean()),
+        float(mass.target_share.mean()),
+        float(mass.rest_share.mean()),
         has_text,
     )
 
@@ -467,18 +469,18 @@ def _stacked(
     grids: Mapping[str, Sequence[GridMark | None]],
     clusters: NDArray[np.str_],
 ) -> dict[str, Any]:
-    """Every map as arrays over samples, and every baseline on every named grid."""
+    """Stack every map, and every baseline on every named grid, as arrays over samples."""
     keys = dict.fromkeys(key for row in rows for key in row)
-    found = {
+    stacked = {
         key: _stack(kind, [row.get(key) for row in rows], clusters) for key in keys if not is_baseline(key)
     }
-    shown = BASELINES if kind is MapAngles else BASELINE_MAPS
-    for grid, known in grids.items():
-        for name in shown:
-            own = [row.get(_marked(name, mark)) for row, mark in zip(rows, known, strict=True)]
+    baselines = BASELINES if kind is MapAngles else BASELINE_MAPS
+    for grid, grid_marks in grids.items():
+        for name in baselines:
+            own = [row.get(_marked(name, mark)) for row, mark in zip(rows, grid_marks, strict=True)]
             if any(own):
-                found[baseline_key(name, grid)] = _stack(kind, own, clusters)
-    return found
+                stacked[baseline_key(name, grid)] = _stack(kind, own, clusters)
+    return stacked
 
 
 def _stack(

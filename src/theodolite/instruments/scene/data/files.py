@@ -115,7 +115,7 @@ def write_data(
 
 
 def read_data(folder: str | Path) -> SceneData:
-    """Read a data set. Lines that are broken are left out, and questions about scenes and objects that are not there.
+    """Read a data set. Broken lines are left out, and so are questions about missing scenes or objects.
 
     Raises:
         UsageError: It is no data set, a file cannot be read, or no scene or question is left of those that it holds.
@@ -138,7 +138,7 @@ def _check_question(scenes: Mapping[str, SceneGraph], question: SceneQuestion) -
 
 
 def new_folder(folder: str | Path) -> Path:
-    """Return the folder of a data set to be made.
+    """Return the folder for a new data set.
 
     Raises:
         UsageError: It holds something already.
@@ -152,7 +152,14 @@ def new_folder(folder: str | Path) -> Path:
 def write_pictures(
     folder: Path, graph: SceneGraph, picture: Pixels, *, instance: NDArray[np.int32] | None = None
 ) -> SceneGraph:
-    """Write a scene's picture, plain and with marks; returns its graph with the paths of both."""
+    """Write a scene's picture, plain and with marks; return its graph with the paths of both.
+
+    Args:
+        folder: The folder of the data set.
+        graph: The scene.
+        picture: Its picture without marks.
+        instance: Mark of the object at each pixel, if known.
+    """
     from PIL import Image
 
     height, width = picture.shape[:2]
@@ -372,10 +379,10 @@ def scene_shortcut(question: SceneQuestion) -> str:
 
 def is_aligned(question: SceneQuestion) -> bool:
     """Return True if the rule is right."""
-    said = scene_shortcut(question)
+    prediction = scene_shortcut(question)
     if question.form == "choice":
-        return said == question.gold
-    return abs(float(said) - question.gold_number) < _TOLERANCE * question.gold_number
+        return prediction == question.gold
+    return abs(float(prediction) - question.gold_number) < _TOLERANCE * question.gold_number
 
 
 def graph_shortcut(star: StarGraph) -> StarGraph:

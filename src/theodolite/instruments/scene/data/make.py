@@ -1,4 +1,4 @@
-"""Makes data sets of drawn rooms and streets.
+"""Making data sets of drawn rooms and streets.
 
 A scene is built, seen through its camera, and kept if enough objects are well visible; otherwise the next attempt is made.
 """
@@ -98,14 +98,14 @@ def make_questions(
     seed: int = 0,
     quotas: Mapping[Difficulty, Mapping[Competency, int]] = QUOTAS,
 ) -> MadeQuestions:
-    """Asks about each scene up to its quota, only what its graph answers clearly.
+    """Ask about each scene up to its quota, and only what its graph answers clearly.
 
     Args:
         scenes: With distinct ids. Their order matters: what was asked about one affects what is asked about the next.
         seed: Seed of every choice.
         quotas: Questions of each competency, by difficulty.
     """
-    ledger, found = _Ledger(), []
+    ledger, questions = _Ledger(), []
     unmet: Counter[Competency] = Counter()
     for number, scene in enumerate(scenes):
         rng = np.random.default_rng([seed, number])
@@ -118,11 +118,11 @@ def make_questions(
                     unmet[competency] += 1
                     continue
                 asked.append(draft)
-        found += [
-            _question(draft, f"{scene.id}-q{place:02d}", scene, ledger, rng)
-            for place, draft in enumerate(asked, 1)
+        questions += [
+            _question(draft, f"{scene.id}-q{index:02d}", scene, ledger, rng)
+            for index, draft in enumerate(asked, 1)
         ]
-    return MadeQuestions(tuple(found), dict(unmet))
+    return MadeQuestions(tuple(questions), dict(unmet))
 
 
 def answer_anew(questions: Iterable[SceneQuestion], scene: SceneGraph) -> Iterator[SceneQuestion]:
@@ -145,7 +145,7 @@ def answer_anew(questions: Iterable[SceneQuestion], scene: SceneGraph) -> Iterat
 
 
 def _matter(asked: Draft | SceneQuestion) -> tuple[Any, ...]:
-    """Return what is asked, without its words and options."""
+    """Return the content of a question, without its words and options."""
     objects: Any = asked.objects if KINDS[asked.kind].shape.is_directed else frozenset(asked.objects)
     return asked.kind, objects, asked.relation, asked.distance_m
 
@@ -246,7 +246,7 @@ def _arranged(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[
 
 
 def _neighbours(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[str, ...]:
-    """Three counts that form four in a row with the right one, whose rank among them is balanced."""
+    """Choose three counts that form four in a row with the right one, whose rank among them is balanced."""
     possible = _possible_ranks(draft)
     ranks = [possible[i] for i in rng.permutation(len(possible))]
     rank = min(ranks, key=lambda r: ledger.ranks[r])
@@ -276,17 +276,17 @@ def thin_questions(questions: Sequence[SceneQuestion], n: int, *, seed: int = 0)
             f"{n} questions were asked for, but the scenes yield {len(questions)}; make more scenes"
         )
     cells: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for place, question in enumerate(questions):
+    for index, question in enumerate(questions):
         letter = question.gold if question.options else ""
-        cells[question.domain, question.group, len(question.options), letter].append(place)
+        cells[question.domain, question.group, len(question.options), letter].append(index)
     rng = np.random.default_rng(seed)
-    shares = {key: len(places) * n / len(questions) for key, places in cells.items()}
+    shares = {key: len(indices) * n / len(questions) for key, indices in cells.items()}
     keep = {key: int(share) for key, share in shares.items()}
     rest = sorted(shares, key=lambda key: keep[key] - shares[key])[: n - sum(keep.values())]
     for key in rest:
         keep[key] += 1
-    kept = [place for key, places in cells.items() for place in rng.permutation(places)[: keep[key]]]
-    return tuple(questions[place] for place in sorted(kept))
+    kept = [index for key, indices in cells.items() for index in rng.permutation(indices)[: keep[key]]]
+    return tuple(questions[index] for index in sorted(kept))
 
 
 # Pairs of scenes: questions before and after an edit of the scene or of its marks, with both right answers.
@@ -301,7 +301,7 @@ EDITS: Mapping[str, Edit] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SceneVersion:
-    """A scene as it is or edited."""
+    """A scene, unedited or edited."""
 
     graph: SceneGraph
     draw: Callable[[], Pixels]
@@ -319,7 +319,7 @@ class EditableScene:
 
 
 def editable_data(data: SceneData, *, seed: int = 0) -> Iterator[EditableScene]:
-    """Yield the scenes of a data set that have a picture without marks, with the edits that need no drawing but that of marks.
+    """Yield the scenes of a data set that have a picture without marks, with the edits that only redraw marks or pixels.
 
     Args:
         data: With marked pictures.
@@ -365,7 +365,13 @@ def picture_edits(
 def marked_version(
     graph: SceneGraph, plain: Callable[[], Pixels], *, radii: tuple[float, float] = RADII
 ) -> SceneVersion:
-    """Return a version of a scene that is its picture with marks."""
+    """Return the version of a scene that is its picture with marks.
+
+    Args:
+        graph: The scene.
+        plain: Returns its picture without marks.
+        radii: Of the marks, as shares of the picture's width.
+    """
     return SceneVersion(graph, lambda: mark_picture(plain(), graph, radii=radii))
 
 
@@ -415,9 +421,9 @@ def write_pairs(folder: str | Path, scenes: Iterable[EditableScene], *, per_scen
 
 
 def read_pairs(folder: str | Path) -> dict[str, SceneData]:
-    """Read a data set of pairs: the scenes as they are, under `BEFORE`, and after each edit, by its name."""
-    places = {name: _place(folder, name) for name in (BEFORE, *EDITS)}
-    return {name: read_data(place) for name, place in places.items() if place.is_dir()}
+    """Read a data set of pairs: the unedited scenes under `BEFORE`, and the scenes after each edit under its name."""
+    folders = {name: _place(folder, name) for name in (BEFORE, *EDITS)}
+    return {name: read_data(part) for name, part in folders.items() if part.is_dir()}
 
 
 def _place(folder: str | Path, edit: str) -> Path:
@@ -444,7 +450,7 @@ class _Part:
 def _with_other_answers(
     scene: EditableScene, ledger: Counter[str], most: int
 ) -> tuple[Edit | None, SceneVersion | None, list[SceneQuestion]]:
-    """Return the relevant edit of a scene, its version, and the questions that it clearly answers otherwise, with their answers."""
+    """Return the relevant edit of a scene, its version, and the questions whose answers it clearly changes, with the new answers."""
     closed = {question.id: question for question in scene.questions if question.form == "choice"}
     for edit, versions in scene.edits.items():
         options = [
@@ -541,23 +547,23 @@ def make_scenes(
     for domain, n in (("indoor", n_indoor), ("outdoor", n_outdoor)):
         wanted += [Recipe(domain, seed, number, 0) for number in range(n)]  # type: ignore[arg-type]
     counts: Counter[str] = Counter()
-    found: dict[str, MadeScene] = {}
+    by_id: dict[str, MadeScene] = {}
     with processes(workers if len(wanted) >= _FEWEST_FOR_PROCESSES else 1) as spread:
         for _ in range(_ROUNDS):
             for made, left_out in spread(_make_one, wanted):
-                found[made.recipe.id] = made
+                by_id[made.recipe.id] = made
                 counts.update(left_out)
                 if progress is not None:
-                    progress(len(found))
-            distinct, alike = drop_alike([made.graph for made in found.values()])
+                    progress(len(by_id))
+            distinct, alike = drop_alike([made.graph for made in by_id.values()])
             kept = {graph.id for graph in distinct}
-            again = [made.recipe for made in found.values() if made.graph.id not in kept]
+            again = [made.recipe for made in by_id.values() if made.graph.id not in kept]
             wanted = [replace(recipe, attempt=recipe.attempt + 1) for recipe in again]
             if not wanted:
                 break
             counts += alike
     counts["scenes that stayed alike"] += len(wanted)
-    return MadeScenes(tuple(found.values()), dict(+counts))
+    return MadeScenes(tuple(by_id.values()), dict(+counts))
 
 
 def _make_one(recipe: Recipe) -> tuple[MadeScene, Counter[str]]:
@@ -583,7 +589,7 @@ class Spread(Protocol):
 
 @contextmanager
 def processes(workers: int) -> Iterator[Spread]:
-    """A `map` over several processes; the built-in one for a single worker."""
+    """Yield a `map` over several processes; the built-in one for a single worker."""
     if workers <= 1:
         yield map
         return
@@ -623,7 +629,7 @@ def scene_of(recipe: Recipe) -> tuple[SceneGraph | None, Counter[str]]:
 
 
 def seen_things(world: World) -> list[Candidate]:
-    """Every object of a world as its camera sees it, with its true visibility."""
+    """Return every object of a world as its camera sees it, with its true visibility."""
     cam_SE3_world = world.world_SE3_cam.inverse()
     placed = [_parts_cam(thing, cam_SE3_world) for thing in world.things]
     size = _RASTER_WIDTH_PX, round(world.camera.height_px * _RASTER_WIDTH_PX / world.camera.width_px)
@@ -641,7 +647,7 @@ def seen_things(world: World) -> list[Candidate]:
 
 
 def render_made(made: MadeScene, *, samples: int = 2) -> Render:
-    """Draws a made scene: the picture, the depth, and the mark of the object that each pixel shows.
+    """Draw a made scene: the picture, the depth, and the mark of the object that each pixel shows.
 
     The mark is 0 where the picture shows no object, and below 0 where it shows one without a mark.
     """
@@ -657,11 +663,11 @@ def render_made(made: MadeScene, *, samples: int = 2) -> Render:
 
 
 def _marks(graph: SceneGraph, world: World) -> list[int]:
-    """Return the mark of each object of a world, found by its place; objects without a mark count down from −1."""
+    """Return the mark of each object of a world, matched by its position; objects without a mark count down from −1."""
     cam_SE3_world = world.world_SE3_cam.inverse()
     by_place = {tuple(np.round(thing.centre_cam, 6)): thing.id for thing in graph.objects}
-    places = [thing.cuboid_world.seen_from(cam_SE3_world).centre_m for thing in world.things]
-    return [by_place.get(tuple(np.round(place, 6)), -number) for number, place in enumerate(places, 1)]
+    middles = [thing.cuboid_world.seen_from(cam_SE3_world).centre_m for thing in world.things]
+    return [by_place.get(tuple(np.round(middle, 6)), -number) for number, middle in enumerate(middles, 1)]
 
 
 def _parts_cam(thing: Thing, cam_SE3_world: SE3) -> list[Part]:
@@ -706,7 +712,7 @@ def make_data(
     version: str = "",
     progress: Callable[[str, int], None] | None = None,
 ) -> SceneData:
-    """Make scenes and questions, draws the pictures, and writes everything.
+    """Make scenes and questions, draw the pictures, and write everything.
 
     Args:
         folder: New or empty.
@@ -759,7 +765,7 @@ def _draw_all(
 
 
 def _draw_one(made: MadeScene, *, folder: Path, with_truth: bool) -> SceneGraph:
-    """Draws one scene, plain and marked; returns its graph with the paths of the pictures."""
+    """Draw one scene, plain and marked; return its graph with the paths of the pictures."""
     drawn = render_made(made)
     if with_truth:
         (folder / TRUTH).mkdir(parents=True, exist_ok=True)

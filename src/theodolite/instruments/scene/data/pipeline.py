@@ -248,16 +248,16 @@ def drop_alike(scenes: Sequence[SceneGraph]) -> tuple[list[SceneGraph], Counter[
 
 
 def edge_signature(scene: SceneGraph) -> Counter[Hashable]:
-    """Return the star's edges without names and exact distances, to compare arrangements by."""
-    found: Counter[Hashable] = Counter()
+    """Return the star's edges without names and exact distances, for comparing arrangements."""
+    edges: Counter[Hashable] = Counter()
     for thing in scene.objects:
         if thing.id != scene.centre:
             words = tuple(in_order(scene.relation(thing.id, scene.centre)))
-            place = int(
+            distance_bin = int(
                 np.searchsorted(DISTANCE_BINS_M, scene.between_m(scene.centre, thing.id), side="right")
             )
-            found[scene[scene.centre].category, thing.category, words, place] += 1
-    return found
+            edges[scene[scene.centre].category, thing.category, words, distance_bin] += 1
+    return edges
 
 
 def _keys(scene: SceneGraph) -> Counter[Hashable]:
@@ -265,7 +265,7 @@ def _keys(scene: SceneGraph) -> Counter[Hashable]:
 
 
 def _distinct(order: Iterable[int], features: Sequence[Counter[Hashable]], limit: float) -> list[int]:
-    """Greedy: a scene is kept unless a kept one is too similar. Only scenes that share a feature are compared."""
+    """Choose scenes greedily: one is kept unless a kept one is too similar. Only scenes that share a feature are compared."""
     holders: defaultdict[Hashable, list[int]] = defaultdict(list)
     kept = []
     for i in order:
@@ -314,9 +314,9 @@ def balance_crowding(
     rng = np.random.default_rng(seed)
     chosen: list[int] = []
     for crowding, share in present.items():
-        places = by_crowding[crowding]
-        n = min(len(places), max(1, round(units * share)))
-        chosen += [places[k] for k in rng.permutation(len(places))[:n]]
+        indices = by_crowding[crowding]
+        n = min(len(indices), max(1, round(units * share)))
+        chosen += [indices[k] for k in rng.permutation(len(indices))[:n]]
     return [scenes[i] for i in sorted(chosen)], Counter(
         {"scenes left out for balance": len(scenes) - len(chosen)}
     )
@@ -354,10 +354,11 @@ Found: TypeAlias = SourceView | Problem
 
 
 def read_view(where: str, read: Callable[[], Iterator[Found]]) -> Iterator[Found]:
-    """Yield what a picture's files give; a `Problem` if one of them is broken."""
-    found, problems = read_each([(where, None)], lambda _: list(read()))
+    """Yield the views of a picture's files; a `Problem` if one of them is broken."""
+    # `read` is exhausted inside `read_each`, which catches what it raises.
+    views, problems = read_each([(where, None)], lambda _: list(read()))
     yield from problems
-    for _, all_of_it in found:
+    for _, all_of_it in views:
         yield from all_of_it
 
 
@@ -370,17 +371,17 @@ def text_lines(path: Path) -> list[tuple[str, str]]:
 
 
 def numbers(words: Sequence[str], n: int) -> NDArray[np.float64]:
-    """Exactly `n` words as numbers that a scene can have."""
-    told = " ".join(words)[:80]
+    """Parse exactly `n` words as numbers within the range of a scene."""
+    excerpt = " ".join(words)[:80]
     if len(words) != n:
-        raise UsageError(f"expected {n} numbers, got {len(words)}: {told!r}")
+        raise UsageError(f"expected {n} numbers, got {len(words)}: {excerpt!r}")
     try:
-        found = np.array([float(word) for word in words])
+        values = np.array([float(word) for word in words])
     except ValueError:
-        raise UsageError(f"expected numbers, got {told!r}") from None
-    if not (np.abs(found) <= FARTHEST_M).all():
-        raise UsageError(f"expected numbers of at most {FARTHEST_M:g}, got {told!r}")
-    return found
+        raise UsageError(f"expected numbers, got {excerpt!r}") from None
+    if not (np.abs(values) <= FARTHEST_M).all():
+        raise UsageError(f"expected numbers of at most {FARTHEST_M:g}, got {excerpt!r}")
+    return values
 
 
 def up_in(dst_SE3_world: SE3) -> tuple[float, float, float]:
@@ -390,7 +391,9 @@ def up_in(dst_SE3_world: SE3) -> tuple[float, float, float]:
 
 
 def yawed_about_down(yaw_rad: float) -> NDArray[np.float64]:
-    """Axes of a box in a level camera's frame (x right, y down, z forward), turned about +y by an angle in KITTI's convention.
+    """Return the axes of a box in a level camera's frame, turned about +y by an angle in KITTI's convention.
+
+    The frame has x right, y down and z forward.
 
     The length lies along (cos, 0, −sin), the width along (sin, 0, cos), the height along (0, −1, 0).
     """

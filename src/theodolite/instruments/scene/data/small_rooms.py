@@ -1,4 +1,4 @@
-"""Which scenes the pocket twins have learnt, and what to say where they are asked about others."""
+"""Small rooms: the scenes that the pocket twins have learnt."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAME = "pocket"
 
 
 def unlearnt(model: str, scenes: Iterable[str]) -> tuple[str, ...]:
-    """Return what to say of a twin that is asked about scenes which it never learnt; nothing of other models and of small rooms.
+    """Return a warning if a twin is asked about scenes that it never learnt; nothing for other models and small rooms.
 
     Args:
         model: Its name.
@@ -59,11 +59,11 @@ def unlearnt(model: str, scenes: Iterable[str]) -> tuple[str, ...]:
     """
     if not model.startswith("pocket:") or all(scene.startswith(f"{NAME}-") for scene in scenes):
         return ()
-    told = (
+    warning = (
         f"{model} has learnt only small rooms, none like these: its answers here say nothing about the instrument. "
         "`theodolite scene make --small 20 --out DIR` makes rooms that it knows."
     )
-    return (told,)
+    return (warning,)
 
 
 # Small marked rooms with questions, and edits of them with their new answers. The pocket twins are trained on such rooms.
@@ -139,7 +139,7 @@ objects, both marks are exchanged. ``walls``: other walls and another floor."""
 def edited_scenes(
     folder: str | Path, n: int, *, edit: RoomEdit, seed: int = 0, split: Split = "free"
 ) -> SceneData:
-    """Return the rooms of `scene_data`, edited, under the same names, with the same questions and their new answers.
+    """Make the rooms of `scene_data`, edited, under the same names, with the same questions and their new answers.
 
     After an exchange of marks only the questions are asked whose answer changes and is clear. Counts are never among them,
     since they name only the centre.
@@ -219,15 +219,15 @@ def _exchanged(plan: RoomPlan, _: np.random.Generator) -> list[RoomPlan]:
 
 
 def _moved(plan: RoomPlan, rng: np.random.Generator) -> list[RoomPlan]:
-    """Each object alone at some other places."""
-    found = []
+    """Return the room with each object alone moved to other positions."""
+    plans = []
     for i, thing in enumerate(plan.things):
         for _ in range(_PLACES_TRIED):
-            place = _draw_thing(rng)
+            drawn = _draw_thing(rng)
             things = list(plan.things)
-            things[i] = replace(thing, x_m=place.x_m, y_m=place.y_m)
-            found.append(replace(plan, things=tuple(things)))
-    return found
+            things[i] = replace(thing, x_m=drawn.x_m, y_m=drawn.y_m)
+            plans.append(replace(plan, things=tuple(things)))
+    return plans
 
 
 def _seen_elsewhere(plan: RoomPlan, _: np.random.Generator) -> list[RoomPlan]:
@@ -245,7 +245,7 @@ _PLANS: Mapping[Edit, Callable[[RoomPlan, np.random.Generator], list[RoomPlan]]]
 
 
 def _with_places_exchanged(plan: RoomPlan, i: int, j: int) -> RoomPlan:
-    """Two objects exchange their places; they keep their marks."""
+    """Exchange the positions of two objects; they keep their marks."""
     things = list(plan.things)
     first, second = things[i], things[j]
     things[i] = replace(first, x_m=second.x_m, y_m=second.y_m)
@@ -270,18 +270,18 @@ def _rooms(n: int, seed: int) -> Iterator[tuple[RoomPlan, SceneGraph]]:
 def _pictured(
     folder: str | Path, drawn: Iterable[tuple[RoomPlan, SceneGraph]]
 ) -> list[tuple[RoomPlan, SceneGraph]]:
-    """Write the pictures of rooms; returns the rooms with the paths."""
+    """Write the pictures of rooms; return the rooms with the paths."""
     from PIL import Image
 
     folder = new_folder(folder)
-    found = []
+    rooms = []
     for plan, graph in drawn:
         for kind, pixels in zip((PICTURES, MARKED), picture_of(plan, graph), strict=True):
             (folder / kind).mkdir(parents=True, exist_ok=True)
             Image.fromarray(pixels).save(folder / kind / f"{plan.id}.png")
         plain, marked = (f"{kind}/{plan.id}.png" for kind in (PICTURES, MARKED))
-        found.append((plan, replace(graph, picture=plain, marked=marked)))
-    return found
+        rooms.append((plan, replace(graph, picture=plain, marked=marked)))
+    return rooms
 
 
 def _moved_on(graph: SceneGraph) -> SceneGraph:
@@ -344,7 +344,7 @@ class RoomPlan:
 
 
 def draw_room(rng: np.random.Generator, name: str) -> tuple[RoomPlan, SceneGraph]:
-    """Return a room whose objects are all fully visible."""
+    """Draw a room whose objects are all fully visible."""
     while True:
         n = int(rng.integers(2, 6))
         things: list[PlacedThing] = []
@@ -379,7 +379,7 @@ def graph_of(plan: RoomPlan) -> SceneGraph | None:
 
 
 def picture_of(plan: RoomPlan, graph: SceneGraph) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the picture plain and with its marks, both (240, 320, 3)."""
+    """Draw the picture plain and with its marks, both (240, 320, 3)."""
     world = world_of(plan)
     things = [Solid(t.parts, t.world_SE3_thing, i + 1) for i, t in enumerate(world.things)]
     drawn = render([*world.backdrop(), *things], world.camera, world.world_SE3_cam, world.light, samples=1)

@@ -68,7 +68,7 @@ class GraphParts:
     """The parts of a graph by their marks. Asking for one that is missing raises `CannotSolveError`."""
 
     def __init__(self, graph: StarGraph) -> None:
-        """The parts of this graph."""
+        """Index the parts of a graph."""
         self.graph = graph
         self.nodes = {node.id: node for node in graph.nodes}
         self.edges = {edge.to: edge for edge in graph.edges}
@@ -87,7 +87,7 @@ class GraphParts:
 
 
 def there(value: float | None) -> float:
-    """Return a number that must not be missing."""
+    """Return a number; raise `CannotSolveError` if it is missing."""
     if value is None:
         raise CannotSolveError("a number is missing")
     return value
@@ -123,7 +123,13 @@ class Reading(Protocol):
         """Return the distance between two objects."""
 
     def which(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """Return which of the two objects named last has the smallest value times the sign."""
+        """Return which of the two objects named last has the smallest value times the sign.
+
+        Args:
+            question: Names the two objects last.
+            quantity: What is compared.
+            sign: 1 for the smallest value, −1 for the largest.
+        """
 
     def order(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
         """Return the order of all objects, the smallest value times the sign first."""
@@ -193,10 +199,10 @@ class PublicReading:
 
     def step(self, first: int, second: int) -> tuple[float, float]:
         """Return the direction from one object to another on the compass."""
-        found = compass_step(self.edge(first, second)[1])
-        if found is None:
+        direction = compass_step(self.edge(first, second)[1])
+        if direction is None:
             raise CannotSolveError("the edge has no direction along the ground")
-        return found
+        return direction
 
     def words(self, target: int, reference: int) -> Relation:
         """Return the words of an edge; one without words has no direction."""
@@ -212,16 +218,16 @@ class PublicReading:
     def position(self, question: SceneQuestion) -> SolvedAnswer:
         """Return the option with these words, or with most of them."""
         a, b = question.objects
-        said: set[str] = set(self.words(a, b))
+        words: set[str] = set(self.words(a, b))
         offered = {letter: set(o.key.split("+")) for letter, o in _lettered(question)}
-        found = _only_match(offered, said)
-        if found is None:
+        match = _only_match(offered, words)
+        if match is None:
             most = 0
             for letter, option in offered.items():
-                shared = len(option & said)
-                if shared > most or (shared == most and shared / len(option | said) > 0.5):
-                    most, found = shared, letter
-        return _letter(found)
+                shared = len(option & words)
+                if shared > most or (shared == most and shared / len(option | words) > 0.5):
+                    most, match = shared, letter
+        return _letter(match)
 
     def which(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
         """Return the first if its value is smaller, otherwise the second."""
@@ -230,7 +236,7 @@ class PublicReading:
         return choice(question, str(first if values[0] < values[1] else second))
 
     def order(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """Equal values stay in the order of the question."""
+        """Return the order by value; equal values stay in the order of the question."""
         values = {mark: sign * quantity.stated(self, mark, question.objects[0]) for mark in question.objects}
         return choice(question, "-".join(map(str, sorted(values, key=lambda mark: values[mark]))))
 
@@ -256,12 +262,12 @@ class PublicReading:
         sector = round(math.degrees(math.atan2(*target) - math.atan2(*facing)) / 45) % 8
         meant = _sector_words(SECTORS[sector])
         offered = {letter: _sector_words(o.key) for letter, o in _lettered(question)}
-        found = _only_match(offered, meant)
-        if found is None:
+        match = _only_match(offered, meant)
+        if match is None:
             alike = {letter: len(o & meant) / len(o | meant) for letter, o in offered.items()}
             best = max(alike, key=lambda letter: alike[letter])
-            found = best if alike[best] >= 0.5 else None
-        return _letter(found)
+            match = best if alike[best] >= 0.5 else None
+        return _letter(match)
 
     def placed(self, question: SceneQuestion) -> SolvedAnswer:
         """Return the distance on the compass of words."""
@@ -293,17 +299,17 @@ def _sector_words(sector: str) -> set[str]:
     return {_SECTOR_WORDS[part] for part in sector.split()}
 
 
-def _only_match(offered: Mapping[str, set[str]], said: set[str]) -> str | None:
+def _only_match(offered: Mapping[str, set[str]], words: set[str]) -> str | None:
     """Return the option with these words; else the only one with more; else the only one with fewer."""
     tests: tuple[Callable[[set[str]], bool], ...] = (
-        lambda option: option == said,
-        lambda option: option > said,
-        lambda option: option < said,
+        lambda option: option == words,
+        lambda option: option > words,
+        lambda option: option < words,
     )
     for i, test in enumerate(tests):
-        found = [letter for letter, option in offered.items() if option and test(option)]
-        if found and (i == 0 or len(found) == 1):
-            return found[0]
+        matches = [letter for letter, option in offered.items() if option and test(option)]
+        if matches and (i == 0 or len(matches) == 1):
+            return matches[0]
     return None
 
 
@@ -327,8 +333,8 @@ _NEARNESS = 1e-6
 
 def geometric_maps(graph: StarGraph) -> Layouts:
     """Return the one map of the geometric reading."""
-    places = lay_out(graph).places_m
-    return Layouts(tuple(places), np.array(list(places.values())).reshape(1, -1, 2), np.ones(1))
+    positions = lay_out(graph).places_m
+    return Layouts(tuple(positions), np.array(list(positions.values())).reshape(1, -1, 2), np.ones(1))
 
 
 class MapReading:
@@ -351,14 +357,14 @@ class MapReading:
         return question.spec.shape.solve(question, self)
 
     def offsets_m(self, target: int, reference: int) -> FloatArray:
-        """Shape (maps, 2): from the reference to the target along the ground, right and forward."""
+        """Return the offsets from the reference to the target along the ground, right and forward; shape (maps, 2)."""
         offsets = self.maps.offsets_m(target, reference)
         if offsets is None:
             raise CannotSolveError("an object has no place: a distance or an edge is missing")
         return offsets
 
     def words(self, target: int, reference: int) -> Relation:
-        """Where one object is relative to another: as stated, inverted, or on most maps."""
+        """Return where one object is relative to another: as stated, inverted, or on most maps."""
         centre = self.parts.graph.centre
         if reference == centre:
             return self.parts.edge(target).relation
@@ -380,11 +386,11 @@ class MapReading:
     def position(self, question: SceneQuestion) -> SolvedAnswer:
         """Return the option with the words of the graph; otherwise the one that they and the maps contradict least."""
         a, b = question.objects
-        said = set(self.words(a, b))
+        stated = set(self.words(a, b))
         options = [set(option.key.split("+")) for option in question.options]
-        said &= set().union(*options)
+        stated &= set().union(*options)
         for letter, words in zip(question.letters, options, strict=True):
-            if words == said:
+            if words == stated:
                 return SolvedAnswer(letter=letter)
         shares: Mapping[Predicate, float] = {}
         if self.maps.offsets_m(a, b) is not None:
@@ -394,19 +400,19 @@ class MapReading:
             total = 0.0
             for word, other in OPPOSITE.items():
                 if word in words:
-                    is_open = not {word, other} & said
+                    is_open = not {word, other} & stated
                     hint = shares.get(word, 0.0) - shares.get(other, 0.0)
-                    total += hint if is_open else (word in said) - (other in said)
-            return total - len({word for word in said if not {word, OPPOSITE[word]} & words}) / 2
+                    total += hint if is_open else (word in stated) - (other in stated)
+            return total - len({word for word in stated if not {word, OPPOSITE[word]} & words}) / 2
 
         return _most(question, [fit(words) for words in options])
 
     def which(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """As stated. Equal values are told apart by what else the graph states."""
+        """Return the stated answer; ties are broken by the graph's other statements."""
         return choice(question, str(self._ranked(question, question.objects[-2:], quantity, sign)[0]))
 
     def order(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """As stated. Equal values are told apart by what else the graph states."""
+        """Return the stated order; ties are broken by the graph's other statements."""
         ranked = self._ranked(question, question.objects, quantity, sign)
         return choice(question, "-".join(map(str, ranked)))
 
@@ -453,19 +459,19 @@ class MapReading:
         if min(np.hypot(*facing.T).max(), np.hypot(*target.T).max()) < 1e-9:
             raise CannotSolveError("two objects are in one place")
         bearings = np.degrees(np.arctan2(*target.T) - np.arctan2(*facing.T))
-        places = [SECTORS.index(o.key) if o.key in SECTORS else None for o in question.options]
-        if set(places) == {None}:
+        sectors = [SECTORS.index(o.key) if o.key in SECTORS else None for o in question.options]
+        if set(sectors) == {None}:
             raise CannotSolveError("its answer is not among the options")
         fits = []
-        for place in places:
+        for sector in sectors:
             off = np.full_like(bearings, 180.0)
-            if place is not None:
-                off = np.abs((bearings - 45 * place + 180) % 360 - 180)
+            if sector is not None:
+                off = np.abs((bearings - 45 * sector + 180) % 360 - 180)
             fits.append(float(self.maps.weights @ ((off <= 22.5) + _NEARNESS * (180 - off))))
         return SolvedAnswer(letter=question.letters[int(np.argmax(fits))])
 
     def placed(self, question: SceneQuestion) -> SolvedAnswer:
-        """How far b is from a new object at some distance to one side of a."""
+        """Return how far b is from a new object at some distance to one side of a."""
         a, b = question.objects
         step, far = _step(question), there(question.distance_m)
         if self.parts.graph.centre in {a, b}:
@@ -481,7 +487,7 @@ class MapReading:
 
 
 def _most(question: SceneQuestion, fits: Sequence[float]) -> SolvedAnswer:
-    """Return the option with the best fit, if it is the only one and more speaks for it than against it."""
+    """Return the option with the best fit, if it is the only one and its fit is positive."""
     best = [letter for letter, fit in zip(question.letters, fits, strict=True) if fit == max(fits) > 0]
     if len(best) != 1:
         raise CannotSolveError("its answer is not among the options")

@@ -59,14 +59,14 @@ def _view(root: Path, label: Path) -> Iterator[Found]:
     camera, shift = _calibration(root / "calib" / label.name, stored_size(pictures[0]))
     skipped: Counter[str] = Counter()
     lines = [
-        (where, (f"{label.stem}-{place}", line.split()))
-        for place, (where, line) in enumerate(text_lines(label))
+        (where, (f"{label.stem}-{number}", line.split()))
+        for number, (where, line) in enumerate(text_lines(label))
     ]
     things = [(where, line) for where, line in lines if line[1][0] != "DontCare"]
     skipped["DontCare regions"] = len(lines) - len(things)
-    found, problems = read_each(things, lambda line: _object(*line, shift))
-    candidates = tuple(read for _, read in found if read is not None)
-    skipped["without extent"] = len(found) - len(candidates)
+    objects, problems = read_each(things, lambda line: _object(*line, shift))
+    candidates = tuple(read for _, read in objects if read is not None)
+    skipped["without extent"] = len(objects) - len(candidates)
     view = View(
         f"kitti-{label.stem}",
         "outdoor",
@@ -134,19 +134,19 @@ def _sun_view(root: Path, label: Path) -> Iterator[Found]:
     cam_SE3_upright = SE3.from_matrix(np.column_stack([CAM_FROM_DEPTH @ tilt.T, np.zeros(3)]))
     camera = PinholeCamera.from_matrix(intrinsic, size)
     lines = [
-        (where, (f"{label.stem}-{place}", line.split()))
-        for place, (where, line) in enumerate(text_lines(label))
+        (where, (f"{label.stem}-{number}", line.split()))
+        for number, (where, line) in enumerate(text_lines(label))
     ]
-    found, problems = read_each(lines, lambda line: _sun_object(*line, cam_SE3_upright))
-    candidates = tuple(read for _, read in found if read is not None)
-    skipped = Counter({"without extent or heading": len(found) - len(candidates)})
+    objects, problems = read_each(lines, lambda line: _sun_object(*line, cam_SE3_upright))
+    candidates = tuple(read for _, read in objects if read is not None)
+    skipped = Counter({"without extent or heading": len(objects) - len(candidates)})
     view = View(f"sunrgbd-{label.stem}", "indoor", camera, up_in(cam_SE3_upright), source="sunrgbd")
     yield from problems
     yield SourceView(view, candidates, picture, +skipped)
 
 
 def _sun_calibration(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Rtilt and K."""
+    """Read Rtilt and K."""
     lines = text_lines(path)
     if len(lines) < 2:
         raise UsageError(f"{path}: expected two lines, Rtilt and K")

@@ -138,7 +138,7 @@ def _scene_views(scene: Path, every: int) -> Iterator[Found]:
 
 
 def _checked(path: Path, form: type[F]) -> F:
-    """Return the content of a JSON file in a form."""
+    """Read a JSON file and check its form."""
     try:
         return check(form, read_json(path))
     except UsageError as error:
@@ -178,7 +178,7 @@ def _view(
 
 
 def opencv_pose(stored: NDArray[np.float64]) -> SE3:
-    """world_SE3_cam (x right, y down, z forward; world z up) from a stored nerfstudio matrix."""
+    """Convert a stored nerfstudio matrix to world_SE3_cam (x right, y down, z forward; world z up)."""
     if stored.shape != (4, 4):
         raise UsageError(f"a pose must be a 4×4 matrix, got {stored.shape}")
     matrix = stored.copy()
@@ -224,7 +224,7 @@ def _mesh(scene: Path, groups: Sequence[_Group]) -> Mesh | None:
 
 
 def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) -> dict[int, float]:
-    """For each object: the share of its vertices in the picture that nothing nearer covers.
+    """Return for each object the share of its vertices in the picture that nothing nearer covers.
 
     The vertices are drawn into a small depth buffer, each as a square of a few centimetres, so that surfaces have no holes.
     """
@@ -290,5 +290,5 @@ def _vertices(header: list[list[str]], body: bytes) -> NDArray[np.float64]:
     kind = np.dtype([(name, _PLY_ORDERS[form] + code) for name, code in fields])
     if not 0 <= n * kind.itemsize <= len(body):
         raise ValueError(f"the file ends before its {n} vertices")
-    found = np.frombuffer(body, kind, count=n)
-    return np.stack([found[axis].astype(np.float64) for axis in "xyz"], axis=1)
+    records = np.frombuffer(body, kind, count=n)
+    return np.stack([records[axis].astype(np.float64) for axis in "xyz"], axis=1)
