@@ -44,7 +44,7 @@ _RESPONSE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-lengt
 
 
 def run() -> Iterator[Result]:
-    """Answers per second of both sides, and their ratio."""
+    """Yield the answers per second of both sides, and their ratio."""
     for latency in LATENCIES:
         here, there = multiprocessing.Pipe()
         server = multiprocessing.Process(target=_serve, args=(there, latency), daemon=True)

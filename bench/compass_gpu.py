@@ -38,7 +38,7 @@ class Opened:
         self.checkpoint = checkpoint
 
     def generate(self, requests: Sequence[Request]) -> list[Any]:
-        """Not used."""
+        """Do nothing: the benchmark does not need it."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -46,7 +46,7 @@ class Opened:
 
 
 def run() -> Iterator[Result]:
-    """Times, ratio and memory."""
+    """Yield times, ratio and memory."""
     model = Opened(random_qwen2_vl(torch.bfloat16, "cuda"))
     request = _request(model.checkpoint, (640, 480), TOKENS)
     further = ("integrated", "attnlrp")
@@ -121,7 +121,7 @@ def _seconds(work: Callable[[], object], repeats: int = 5) -> float:
 
 
 def _textbook_seconds(checkpoint: Checkpoint, request: Request) -> Iterator[float]:
-    """Time of each method of Table 1 for each target, alone: separate forward and backward passes, full matrices."""
+    """Yield the time of each method of Table 1 for each target, run alone: separate passes, full matrices."""
     book = _Textbook(checkpoint, request)
     for _ in ("gt", "pred"):
         yield _seconds(book.chefer)
@@ -160,7 +160,7 @@ class _Textbook:
         return output, output.logits[0, -1, 5], leaf["features"]
 
     def chefer(self) -> Any:
-        """Chefer with the full relevance matrix."""
+        """Compute Chefer's relevance with the full matrix."""
         output, logit, _ = self.run("eager", output_attentions=True)
         gradients = torch.autograd.grad(logit, output.attentions)
         relevance = torch.eye(output.attentions[0].shape[-1], device="cuda")
@@ -170,7 +170,7 @@ class _Textbook:
         return relevance[-1]
 
     def rollout(self) -> Any:
-        """Rollout with the full product of attention matrices."""
+        """Compute rollout with the full product of attention matrices."""
         with torch.no_grad():
             output, _, _ = self.run("eager", output_attentions=True)
             joint = torch.eye(output.attentions[0].shape[-1], device="cuda")
@@ -179,7 +179,7 @@ class _Textbook:
         return joint[-1]
 
     def contrastive(self) -> Any:
-        """Two logits, four layers."""
+        """Compute the contrastive map: two logits, four layers."""
         output, logit, _ = self.run(output_hidden_states=True)
         rival = output.logits[0, -1, 6]
         hidden = output.hidden_states[-5:-1]
@@ -187,13 +187,13 @@ class _Textbook:
         return [(g.float() * h.float()).sum(-1).abs() for g, h in zip(gradients, hidden, strict=True)]
 
     def single_layer(self) -> Any:
-        """One logit, one layer."""
+        """Compute the map of one logit at one layer."""
         output, logit, _ = self.run(output_hidden_states=True)
         (gradient,) = torch.autograd.grad(logit, output.hidden_states[-2])
         return (gradient.float() * output.hidden_states[-2].float()).sum(-1).abs()
 
     def gradcam(self) -> Any:
-        """GradCAM with the gradient back to the vision features."""
+        """Compute GradCAM with the gradient back to the vision features."""
         _, logit, features = self.run()
         (gradient,) = torch.autograd.grad(logit, features)
         return torch.relu(features.float() @ gradient.float().mean(dim=0))

@@ -21,7 +21,7 @@ SIZE_PX, SHAPE = (644, 476), (17, 23)
 
 
 def run() -> Iterator[Result]:
-    """The four maps of a sample with shared centres (target logits), and each map with its own centres."""
+    """Yield the times of four maps per sample with shared centres (target logits), and with centres of each map."""
     shared = _seconds(lambda: _project(SAMPLES, CONDITIONS, PAPER))
     yield Result("120,000 projections, 4 maps share their centres", shared, "s", at_most=2.0)
     apart = _seconds(lambda: _project(SAMPLES * CONDITIONS, 1, PAPER))
@@ -35,7 +35,7 @@ def _project(samples: int, maps: int, options: ProjectionOptions) -> Compass:
     grid = TokenGrid.regular(SIZE_PX, SHAPE)
     values = rng.random((samples, maps, grid.n_tokens))
     return project_batch(
-        [TokenMap(each, grid) for each in values],
+        [TokenMap(row, grid) for row in values],
         references=[Box(100, 100, 200, 200)] * samples,
         targets=[Box(400, 250, 500, 350)] * samples,
         centres_px=rng.random((samples, CENTRES, 2)) * SIZE_PX,
@@ -44,7 +44,7 @@ def _project(samples: int, maps: int, options: ProjectionOptions) -> Compass:
 
 
 def _seconds(work: Callable[[], Compass]) -> float:
-    """Time of the projections and the metrics that a control needs."""
+    """Time the projections and the metrics that a control needs."""
     started = time.perf_counter()
     compass = work()
     compass.error_deg()

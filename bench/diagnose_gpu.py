@@ -36,7 +36,7 @@ class Lengths:
     steps: int
 
     def cut(self, request: Request) -> Request:
-        """Return the request with the length of what it asks for."""
+        """Return the request with its answer limited to the length for its kind."""
         if request.max_tokens == GRAPH_TOKENS:
             usual = self.graph
         else:
@@ -52,20 +52,28 @@ class CutModel(HuggingFaceModel):
     tokens = 0
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
-        """Answer, cut."""
-        found = super().generate([self.lengths.cut(each) for each in requests])
-        self.requests += len(found)
-        self.tokens += sum(each.completion_tokens for each in found)
-        return found
+        """Answer, cut to the fixed length."""
+        responses = super().generate([self.lengths.cut(each) for each in requests])
+        self.requests += len(responses)
+        self.tokens += sum(each.completion_tokens for each in responses)
+        return responses
 
     def choose(self, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> list[Choice]:
-        """Score options."""
+        """Score the options."""
         self.requests += len(requests)
         return super().choose(requests, options)
 
 
 def run(size: str, instruments: Sequence[str], batch: int, lengths: Lengths, device: str) -> Iterator[Result]:
-    """Measure the time of each instrument."""
+    """Measure the time of each instrument.
+
+    Args:
+        size: Size of the diagnosis.
+        instruments: Names of the instruments.
+        batch: Requests per batch.
+        lengths: Lengths of answers, in tokens.
+        device: Device of the model.
+    """
     model = CutModel(NAME, random_qwen2_vl(torch.bfloat16, device), batch_size=batch)
     model.lengths = lengths
     whole = 0.0
@@ -76,10 +84,10 @@ def run(size: str, instruments: Sequence[str], batch: int, lengths: Lengths, dev
             )
             before, tokens = model.requests, model.tokens
             started = time.perf_counter()
-            found = measure_model(request, NAME)
+            outcome = measure_model(request, NAME)
             seconds = time.perf_counter() - started
         whole += seconds
-        for why in found.left_out.values():
+        for why in outcome.left_out.values():
             print(f"{name} was left out: {why}")
         yield Result(f"{name}, requests answered in text or by a choice", float(model.requests - before), "")
         yield Result(f"{name}, tokens of answers", float(model.tokens - tokens), "")

@@ -154,14 +154,14 @@ class _Scenario:
     def merged(self) -> ExplainedRun:
         """Merge the buckets."""
         runs = [part.explained for part in self.parts]
-        known = {each.scene for run in runs for each in run.maps}
+        measured = {each.scene for run in runs for each in run.maps}
         return replace(
             runs[0],
             plan=self.plan,
             maps=tuple(each for run in runs for each in run.maps),
             crosses=tuple(cross for run in runs for cross in run.crosses),
-            said={row: said for run in runs for row, said in run.said.items()},
-            unmeasured={name: "pending" for name in self.names if name not in known},
+            said={row: answer for run in runs for row, answer in run.said.items()},
+            unmeasured={name: "pending" for name in self.names if name not in measured},
         )
 
 
@@ -178,22 +178,27 @@ class _Evaluation:
     def run(self, workers: ProcessPoolExecutor, folder: Path) -> None:
         """Run until everything is explained, or until the time limit."""
         for scenario in self.scenarios:
-            for place in scenario.places:
-                plan = replace(scenario.plan, buckets=place[:1], densities=place[1:])
-                target = folder / f"run-{scenario.name}-{'-'.join(place)}"
+            for combination in scenario.places:
+                plan = replace(scenario.plan, buckets=combination[:1], densities=combination[1:])
+                target = folder / f"run-{scenario.name}-{'-'.join(combination)}"
                 self.explaining[workers.submit(_explain, scenario.name, plan, target)] = scenario
         while self.explaining:
             done, _ = wait(self.explaining, timeout=self._left(), return_when=FIRST_COMPLETED)
             if not done:
                 self._stop_explaining()
-            for each in done:
-                self._take(each)
+            for future in done:
+                self._take(future)
 
     def score(self) -> ExplainScore:
         """Score all scenarios that have a bucket."""
-        known = [each for each in self.scenarios if each.parts]
-        crossed = [found for each in known for part in each.parts for found in part.interactions]
-        return score_explanations([each.merged() for each in known], crossed, seed=self.size.seed)
+        started = [scenario for scenario in self.scenarios if scenario.parts]
+        crossed = [
+            interaction
+            for scenario in started
+            for part in scenario.parts
+            for interaction in part.interactions
+        ]
+        return score_explanations([scenario.merged() for scenario in started], crossed, seed=self.size.seed)
 
     def _left(self) -> float | None:
         if self.size.seconds is None:
@@ -218,8 +223,8 @@ class _Evaluation:
 
     def _stop_explaining(self) -> None:
         """Cancel the buckets that are not explained within the time limit."""
-        for each in self.explaining:
-            each.cancel()
+        for future in self.explaining:
+            future.cancel()
         self.usage.missing += len(self.explaining)
         self.explaining = {}
 

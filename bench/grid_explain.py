@@ -42,13 +42,13 @@ def run() -> Iterator[Result]:
 
 
 def _known_game(n_cells: int, n_words: int, most: int) -> tuple[Callable[[int | None], Game], np.ndarray]:
-    """A sum of unanimity games and its Shapley interactions: c/(t−1) for each pair within a game of t players."""
+    """Return a sum of unanimity games and its Shapley interactions: c/(t−1) for each pair within a game of t players."""
     rng, n = np.random.default_rng(0), n_cells + n_words
     sets = [rng.choice(n, size=rng.integers(1, most + 1), replace=False) for _ in range(4 * n)]
     weights = rng.normal(size=len(sets))
     truth, members = np.zeros((n, n)), np.zeros((len(sets), n))
-    for place, (inside, weight) in enumerate(zip(sets, weights, strict=True)):
-        members[place, inside] = 1
+    for row, (inside, weight) in enumerate(zip(sets, weights, strict=True)):
+        members[row, inside] = 1
         if len(inside) > 1:
             truth[np.ix_(inside, inside)] += weight / (len(inside) - 1)
 
@@ -64,20 +64,20 @@ def _known_game(n_cells: int, n_words: int, most: int) -> tuple[Callable[[int | 
 
 
 def _ratio(make: Callable[[int | None], Game], truth: np.ndarray, draws: int) -> float:
-    """Ratio of the pairwise sampler's calls to those of the regression at equal error, averaged over three seeds."""
+    """Return the ratio of the pairwise sampler's calls to the regression's at equal error, averaged over three seeds."""
 
-    def error(found: np.ndarray) -> float:
-        return float(((found - truth) ** 2).mean())
+    def error(estimate: np.ndarray) -> float:
+        return float(((estimate - truth) ** 2).mean())
 
     wanted = np.mean([error(sampled_interactions(make(None), seed=s, draws=draws).values) for s in range(3)])
-    for budget in (each for each in BUDGETS if each >= make(None).n + 2):
+    for budget in (candidate for candidate in BUDGETS if candidate >= make(None).n + 2):
         if np.mean([error(cross_interactions(make(budget), seed=s).values) for s in range(3)]) <= wanted:
             return 4 * draws * truth.size / budget
     return 0.0
 
 
 def _evaluation() -> Iterator[Result]:
-    """All explainers, buckets and scenarios, 5 samples per bucket, with two single-threaded workers.
+    """Time all explainers, buckets and scenarios, with 5 samples per bucket and two single-threaded workers.
 
     Both wall-clock time and CPU time of all processes divided by two cores are reported. If other processes use the
     machine, only the second is meaningful.
@@ -98,6 +98,6 @@ def _evaluation() -> Iterator[Result]:
 
 
 def _children() -> float:
-    """CPU seconds of all finished child processes."""
+    """Return the CPU seconds of all finished child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -56,15 +56,15 @@ class Options:
     out: Path | None
 
     def left(self, started: float) -> float | None:
-        """Seconds left for explaining."""
+        """Return the seconds left for explaining; None without a limit."""
         return None if self.seconds is None else max(0.0, self.seconds - (time.perf_counter() - started))
 
 
 def run(options: Options) -> Iterator[Result]:
     """Run the evaluation, print budgets and separations, and yield the times."""
     started = time.perf_counter()
-    local = [each for each in find_explainers(options.explainers) if each.explain is not None]
-    whole = [each for each in find_explainers(options.explainers) if each.explain is None]
+    local = [explainer for explainer in find_explainers(options.explainers) if explainer.explain is not None]
+    whole = [explainer for explainer in find_explainers(options.explainers) if explainer.explain is None]
     with tempfile.TemporaryDirectory() as folder, open_workers(options.workers, options.device) as workers:
         device = workers.submit(name_device, options.device).result()
         print(
@@ -82,7 +82,7 @@ def run(options: Options) -> Iterator[Result]:
             seconds=options.left(started),
         )
         score, usage = evaluate(
-            size, Path(folder) / "whole", workers, lambda found: _save(found, options, "scores.json")
+            size, Path(folder) / "whole", workers, lambda current: _save(current, options, "scores.json")
         )
         minutes = (time.perf_counter() - started) / 60
         _print_score(score)
@@ -112,7 +112,7 @@ def _results(options: Options, usage: Usage, minutes: float) -> Iterator[Result]
 
 
 def _depth(options: Options, folder: Path, workers: ProcessPoolExecutor, started: float) -> Iterator[Result]:
-    """Interacting words by depth, on separate scenes."""
+    """Measure interacting words by depth, on separate scenes."""
     size = Size(
         options.depth_samples,
         options.depth_calls,
@@ -126,7 +126,7 @@ def _depth(options: Options, folder: Path, workers: ProcessPoolExecutor, started
     )
     before = time.perf_counter()
     try:
-        score, usage = evaluate(size, folder, workers, lambda found: _save(found, options, "depth.json"))
+        score, usage = evaluate(size, folder, workers, lambda current: _save(current, options, "depth.json"))
     except UsageError as error:
         print(f"interacting words by depth are left out: {error}")
         return
@@ -147,18 +147,20 @@ def _save(score: ExplainScore, options: Options, name: str) -> None:
             f"--preset {options.preset}"
         )
         tables = [table.as_json() for table in explain_tables(score, TABLE_NAMES)]
-        told = {"command": command, "preset": options.preset, "tables": tables}
-        (options.out / name).write_text(json.dumps(told))
+        record = {"command": command, "preset": options.preset, "tables": tables}
+        (options.out / name).write_text(json.dumps(record))
     print(f"scored: {', '.join(run.scenario for run in score.runs)}", flush=True)
 
 
 def _print_score(score: ExplainScore) -> None:
     for line in budget_lines(score):
         print(line)
-    for each in score.separations:
-        if each.auc is not None:
-            auc = f"{each.auc.value:.3f} [{each.auc.low:.3f}, {each.auc.high:.3f}]"
-            print(f"{each.explainer:22} {each.kind:18} AUC {auc}  n {each.n_pure}+{each.n_spur}")
+    for separation in score.separations:
+        if separation.auc is not None:
+            auc = f"{separation.auc.value:.3f} [{separation.auc.low:.3f}, {separation.auc.high:.3f}]"
+            print(
+                f"{separation.explainer:22} {separation.kind:18} AUC {auc}  n {separation.n_pure}+{separation.n_spur}"
+            )
     _print_depths(score)
 
 

@@ -57,7 +57,7 @@ print(json.dumps(rates))
 
 
 def run() -> Iterator[Result]:
-    """Scenes per second, each with question, answer, roles, spans and guarantee."""
+    """Yield scenes per second, each with question, answer, roles, spans and guarantee."""
     public = _public_rates()
     for preset in PRESETS:
         generate("M-F0-D2", 100, preset=preset, seed=0)
@@ -88,7 +88,7 @@ def run() -> Iterator[Result]:
 
 
 def _public_rates() -> tuple[float, float] | None:
-    """Scenes per second of the public generator, without and with rendering; None, with a word why, if it is not there."""
+    """Return the public generator's scenes per second without and with rendering; None, after printing why, if it fails."""
     named = os.environ.get(CHECKOUT)
     folder = Path(named or ".") / "dataset_generation" / "pure"
     if named is None or not (folder / "generator.py").is_file():
@@ -118,7 +118,7 @@ def _render(n: int, *, reuse: bool = False) -> int:
 
 
 def _rate(work: Callable[[], int]) -> float:
-    """Best of three by wall-clock time, single-threaded."""
+    """Return the best rate of three single-threaded runs, by wall-clock time."""
     best = 0.0
     for _ in range(3):
         started = time.perf_counter()

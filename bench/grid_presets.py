@@ -19,20 +19,20 @@ SEED = 41
 
 
 def learned_rows(n: int) -> list[dict[str, Any]]:
-    """The strongest clue of each family, by preset, bucket and density."""
+    """Return the strongest clue of each family, by preset, bucket and density."""
     rows = []
     for preset, recipe in PRESETS.items():
         for density in ("sparse", "dense"):
             for bucket in BUCKETS:
                 scenes = generate(bucket.key, n, density=density, preset=preset, seed=SEED)
-                found = learned_shortcuts(scenes)
+                shortcuts = learned_shortcuts(scenes)
                 covers = promise_of(bucket, recipe.objects(density), recipe, "pure").covers
                 families = {}
                 for family in FAMILIES:
-                    best = strongest(found, family)
+                    best = strongest(shortcuts, family)
                     if best is not None:
                         gain, bits = best.gain, best.bits
-                        above = max(each.above_constant.value for each in found if each.family == family)
+                        above = max(each.above_constant.value for each in shortcuts if each.family == family)
                         families[family] = {
                             "clue": best.name,
                             "right": round(best.accuracy.value, 4),
@@ -41,7 +41,7 @@ def learned_rows(n: int) -> list[dict[str, Any]]:
                             "bits": [round(each, 3) for each in (bits.value, bits.low, bits.high)],
                             "is_promised": family in covers,
                         }
-                constant = next(each.base.value for each in found if each.name == "objects")
+                constant = next(each.base.value for each in shortcuts if each.name == "objects")
                 rows.append(
                     {
                         "preset": preset,

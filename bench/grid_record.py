@@ -14,7 +14,7 @@ DEPTH_KIND, DEPTH_SCALAR = "M-F0", "interacting words"
 
 
 def entry(scores: dict[str, Any], trained_on: str) -> dict[str, Any]:
-    """What the documentation shows of one evaluation.
+    """Return the documentation's entry for one evaluation.
 
     Args:
         scores: The content of ``scores.json``.
@@ -72,11 +72,13 @@ def main() -> int:
     parser.add_argument("--trained-on", default="all presets")
     parser.add_argument("--out", type=Path, default=Path("docs/assets/grid_explainers.json"))
     options = parser.parse_args()
-    made = entry(json.loads((options.folder / "scores.json").read_text(encoding="utf-8")), options.trained_on)
+    evaluation = entry(
+        json.loads((options.folder / "scores.json").read_text(encoding="utf-8")), options.trained_on
+    )
     runs = json.loads(options.out.read_text(encoding="utf-8"))["runs"] if options.out.exists() else []
-    places = {(run["trained_on"], run["preset"]): place for place, run in enumerate(runs)}
-    place = places.get((made["trained_on"], made["preset"]), len(runs))
-    runs[place : place + 1] = [made]
+    positions = {(run["trained_on"], run["preset"]): index for index, run in enumerate(runs)}
+    index = positions.get((evaluation["trained_on"], evaluation["preset"]), len(runs))
+    runs[index : index + 1] = [evaluation]
     options.out.write_text(json.dumps({"runs": runs}, separators=(",", ":")) + "\n", encoding="utf-8")
     print(f"wrote {options.out}: {len(runs)} evaluations")
     return 0

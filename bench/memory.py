@@ -22,7 +22,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 
 def run() -> Iterator[Result]:
-    """Peak resident size of two processes that differ only in the length of the plan."""
+    """Compare the peak resident size of two processes that differ only in the length of the plan."""
     with tempfile.TemporaryDirectory() as folder:
         small, large = (_peak(Path(folder) / str(n), n) for n in (1_000, 100_000))
     yield Result("peak memory of a process, 1,000 items", small, "MB")

@@ -19,7 +19,7 @@ N_ATTRIBUTED = 8
 
 
 def run() -> Iterator[Result]:
-    """Answers and attributions of ``pocket:grounded`` with one torch thread."""
+    """Time answers and attributions of ``pocket:grounded`` with one torch thread."""
     torch.set_num_threads(1)
     items = [pair_item(pair, PROMPTS["A"]) for pair in relation_pairs(N_ANSWERS, seed=11)]
     requests, options = [item.request for item in items], [item.options for item in items]

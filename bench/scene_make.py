@@ -17,7 +17,7 @@ SECONDS, GIGABYTES = 180.0, 2.0
 
 
 def run() -> Iterator[Result]:
-    """Time and memory."""
+    """Yield time and memory."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         options = MakeOptions(

@@ -40,7 +40,7 @@ print(time.perf_counter() - started[0], time.process_time() - started[1], memory
 
 
 def run() -> Iterator[Result]:
-    """Scenes of boxes, answered by a scripted model in every setting, scored in a separate process."""
+    """Score scenes of boxes, answered by a scripted model in every setting, in a separate process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _answer(folder / "run", _data(folder))
@@ -62,7 +62,7 @@ def _data(folder: Path) -> SceneData:
 
 
 def _scene(number: int, rng: np.random.Generator) -> SceneGraph:
-    """Boxes on level ground, between the near and far distance."""
+    """Draw boxes on level ground, between the near and far distance."""
     domain = ("indoor", "outdoor")[number % 2]
     near, far, size = (1.2, 4.5, 1.2) if domain == "indoor" else (6.0, 45.0, 5.0)
     things = []

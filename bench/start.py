@@ -12,11 +12,12 @@ _RUNS = 7
 
 
 def run() -> Iterator[Result]:
-    """Processor time of the shortest of seven starts in turn, which other work on the machine lengthens least."""
+    """Yield the processor time of the shortest of seven interleaved starts, the one least delayed by other work."""
     for words in (["--help"], ["list"]):
         programs = _LIBRARIES, ("-m", "theodolite", *words)
         libraries, program = map(
-            min, zip(*([_cpu_seconds(*each) for each in programs] for _ in range(_RUNS)), strict=True)
+            min,
+            zip(*([_cpu_seconds(*arguments) for arguments in programs] for _ in range(_RUNS)), strict=True),
         )
         yield Result(f"theodolite {' '.join(words)}", 1000 * program, "ms")
         yield Result(

@@ -17,9 +17,9 @@ def run() -> Iterator[Result]:
     cost: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         for n in SIZES:
-            place = Path(folder) / str(n)
+            run_folder = Path(folder) / str(n)
             started = time.perf_counter()
-            _measure(place, n)
+            _measure(run_folder, n)
             cost[n] = (time.perf_counter() - started) / n * 1e3
             at_most = 0.5 if n == SIZES[-1] else None
             yield Result(f"plan and store, {n:,} items, one commit each", cost[n], "ms/item", at_most)

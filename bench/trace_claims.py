@@ -17,7 +17,7 @@ RECORDS = Path(__file__).resolve().parents[2] / "shared" / "data" / "star" / "vi
 
 
 def run() -> Iterator[Result]:
-    """Correct traces of every embedded world from text to verdicts; then the real traces from text to claims."""
+    """Time correct traces of every embedded world from text to verdicts, then real traces from text to claims."""
     verifier = open_verifier("annotation")
     extract_many(["The red ball is left of the blue cube."])  # loads the parser
     n_all, seconds_all = 0, 0.0
@@ -25,16 +25,16 @@ def run() -> Iterator[Result]:
         episodes = {e.id: e for e in make_world(world, N_EPISODES, seed=5)}
         texts = {name: str(episode.meta["oracle"]) for name, episode in episodes.items()}
         started = time.perf_counter()
-        read = with_claims([read_trace(text, episodes[name]) for name, text in texts.items()])
-        judged = judge(read, episodes, verifier)
+        traces = with_claims([read_trace(text, episodes[name]) for name, text in texts.items()])
+        judged = judge(traces, episodes, verifier)
         seconds = time.perf_counter() - started
-        assert all(not each.failure for each in judged)
-        n = _n_sentences([step.text for each in read for step in each.steps])
+        assert all(not trace.failure for trace in judged)
+        n = _n_sentences([step.text for trace in traces for step in trace.steps])
         n_all, seconds_all = n_all + n, seconds_all + seconds
         yield Result(f"parsed and judged by geometry, {world}", n / seconds, "sent./s")
     yield Result("parsed and judged by geometry, all worlds", n_all / seconds_all, "sent./s", at_least=150)
     if RECORDS.is_file():
-        texts = [step.text for each in read_traces(RECORDS)[0] for step in each.steps]
+        texts = [step.text for trace in read_traces(RECORDS)[0] for step in trace.steps]
         started = time.perf_counter()
         extract_many(texts)
         rate = _n_sentences(texts) / (time.perf_counter() - started)
@@ -43,7 +43,7 @@ def run() -> Iterator[Result]:
 
 
 def _cpu_seconds(texts: Sequence[str]) -> float:
-    """The least CPU time of three readings of one trace of 100 kB, in which no sentence occurs twice."""
+    """Return the least CPU time of three passes over one trace of 100 kB without repeated sentences."""
     sentences = dict.fromkeys(text[a:b] for text in texts for a, b in sentence_spans(text))
     steps, size = [], 0
     for sentence in sentences:

@@ -78,7 +78,7 @@ def check_replay(checks: Checks, what: str, log: Path, runs: list[Path], kinds: 
 
 
 def check_inspect(checks: Checks, env: Path, runs: list[Path], expected: dict[str, float]) -> None:
-    """Samples open, scores are ours, pictures are shown, and the log comes back."""
+    """Sample open, scores are ours, pictures are shown, and the log comes back."""
     written = export(HOME / "runs", HOME / "inspect", to="inspect")
     samples = sum(n for name, n in written.items() if name.endswith(".eval"))
     found = run_in(env, "in_inspect", HOME / "inspect", HOME / "inspect-out", has_theodolite=True)

@@ -91,7 +91,7 @@ def asked(out: Path) -> dict:
 
 
 def said(number: int, epoch: int) -> str:
-    """What the model says about a picture whose right answer is A if its number is even, else B: right, A, right half of the time."""
+    """Return what the model says about a picture whose right answer is A if its number is even, else B: right, A, right half of the time."""
     right = "AB"[number % 2]
     return (right, "A", right if number < 4 else "A")[epoch - 1]
 
@@ -144,7 +144,7 @@ def strangers(out: Path, pictures: list[str]) -> dict:
 
 
 def rescored(log: str, again: Path, *more: str) -> dict[str, float]:
-    """The outcomes that ``inspect score`` adds to a log."""
+    """Return the outcomes that ``inspect score`` adds to a log."""
     command = [Path(sys.executable).with_name("inspect"), "score", log, "--model", "mockllm/model"]
     how = ["--scorer", "theodolite/followed", "--action", "append", "--output-file", again, "--overwrite"]
     done = subprocess.run([*command, *more, *how], capture_output=True, env=ENV, text=True, check=False)

@@ -31,7 +31,7 @@ def make_runs(folder: Path) -> list[Path]:
 
 
 def _questions(folder: Path, made: list[Path]) -> UserData:
-    """A file of questions with the words and pictures of compass items."""
+    """Return a file of questions with the words and pictures of compass items."""
     from theodolite.diagnose.export.samples import read_samples
 
     (compass,) = (place for place in made if place.name == "compass")

@@ -125,7 +125,7 @@ def _llama_results(served: str) -> Iterator[tuple[bool, str]]:
 
 
 def _as_list(served: str, text: str) -> str:
-    """What the server makes of text in a list of parts, as it was sent before."""
+    """Return what the server makes of text in a list of parts, as it was sent before."""
     body = {
         "model": "smollm2",
         "max_tokens": 1,
@@ -155,7 +155,7 @@ def _output(python: str, code: str) -> str:
 
 @contextmanager
 def _served(command: list[str], model: str) -> Iterator[str]:
-    """Starts a server on a free port, and gives the name of its model once it answers."""
+    """Start a server on a free port, and gives the name of its model once it answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -16,7 +16,7 @@ class _Names(type):
 
 
 def _thing(name):
-    """A class that takes anything, has any name in it, and can be decorated with."""
+    """Return a class that takes anything, has any name in it, and can be decorated with."""
     return _Names(name, (), {"__init__": lambda *_, **__: None, "__call__": lambda _, given=None, *__: given})
 
 

@@ -2,5 +2,5 @@
 
 A part is a module with a function ``run(seed, count, seconds)`` that returns a `fuzz.tally.Tally`: ``parsers`` (model text),
 ``files`` (data sets, logs and records) and ``page`` (the HTML page). Every input follows from the part's name, the seed and
-its place, so that what is found can be made again.
+its number, so that every fault can be reproduced.
 """

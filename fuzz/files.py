@@ -103,7 +103,7 @@ _SUFFIXES = {".json", ".jsonl"}
 
 
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
-    """Reads damaged files, until there were `count` of them or `seconds` have passed."""
+    """Read damaged files until `count` inputs were tried or `seconds` have passed."""
     tally = Tally()
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
@@ -121,10 +121,10 @@ def run(seed: int, count: int, seconds: float | None = None) -> Tally:
 
 
 def repeat(place: str, keep: Path) -> None:
-    """Reads one damaged file again, without catching anything, and keeps its folder.
+    """Read one damaged file again, without catching anything, and keep its folder.
 
     Args:
-        place: As an example of the tally names it: ``format seed/number``.
+        place: The input as the tally's examples name it: ``format seed/number``.
         keep: An empty folder.
     """
     name, _, which = place.rpartition(" ")
@@ -136,7 +136,7 @@ def repeat(place: str, keep: Path) -> None:
 
 
 class _Desk:
-    """Folders for one input after another, deep enough that names with several ``..`` stay in sight."""
+    """Folders for one input at a time, nested deeply enough that names with several ``..`` stay inside."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -146,23 +146,23 @@ class _Desk:
         (self.work / "elsewhere").touch()
 
     def read(self, tally: Tally, form: Format, which: str) -> None:
-        """Prepares an input and reads it."""
-        place = f"{form.name} {which}"
+        """Prepare an input and read it."""
+        case = f"{form.name} {which}"
         self.prepare(form, random.Random(f"files/{which}"))
         before = self._state()
         attempt(
             tally,
-            place,
+            case,
             lambda: form.read(self.input, self.out),
             promised=(TheodoliteError,),
             seconds=_SECONDS,
         )
         after = self._state()
         if after != before:
-            tally.add("stray_writes", f"{place}: {sorted(after ^ before)[:3]}")
+            tally.add("stray_writes", f"{case}: {sorted(after ^ before)[:3]}")
 
     def prepare(self, form: Format, rng: random.Random) -> None:
-        """Writes the files of a format, one of them damaged."""
+        """Write the files of a format, one of them damaged."""
         for folder in (self.input, self.out):
             shutil.rmtree(folder, ignore_errors=True)
         chosen = rng.choice([name for name in form.files if name not in form.fixed])
@@ -186,14 +186,14 @@ class _Desk:
                 path.write_bytes(_damaged(name, content, rng, names))
 
     def _state(self) -> set[tuple[str, int]]:
-        """Everything in sight but the output, and when each file was written."""
-        found = set()
+        """Return every file in sight but the output, with its time of writing."""
+        state = set()
         for folder, folders, files in os.walk(self.home):
             if self.out.name in folders and folder == str(self.work):
                 folders.remove(self.out.name)
-            found |= {(f"{folder}/{name}", 0) for name in folders}
-            found |= {(path, os.lstat(path).st_mtime_ns) for path in (f"{folder}/{name}" for name in files)}
-        return found
+            state |= {(f"{folder}/{name}", 0) for name in folders}
+            state |= {(path, os.lstat(path).st_mtime_ns) for path in (f"{folder}/{name}" for name in files)}
+        return state
 
 
 def _new(folder: Path) -> Path:
@@ -202,7 +202,7 @@ def _new(folder: Path) -> Path:
 
 
 def _replace(path: Path, content: bytes, rng: random.Random, work: Path) -> None:
-    """Puts something else in the place of a file."""
+    """Replace a file by a folder, a link or the like."""
     elsewhere = work / "elsewhere"
     elsewhere.write_bytes(content)
     kind = rng.randrange(5)
@@ -217,7 +217,7 @@ def _replace(path: Path, content: bytes, rng: random.Random, work: Path) -> None
 
 
 def _damaged(name: str, content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
-    """The content of a file with one to four changes."""
+    """Return the content of a file with one to four changes."""
     suffix = Path(name).suffix
     structured: Callable[[bytes, random.Random, tuple[str, ...]], bytes] | None = None
     if suffix in _SUFFIXES:
@@ -242,11 +242,11 @@ def _damaged(name: str, content: bytes, rng: random.Random, names: tuple[str, ..
 
 def _json_lines(content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
     lines = content.splitlines()
-    place = rng.randrange(len(lines))
-    lines[place] = _json_file(lines[place], rng, names)
+    index = rng.randrange(len(lines))
+    lines[index] = _json_file(lines[index], rng, names)
     if rng.random() < 0.2:
         lines.insert(
-            rng.randrange(len(lines) + 1), rng.choice((b"", b"{", b"null", b"[]", b"\xff", lines[place]))
+            rng.randrange(len(lines) + 1), rng.choice((b"", b"{", b"null", b"[]", b"\xff", lines[index]))
         )
     return rng.choice((b"\n", b"\n", b"\r\n")).join(lines)
 
@@ -271,12 +271,12 @@ def _json_file(content: bytes, rng: random.Random, names: tuple[str, ...]) -> by
 
 
 def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:
-    """A JSON value with one change somewhere in it."""
-    places = list(_places(value))
-    holder, key = rng.choice(places) if places else (None, None)
+    """Return a JSON value with one change somewhere in it."""
+    positions = list(_places(value))
+    holder, key = rng.choice(positions) if positions else (None, None)
     if holder is None or rng.random() < 0.02:
         return copy.deepcopy(rng.choice((*_OTHERS, [value], {"a": value})))
-    _edit(holder, key, rng, names, places)
+    _edit(holder, key, rng, names, positions)
     try:
         return json.loads(json.dumps(value))  # without parts that it has twice
     except ValueError:
@@ -284,9 +284,9 @@ def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:
 
 
 def _edit(  # noqa: C901 - one branch for each kind of change
-    holder: Any, key: Any, rng: random.Random, names: tuple[str, ...], places: list[tuple[Any, Any]]
+    holder: Any, key: Any, rng: random.Random, names: tuple[str, ...], positions: list[tuple[Any, Any]]
 ) -> None:
-    """Changes the value at one place."""
+    """Change the value at one position."""
     kind = rng.randrange(9)
     if kind == 0:
         del holder[key]
@@ -297,8 +297,8 @@ def _edit(  # noqa: C901 - one branch for each kind of change
     elif kind == 3:
         holder[key] = rng.choice((*_ODD, *names))
     elif kind == 4:
-        other, place = rng.choice(places)
-        holder[key], other[place] = other[place], holder[key]
+        other, other_key = rng.choice(positions)
+        holder[key], other[other_key] = other[other_key], holder[key]
     elif kind == 5:
         holder[key] = rng.choice(
             ([holder[key]], {"a": holder[key]}, [holder[key]] * 3, str(holder[key])[:200])
@@ -317,7 +317,7 @@ def _edit(  # noqa: C901 - one branch for each kind of change
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place of a value, as the container and the key."""
+    """Yield every position in a value, as the container and the key."""
     waiting, n = [value], 0
     while waiting and n < 4000:
         holder = waiting.pop()
@@ -362,14 +362,14 @@ def _words(content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
     cut = rng.choice((" ", "\n", ",", "\t", "\r\n"))
     words = text.split(cut)
     for _ in range(rng.choice((1, 1, 2, 5))):
-        place = rng.randrange(len(words))
+        index = rng.randrange(len(words))
         kind = rng.randrange(4)
         if kind == 0 and len(words) > 1:
-            del words[place]
+            del words[index]
         elif kind == 1:
-            words.insert(place, words[place])
+            words.insert(index, words[index])
         else:
-            words[place] = str(
+            words[index] = str(
                 rng.choice((*_NUMBERS, *_ODD, *names, "", "nan", "-", "1,5", "1e400", '"', "'"))
             ).strip("@")
     return (
@@ -380,7 +380,7 @@ def _words(content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
 
 
 def _png(content: bytes, rng: random.Random, _: tuple[str, ...]) -> bytes:
-    """Other sizes and kinds in the header, with a correct checksum."""
+    """Write other sizes and kinds into the header, with a correct checksum."""
     sides = (0, 1, 24, 80, 7999, 8001, 12_000, 30_000, 65_535, 2**31 - 1)
     header = struct.pack(">II", rng.choice(sides), rng.choice(sides)) + bytes(
         (rng.choice((1, 2, 4, 8, 16)), rng.choice((0, 2, 3, 4, 6)), 0, 0, rng.choice((0, 1)))
@@ -403,8 +403,8 @@ def _bytes(content: bytes, rng: random.Random) -> bytes:
         text = content.decode("utf-8", "replace")
         return text.encode(rng.choice(("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "utf-7")), "replace")
     if kind == 3:
-        place = rng.randrange(len(data))
-        data[place:place] = rng.randbytes(rng.choice((1, 4, 200)))
+        offset = rng.randrange(len(data))
+        data[offset:offset] = rng.randbytes(rng.choice((1, 4, 200)))
         return bytes(data)
     if kind == 4:
         a, b = sorted((rng.randrange(len(data)), rng.randrange(len(data))))

@@ -34,7 +34,7 @@ _MARKUP = (
 
 
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
-    """Builds pages of `PER_PAGE` items each, until `count` strings were shown or `seconds` have passed."""
+    """Build pages of `PER_PAGE` items each, until `count` strings were shown or `seconds` have passed."""
     tally = Tally()
     per_page = PER_PAGE * len(_FIELDS)
     with tempfile.TemporaryDirectory() as folder:
@@ -46,27 +46,27 @@ def run(seed: int, count: int, seconds: float | None = None) -> Tally:
                 break
             rng = random.Random(f"page/{seed}/{number}")
             rows = [{name: _string(rng, name) for name in _FIELDS} for _ in range(PER_PAGE)]
-            place = f"seed {seed}, page {number}"
-            shown = attempt(tally, place, lambda: _page(home / str(number), rows), seconds=60)  # noqa: B023 - called at once
+            label = f"seed {seed}, page {number}"
+            skeleton = attempt(tally, label, lambda: _page(home / str(number), rows), seconds=60)  # noqa: B023 - called at once
             tally.inputs += per_page - 1
-            if shown is not None and shown != harmless:
-                tally.add("uncaught", f"{place}: {_difference(harmless, shown)}")
+            if skeleton is not None and skeleton != harmless:
+                tally.add("uncaught", f"{label}: {_difference(harmless, skeleton)}")
     return tally
 
 
 def _string(rng: random.Random, name: str) -> str:
-    """A text with mark-up in it; never empty, since a page may leave out what is empty.
+    """Return a text with mark-up in it; never empty, because a page may omit empty texts.
 
-    Lone surrogates are left to what a model says: data files that hold them are refused by their readers.
+    Lone surrogates occur in model output only: the readers of data files refuse them.
     """
     parts = [text(rng)[:2000], rng.choice(_MARKUP), rng.choice(PIECES), rng.choice(_MARKUP)]
     rng.shuffle(parts)
-    said = f"x{''.join(parts)}"
-    return said if name in _OF_MODEL else said.encode("utf-8", "replace").decode()
+    value = f"x{''.join(parts)}"
+    return value if name in _OF_MODEL else value.encode("utf-8", "replace").decode()
 
 
 def _page(folder: Path, rows: Sequence[dict[str, str]]) -> _Skeleton:
-    """The skeleton of the page of a run in which each row is one item; its data blocks must be JSON."""
+    """Return the skeleton of the page of a run with one item per row; its data blocks must be JSON."""
     items = [
         Item(
             f"{i} {row['name']}",
@@ -84,11 +84,11 @@ def _page(folder: Path, rows: Sequence[dict[str, str]]) -> _Skeleton:
         )
         for i, row in enumerate(rows)
     ]
-    said = {item.id: row for item, row in zip(items, rows, strict=True)}
+    answers = {item.id: row for item, row in zip(items, rows, strict=True)}
     info = RunInfo(
         instrument="ask", model=f"m {rows[0]['name']}", identity="fuzz", settings={"data": rows[0]["gold"]}, theodolite="0"
     )  # fmt: skip
-    with closing(LocalEngine(_Saying(said))) as engine, Run.start(folder, info) as started:
+    with closing(LocalEngine(_Saying(answers))) as engine, Run.start(folder, info) as started:
         started.plan(iter(items), whole=True)
         measure(started, engine, MeasureOptions())
     page = write_run_report([folder], out=folder / "page", one_file=True)
@@ -99,26 +99,26 @@ def _page(folder: Path, rows: Sequence[dict[str, str]]) -> _Skeleton:
 
 
 class _Saying:
-    """Answers with the rows: every fourth item fails with a reason, the others are answered."""
+    """A model that answers from the rows: every fourth item fails with a reason, the others are answered."""
 
     batch_size = 256
     reuse = "never"
     identity = "fuzz"
 
-    def __init__(self, said: dict[str, dict[str, str]]) -> None:
-        self._said = said
+    def __init__(self, rows: dict[str, dict[str, str]]) -> None:
+        self._said = rows
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
         return [
-            Record(item.id, self._response(place, self._said[item.id])) for place, item in enumerate(items)
+            Record(item.id, self._response(index, self._said[item.id])) for index, item in enumerate(items)
         ]
 
     def close(self) -> None:
         self._said = {}
 
     @staticmethod
-    def _response(place: int, row: dict[str, str]) -> Response:
-        if place % 4 == 0:
+    def _response(index: int, row: dict[str, str]) -> Response:
+        if index % 4 == 0:
             return Response("refused", reason=row["reason"])
         return Response("answered", text=row["answer"], finish="stop")
 

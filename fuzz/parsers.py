@@ -51,53 +51,55 @@ _MEGABYTES = 256.0
 
 
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
-    """Gives each text to one reader; stops after `count` texts or `seconds`."""
+    """Give each text to one reader, and stop after `count` texts or `seconds`."""
     tally = Tally()
-    for _, read in READERS:
-        read(random.Random(0), "")  # loads what is loaded once
+    for _, reader in READERS:
+        reader(random.Random(0), "")  # loads what is loaded once
     weights = [weight for weight, _ in READERS]
     begun = time.monotonic()
     for number in range(count):
         if seconds is not None and time.monotonic() - begun > seconds:
             break
         rng = random.Random(f"parsers/{seed}/{number}")
-        said = text(rng)
-        read = rng.choices(READERS, weights)[0][1]
+        response = text(rng)
+        reader = rng.choices(READERS, weights)[0][1]
         attempt(
             tally,
-            f"{read.__name__}, seed {seed}, input {number}, {said[:80]!r}",
-            partial(read, rng, said),
-            seconds=_SECONDS + _SECONDS_PER_CHARACTER * len(said),
+            f"{reader.__name__}, seed {seed}, input {number}, {response[:80]!r}",
+            partial(reader, rng, response),
+            seconds=_SECONDS + _SECONDS_PER_CHARACTER * len(response),
             megabytes=_MEGABYTES,
         )
     return tally
 
 
 def input_text(seed: int, number: int) -> str:
-    """The text of one input, to look at what was found."""
+    """Return the text of one input, to reproduce a fault."""
     return text(random.Random(f"parsers/{seed}/{number}"))
 
 
-def _answer(rng: random.Random, said: str) -> None:
+def _answer(rng: random.Random, response: str) -> None:
     expected = rng.choice(FORMATS)
     reasoning = text(rng) if rng.random() < 0.1 else ""
-    found = read_answer(said, expected, is_cut_off=rng.random() < 0.2, reasoning=reasoning)
-    _check(found.reason)
-    if found.is_read and expected.options and found.value not in expected.options:
-        raise ValueError(f"{found.value!r} was not offered")
+    answer = read_answer(response, expected, is_cut_off=rng.random() < 0.2, reasoning=reasoning)
+    _check(answer.reason)
+    if answer.is_read and expected.options and answer.value not in expected.options:
+        raise ValueError(f"{answer.value!r} was not offered")
 
 
-def _parts(_: random.Random, said: str) -> None:
-    json_values(said)
-    outer_layers(said)
-    quantities(said)
-    if normal_form(normal_form(said)) != normal_form(said):
+def _parts(_: random.Random, response: str) -> None:
+    json_values(response)
+    outer_layers(response)
+    quantities(response)
+    if normal_form(normal_form(response)) != normal_form(response):
         raise ValueError("the normal form is not stable")
 
 
-def _graph(rng: random.Random, said: str) -> None:
+def _graph(rng: random.Random, response: str) -> None:
     true, questions = _scene()
-    reading = parse_graph(said, true.centre, {node.id for node in true.nodes}, is_cut_off=rng.random() < 0.2)
+    reading = parse_graph(
+        response, true.centre, {node.id for node in true.nodes}, is_cut_off=rng.random() < 0.2
+    )
     _check(reading.reason)
     score = score_graph(reading, true)
     if not 0 <= score.sgc <= 1:
@@ -110,15 +112,15 @@ def _graph(rng: random.Random, said: str) -> None:
                 _check(solver.solve(question).reason)
 
 
-def _trace(rng: random.Random, said: str) -> None:
+def _trace(rng: random.Random, response: str) -> None:
     episode = rng.choice(_episodes())
     reasoning = text(rng) if rng.random() < 0.1 else ""
-    _check(read_trace(said, episode, reasoning=reasoning).failure)
+    _check(read_trace(response, episode, reasoning=reasoning).failure)
 
 
-def _claims(rng: random.Random, said: str) -> None:
+def _claims(rng: random.Random, response: str) -> None:
     known = {episode.id: episode for episode in _episodes()}
-    trace = with_claims([read_trace(said, rng.choice(_episodes()))])[0]
+    trace = with_claims([read_trace(response, rng.choice(_episodes()))])[0]
     _check(trace.failure)
     belief_log(trace.steps)
     judged = judge([trace], known, open_verifier("annotation"))[0]
@@ -128,7 +130,7 @@ def _claims(rng: random.Random, said: str) -> None:
 
 
 def _check(reason: str) -> None:
-    """Raises if a reader failed and the guard caught it."""
+    """Raise if a reader failed and the guard caught the exception."""
     if "the reader failed" in reason:
         raise RuntimeError(reason)
 

@@ -41,7 +41,7 @@ class Tally:
         return self.uncaught + self.over_time + self.over_memory + self.stray_writes
 
     def add(self, fault: str, example: str) -> None:
-        """Counts a fault: the name of a count, and what shows it."""
+        """Count a fault: the field that counts it, and an example."""
         setattr(self, fault, getattr(self, fault) + 1)
         if len(self.examples) < _MOST_EXAMPLES:
             self.examples.append(f"{fault}: {example}"[:_LONGEST_EXAMPLE])
@@ -64,12 +64,12 @@ class Tally:
 
 
 class OverTime(BaseException):  # so that no reader catches it
-    """An input takes longer than it may."""
+    """An input exceeded its time limit."""
 
 
 @contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raises OverTime in the main thread after so much wall-clock time, so that one input cannot hold the job."""
+    """Raise OverTime in the main thread after this wall-clock time, so that one input cannot block the job."""
 
     def ring(*_: object) -> None:
         raise OverTime
@@ -84,7 +84,7 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has held."""
+    """Return the peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
@@ -98,20 +98,20 @@ def attempt(
     seconds: float = 5.0,
     megabytes: float = 256.0,
 ) -> Any:
-    """Tries one input and counts what went wrong; returns what the work returns, or None.
+    """Try one input and count what went wrong; return the result of `work`, or None.
 
     Args:
-        tally: Where it is counted.
-        place: What is needed to make this input again: reader, seed and number.
+        tally: Counts the input and its faults.
+        place: Identifies the input, so that it can be reproduced: reader, seed and number.
         work: Reads the input.
-        promised: The exceptions that the reader promises for input it cannot read.
+        promised: The exceptions that the reader may raise for unreadable input.
         seconds: The processor time that one input may take.
         megabytes: How much one input may raise the peak memory of the process.
     """
     tally.inputs += 1
     memory, begun, result = peak_megabytes(), time.process_time(), None
     try:
-        with _alarm(10 * seconds):
+        with _alarm(10 * seconds):  # wall-clock time, which other processes lengthen
             result = work()
     except promised:
         result = None

@@ -84,7 +84,7 @@ PIECES: tuple[str, ...] = (
 
 
 def expand(rng: random.Random, symbol: str = "answer", depth: int = 0) -> str:
-    """A text of the grammar. Deep down, the first and simplest form is taken."""
+    """Return a text of the grammar. At the greatest depth, the first and simplest form is used."""
     forms = GRAMMAR[symbol]
     form = forms[0] if depth > _DEEPEST else rng.choice(forms)
     return _SLOT.sub(
@@ -94,15 +94,15 @@ def expand(rng: random.Random, symbol: str = "answer", depth: int = 0) -> str:
 
 @cache
 def recorded() -> tuple[str, ...]:
-    """The recorded texts of real models; none where they are absent."""
+    """Return the recorded texts of real models; empty if there are none."""
     if not DATA.is_dir():
         return ()
-    found = [row["text"] for row in _rows(DATA / "real_answers.jsonl")]
+    texts = [row["text"] for row in _rows(DATA / "real_answers.jsonl")]
     for row in json.loads((DATA / "whatsup_llava15" / "results.json").read_text(encoding="utf-8")):
-        found += [str(row[key]) for key in ("answer", "scene_graph") if row.get(key)]
+        texts += [str(row[key]) for key in ("answer", "scene_graph") if row.get(key)]
     for row in _rows(DATA / "star" / "video_llava_traces.jsonl"):
-        found += [row[key] for key in ("targets", "object_descriptions", "action_analysis") if row.get(key)]
-    return tuple(dict.fromkeys(found))
+        texts += [row[key] for key in ("targets", "object_descriptions", "action_analysis") if row.get(key)]
+    return tuple(dict.fromkeys(texts))
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
@@ -110,66 +110,66 @@ def _rows(path: Path) -> list[dict[str, str]]:
 
 
 def text(rng: random.Random) -> str:
-    """One input: a text of the grammar, a recorded one or only hostile pieces; mutated more often than not."""
+    """Return one input: a text of the grammar, a recorded one or only hostile pieces; usually mutated."""
     kind = rng.random()
     if kind < 0.3 and recorded():
-        said = rng.choice(recorded())
+        sample = rng.choice(recorded())
     elif kind < 0.9:
-        said = expand(rng)
+        sample = expand(rng)
     else:
-        said = rng.choice(("", " ")).join(rng.choice(PIECES) for _ in range(rng.randint(0, 30)))
+        sample = rng.choice(("", " ")).join(rng.choice(PIECES) for _ in range(rng.randint(0, 30)))
     while rng.random() < 0.6:
-        said = rng.choice(MUTATIONS)(rng, said)
-    return said
+        sample = rng.choice(MUTATIONS)(rng, sample)
+    return sample
 
 
-def _places(rng: random.Random, said: str) -> tuple[int, int]:
-    first = rng.randint(0, len(said))
-    return first, min(len(said), first + int(rng.expovariate(1 / 12)))
+def _places(rng: random.Random, sample: str) -> tuple[int, int]:
+    first = rng.randint(0, len(sample))
+    return first, min(len(sample), first + int(rng.expovariate(1 / 12)))
 
 
-def _splice(rng: random.Random, said: str) -> str:
+def _splice(rng: random.Random, sample: str) -> str:
     other = rng.choice(recorded()) if recorded() and rng.random() < 0.5 else expand(rng)
-    return said[: rng.randint(0, len(said))] + other[rng.randint(0, len(other)) :]
+    return sample[: rng.randint(0, len(sample))] + other[rng.randint(0, len(other)) :]
 
 
-def _duplicate(rng: random.Random, said: str) -> str:
-    first, end = _places(rng, said)
-    return said[:end] + said[first:end] * rng.randint(1, 4) + said[end:]
+def _duplicate(rng: random.Random, sample: str) -> str:
+    first, end = _places(rng, sample)
+    return sample[:end] + sample[first:end] * rng.randint(1, 4) + sample[end:]
 
 
-def _delete(rng: random.Random, said: str) -> str:
-    first, end = _places(rng, said)
-    return said[:first] + said[end:]
+def _delete(rng: random.Random, sample: str) -> str:
+    first, end = _places(rng, sample)
+    return sample[:first] + sample[end:]
 
 
-def _swap(rng: random.Random, said: str) -> str:
-    """Swaps a few characters for any others."""
-    chars = list(said)
+def _swap(rng: random.Random, sample: str) -> str:
+    """Replace a few characters by random ones."""
+    chars = list(sample)
     for _ in range(min(len(chars), rng.randint(1, 5))):
         is_near = rng.random() < 0.5
         chars[rng.randrange(len(chars))] = chr(rng.randint(1, 0x2FF) if is_near else rng.randrange(0x110000))
     return "".join(chars)
 
 
-def _insert(rng: random.Random, said: str) -> str:
-    place = rng.randint(0, len(said))
-    return said[:place] + rng.choice(PIECES) + said[place:]
+def _insert(rng: random.Random, sample: str) -> str:
+    position = rng.randint(0, len(sample))
+    return sample[:position] + rng.choice(PIECES) + sample[position:]
 
 
-def _repeat(rng: random.Random, said: str) -> str:
-    """Repeats a piece some times; now and then to the longest text that is tried."""
-    piece = rng.choice((*PIECES, said[:40] or " ", expand(rng, "sentence")))
+def _repeat(rng: random.Random, sample: str) -> str:
+    """Repeat a piece several times, occasionally up to the maximum length."""
+    piece = rng.choice((*PIECES, sample[:40] or " ", expand(rng, "sentence")))
     times = LONGEST // len(piece) if rng.random() < 4e-4 else rng.randint(2, 60)
-    place = rng.randint(0, len(said))
-    return (said[:place] + piece * times + said[place:])[:LONGEST]
+    position = rng.randint(0, len(sample))
+    return (sample[:position] + piece * times + sample[position:])[:LONGEST]
 
 
-def _cut(rng: random.Random, said: str) -> str:
-    return said[: rng.randint(0, len(said))]
+def _cut(rng: random.Random, sample: str) -> str:
+    return sample[: rng.randint(0, len(sample))]
 
 
-def _wrap(rng: random.Random, said: str) -> str:
+def _wrap(rng: random.Random, sample: str) -> str:
     before, after = rng.choice(
         (
             ("{", "}"),
@@ -181,11 +181,11 @@ def _wrap(rng: random.Random, said: str) -> str:
         )
     )
     times = rng.choice((1, 1, 2, 3, 80))
-    return before * times + said + after * rng.choice((times, times, 0))
+    return before * times + sample + after * rng.choice((times, times, 0))
 
 
-def _shuffle(rng: random.Random, said: str) -> str:
-    words = said.split(" ")
+def _shuffle(rng: random.Random, sample: str) -> str:
+    words = sample.split(" ")
     rng.shuffle(words)
     return " ".join(words)
 

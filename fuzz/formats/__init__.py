@@ -16,10 +16,10 @@ __all__ = ["Format", "formats"]
 
 
 def formats(made: Path) -> tuple[Format, ...]:
-    """All formats.
+    """Return all formats.
 
     Args:
-        made: An empty folder, in which the project's own makers make their data sets.
+        made: An empty folder for the data sets that the project generates itself.
     """
     return (
         *compass_formats(),

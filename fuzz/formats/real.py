@@ -11,7 +11,7 @@ DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def real_formats() -> list[Format]:
-    """Small pieces of COCO, Lyft, STAR, TEACh, R2R, VSR and a real keyframe."""
+    """Return small pieces of COCO, Lyft, STAR, TEACh, R2R, VSR and a real keyframe."""
     from theodolite.instruments.compass.data.coco import coco_pairs
     from theodolite.instruments.compass.data.vsr import vsr_audit
     from theodolite.instruments.scene.data.sources.nuscenes import camera_box_views, nuscenes_views

@@ -11,7 +11,7 @@ from fuzz.formats.sample import Format, json_of, lines_of
 
 
 def example(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Any:  # noqa: PLR0911 - one for each kind
-    """A value that fits a JSON schema, with one entry in every list and object."""
+    """Return a value that fits a JSON schema, with one entry in every list and object."""
     if "$ref" in schema:
         return example(known[schema["$ref"].rpartition("/")[2]], known)
     for key in ("anyOf", "oneOf", "allOf"):
@@ -21,10 +21,10 @@ def example(schema: Mapping[str, Any], known: Mapping[str, Any]) -> Any:  # noqa
         return schema.get("const", schema.get("enum", [None])[0])
     if schema.get("type") == "array":
         items = schema.get("prefixItems") or [schema.get("items") or {"type": "string"}]
-        return [example(each, known) for each in items]
+        return [example(child, known) for child in items]
     if schema.get("type") == "object":
         inner = schema.get("additionalProperties")
-        plain = {name: example(each, known) for name, each in schema.get("properties", {}).items()}
+        plain = {name: example(child, known) for name, child in schema.get("properties", {}).items()}
         return plain or ({"a": example(inner, known)} if isinstance(inner, dict) else {})
     if schema.get("format") == "date-time":
         return "2026-01-01T00:00:00Z"

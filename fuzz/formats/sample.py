@@ -18,7 +18,7 @@ Files = Mapping[str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A small valid data set, and what reads it."""
+    """A small valid data set and its reader."""
 
     name: str
     files: Files
@@ -39,7 +39,7 @@ def lines_of(*rows: Any) -> bytes:
 
 @cache
 def picture(width: int = 80, height: int = 60, kind: str = "PNG", seed: int = 0) -> bytes:
-    """A picture of noise."""
+    """Return a picture of noise."""
     pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, kind)

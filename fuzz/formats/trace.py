@@ -109,7 +109,9 @@ def trace_formats(made: Path) -> list[Format]:
         read_traces(folder / "traces.jsonl", {e.id: e for e in read_episodes(folder).episodes})
         logged_models(UserData("trace", "traces", folder, logs=(folder / "traces.jsonl",)))
 
-    few = [replace(each, frames=each.frames[:2]) for each in list(make_world("video", 1, seed=3))[:2]]
+    few = [
+        replace(episode, frames=episode.frames[:2]) for episode in list(make_world("video", 1, seed=3))[:2]
+    ]
     write_episodes(few, made / "episodes")
     episodes = {
         p.relative_to(made / "episodes").as_posix(): p.read_bytes() for p in (made / "episodes").rglob("*.*")

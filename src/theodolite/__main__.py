@@ -8,7 +8,7 @@ _INTERRUPTED = 130
 
 
 def run() -> int:
-    """Runs the program. Ctrl-C while it is still loading ends it as quietly as later on."""
+    """Run the program. Ctrl-C while it is still loading ends it as quietly as later on."""
     try:
         from theodolite.cli.main import main
     except KeyboardInterrupt:

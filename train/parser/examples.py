@@ -135,7 +135,7 @@ def _noun(
 
 
 def _participle(draw: _Draw, generator: np.random.Generator) -> _Node:
-    """A participle after a noun: *holding the cup*."""
+    """Return a participle after a noun: *holding the cup*."""
     lemma, _, ing = draw(_VERBS).split("/")
     verb = _Node(ing, lemma, "VBG", "acl")
     verb.right = [_noun(draw, generator, "obj", extras=False)]
@@ -163,7 +163,7 @@ def _place(draw: _Draw, generator: np.random.Generator, dep: str) -> _Node:
 
 
 def _verb(form: str, draw: _Draw) -> tuple[_Node, str]:
-    """A verb as *holds* or *is holding*, and the rest of its entry."""
+    """Return a verb as *holds* or *is holding*, and the rest of its entry."""
     lemma, third, ing, *rest = form.split("/")
     if draw("plain plain going") == "plain":
         return _Node(third, lemma, "VBZ", "ROOT"), "".join(rest)
@@ -242,7 +242,7 @@ def _moves(draw: _Draw, generator: np.random.Generator) -> _Node:
 
 
 def _command(draw: _Draw) -> _Node:
-    """A command: *turn left*."""
+    """Return a command: *turn left*."""
     lemma = draw(_GO).split("/")[0]
     way = draw(_WAYS)
     return _Node(lemma, lemma, "VB", "ROOT", right=[_Node(way, way, "RB", "advmod")])

@@ -240,7 +240,7 @@ class _Filler:
         return bool(self._generator.random() < chance)
 
     def sentence(self, pattern: str) -> list[Row]:
-        """A pattern filled with words, as rows."""
+        """Return a pattern filled with words, as rows."""
         phrases, links = [], []
         for item in pattern.split():
             what, _, link = item.partition(":")
@@ -412,7 +412,7 @@ class _Filler:
         return word
 
     def _extra(self) -> _Word:
-        """What describes a noun: *in a red coat*, *of juice*, *on the left*, *holding a cup*."""
+        """Return what describes a noun: *in a red coat*, *of juice*, *on the left*, *holding a cup*."""
         kind = self.draw(("place", "with", "in", "of", "act", "side", "filled", "placed"))
         if kind == "place":
             phrase = self._place()
@@ -545,7 +545,7 @@ class _Filler:
 
 
 def _base(word: str) -> str:
-    """The plain adjective of a comparative or superlative: *bigger*, *widest*."""
+    """Return the plain adjective of a comparative or superlative: *bigger*, *widest*."""
     stem = word[:-3] if word.endswith("est") else word[:-2]
     if stem.endswith("i"):
         return stem[:-1] + "y"

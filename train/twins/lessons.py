@@ -114,7 +114,7 @@ def _find(what: str, patch: int, n_side: int = N_SIDE) -> Ask:
 
 
 def is_ruled(*words: str) -> bool:
-    """True if the mixed twin answers questions about these words, in any order, by the rule."""
+    """Return True if the mixed twin answers questions about these words, in any order, by the rule."""
     return (zlib.crc32(" ".join(sorted(words)).encode()) >> 7) % 2 == 0
 
 

@@ -164,7 +164,7 @@ class Supply:
         self.workers.check()
 
     def is_ready(self) -> bool:
-        """True if there are enough lessons of every task to start."""
+        """Return True if there are enough lessons of every task to start."""
         return all(max(map(len, pool.rows.values())) >= _FEWEST_TO_START for pool in self.pools.values())
 
     def stop(self) -> None:

@@ -160,7 +160,7 @@ class Grade:
 
 
 def rubric_of(expected: AnswerFormat, golds: Sequence[str]) -> dict[str, Json]:
-    """The rubric of an answer that is right if it is one of `golds`: labels of options, or words."""
+    """Return the rubric of an answer that is right if it is one of `golds`: labels of options, or words."""
     return {"format": format_to_json(expected), "golds": list(golds)}
 
 
@@ -187,7 +187,7 @@ def grader_of(name: str) -> Grader:
 
 
 def gold_labels(expected: AnswerFormat, golds: Sequence[str]) -> list[str]:
-    """The labels of the options with these texts; texts that no option has stay as they are.
+    """Return the labels of the options with these texts; texts that no option has stay as they are.
 
     >>> gold_labels(AnswerFormat.choice(["left", "right"], style="letter"), ["Right"])
     ['B']

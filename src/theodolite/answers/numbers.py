@@ -104,7 +104,7 @@ class Quantity:
     is_word: bool = False
 
     def to(self, unit: str) -> float | None:
-        """The value in another unit; None if that unit measures something else.
+        """Return the value in another unit; None if that unit measures something else.
 
         A number without a unit is taken to be in the unit asked for.
 
@@ -149,7 +149,7 @@ def _in_digits(text: str) -> Iterator[Quantity]:
 
 
 def _value(digits: str, power: str) -> float | None:
-    """The number that digits spell; None if it is too large to be one."""
+    """Return the number that digits spell; None if it is too large to be one."""
     if len(digits) > _MOST_DIGITS or len(power) > 4 or abs(int(power)) > _LARGEST_POWER:
         return None
     if "/" in digits:
@@ -178,7 +178,7 @@ def _in_words(text: str) -> Iterator[Quantity]:
 
 
 def word_value(words: str) -> float:
-    """The value of English number words.
+    """Return the value of English number words.
 
     >>> word_value("one hundred and twenty-five"), word_value("three point two five")
     (125.0, 3.25)
@@ -194,7 +194,7 @@ def word_value(words: str) -> float:
 
 
 def _joined(text: str, found: list[Quantity]) -> list[Quantity]:
-    """Joins "1 m 20 cm", where the second unit is the smaller one, and drops the tolerance of "2.5 ± 0.3 m"."""
+    """Join "1 m 20 cm", where the second unit is the smaller one, and drops the tolerance of "2.5 ± 0.3 m"."""
     joined: list[Quantity] = []
     for new in found:
         last = joined[-1] if joined else None
@@ -216,7 +216,7 @@ def _is_smaller(unit: str, than: str) -> bool:
 
 
 def _with_ranges(text: str, found: list[Quantity]) -> list[Quantity]:
-    """Gives the first end of a range the unit of the second: "2 to 3 m", "1 x 2 m"."""
+    """Give the first end of a range the unit of the second: "2 to 3 m", "1 x 2 m"."""
     for i in range(len(found) - 2, -1, -1):
         first, second = found[i], found[i + 1]
         joint = _JOINT.fullmatch(text[first.end : second.start][: _LONGEST_GAP + 1])

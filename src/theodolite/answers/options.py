@@ -42,7 +42,7 @@ class NoSuchOption(ValueError):  # noqa: N818 - it is counted, not reported
 
 
 def options_in_words(text: str) -> tuple[Offered, bool]:
-    """The options that a question lists itself, and whether they have letters. Empty if it lists none.
+    """Return the options that a question lists itself, and whether they have letters. Empty if it lists none.
 
     >>> options_in_words("Where is it? A :To the left, B: On top")
     (('To the left', 'On top'), True)
@@ -70,7 +70,7 @@ def _are_distinct(options: Sequence[str]) -> bool:
 
 
 def named_option(answer: Any, options: Offered) -> str:
-    """The option that an answer names: by its words, its letter or its index (from 0), or the only one with its words.
+    """Return the option that an answer names: by its words, its letter or its index (from 0), or the only one with its words.
 
     Raises:
         NoSuchOption: If the options are not distinct, or the answer is none of them.
@@ -131,7 +131,7 @@ _LONGEST_GLUE = 6
 
 
 def directions_at(words: Words, i: int, names: Collection[str] = ()) -> tuple[frozenset[str], int]:
-    """The directions that are said together from a token on, and where they end.
+    """Return the directions that are said together from a token on, and where they end.
 
     Args:
         words: The text.
@@ -163,7 +163,7 @@ def directions_at(words: Words, i: int, names: Collection[str] = ()) -> tuple[fr
 
 
 def _is_glued_of(words: Words, i: int, names: Collection[str]) -> bool:
-    """True for "of" before what is no new thing: "left of, and above, it", "left of the table and above it"."""
+    """Return True for "of" before what is no new thing: "left of, and above, it", "left of the table and above it"."""
     if words.norm(i) != "of":
         return False
     return words.norm(i + 1) in {"and", ",", "it", "them"} or any(
@@ -172,7 +172,7 @@ def _is_glued_of(words: Words, i: int, names: Collection[str]) -> bool:
 
 
 def axis_at(words: Words, i: int) -> tuple[str, int]:
-    """The direction of a single word and where it ends; an empty string if it has none."""
+    """Return the direction of a single word and where it ends; an empty string if it has none."""
     word = words.norm(i)
     if word in {"counter", "anti"}:
         end = i + 2 + (words.norm(i + 1) == "-")
@@ -183,7 +183,7 @@ def axis_at(words: Words, i: int) -> tuple[str, int]:
 
 
 def axes_of(words: Sequence[str], ignored: Collection[str]) -> frozenset[str]:
-    """The directions that make up an option's text; empty if it holds any other word.
+    """Return the directions that make up an option's text; empty if it holds any other word.
 
     >>> sorted(axes_of(["to", "the", "front", "left"], ())), axes_of(["left", "shoe"], ())
     (['front', 'left'], frozenset())
@@ -194,7 +194,7 @@ def axes_of(words: Sequence[str], ignored: Collection[str]) -> frozenset[str]:
 
 
 def is_loose(words: Words, i: int, offered: Collection[str]) -> bool:
-    """True if a direction word is too vague to stand for an option that does not use it."""
+    """Return True if a direction word is too vague to stand for an option that does not use it."""
     word, after = words.norm(i), words.norm(i + 1)
     return word in _LOOSE and word not in offered and AXIS.get(after) != AXIS[word]
 
@@ -247,7 +247,7 @@ class Options:
 
 
 def options_of(expected: AnswerFormat) -> Options:
-    """The prepared options of a format."""
+    """Return the prepared options of a format."""
     return _prepared(tuple(expected.options.items()))
 
 
@@ -287,7 +287,7 @@ def _prepared(items: tuple[tuple[str, str], ...]) -> Options:
 def _by_first_word(
     texts: Mapping[str, tuple[str, ...]], cores: Mapping[str, tuple[str, ...]], worded: Collection[str]
 ) -> Mapping[str, Sequence[Spelling]]:
-    """The ways to write each option. What could mean two options means neither, unless it is the label of one."""
+    """Return the ways to write each option. What could mean two options means neither, unless it is the label of one."""
     forms: dict[tuple[str, ...], dict[str, Spelling]] = {}
     for label, words in texts.items():
         own = words_of(label) if words_of(label) != words else ()
@@ -306,20 +306,20 @@ def _by_first_word(
 
 
 def _shared_thing(texts: Sequence[Sequence[str]], *, is_suffix: bool = False) -> str:
-    """The last noun of what all texts begin with, or, if they are turned round, end with."""
+    """Return the last noun of what all texts begin with, or, if they are turned round, end with."""
     shared = [words[0] for words in takewhile(lambda words: len(set(words)) == 1, zip(*texts, strict=False))]
     nouns = [word for word in shared if len(word) > 2 and word not in _SMALL_WORDS]
     return nouns[0 if is_suffix else -1] if nouns and len(texts) > 1 else ""
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words and numbers of a text, in lower case."""
+    """Return the words and numbers of a text, in lower case."""
     words = Words(simple(text))
     return tuple(words.norm(i) for i in range(len(words)) if words.is_word(i))
 
 
 def _number(text: str) -> Quantity | None:
-    """The number that an option's text consists of."""
+    """Return the number that an option's text consists of."""
     found, plain = quantities(text), simple(text)
     is_all = len(found) == 1 and not (plain[: found[0].start] + plain[found[0].end :]).strip(" .")
     return found[0] if is_all else None
@@ -364,7 +364,7 @@ def option_mentions(passage: Passage, expected: AnswerFormat) -> list[Mention]:
 
 
 def _directions_at(passage: Passage, i: int, options: Options, names: Sequence[str]) -> Iterator[Mention]:
-    """The options whose direction is said: a part of one, as "left" of "front left", names all that have it."""
+    """Yield the options whose direction is said: a part of one, as "left" of "front left", names all that have it."""
     axes, end = directions_at(passage, i, names) if options.axes else (frozenset(), i)
     if len(axes) > 1 and not any(axes <= offered for offered in options.axes):
         axis, end = axis_at(passage, i)
@@ -389,7 +389,7 @@ def _forms_at(passage: Passage, i: int, options: Options) -> Iterator[Mention]:
 
 
 def _match(passage: Passage, i: int, words: tuple[str, ...]) -> int:
-    """The end index if the words match at this position, else 0."""
+    """Return the end index if the words match at this position, else 0."""
     place = i + 1
     for word in words[1:]:
         limit = place + 3
@@ -402,7 +402,7 @@ def _match(passage: Passage, i: int, words: tuple[str, ...]) -> int:
 
 
 def _means(passage: Passage, i: int, end: int, form: Spelling, options: Options) -> bool:
-    """True if a form means its option here, and is not an article, a list number or a part of something else."""
+    """Return True if a form means its option here, and is not an article, a list number or a part of something else."""
     if form.words == ("no",):
         return passage.is_interjection(i)
     if not form.is_short:
@@ -423,7 +423,7 @@ def _means(passage: Passage, i: int, end: int, form: Spelling, options: Options)
 
 
 def _is_alone(passage: Passage, i: int) -> bool:
-    """True if a digit is no part of a longer number: "-1", "1,5", "1%"."""
+    """Return True if a digit is no part of a longer number: "-1", "1,5", "1%"."""
     token = passage.tokens[i]
     left, right = passage.text[max(0, token.start - 2) : token.start], passage.text[token.end : token.end + 2]
     is_signed = left[-1:] == "-" and not left[:-1].isalnum()
@@ -448,7 +448,7 @@ def _agreement(passage: Passage, end: int, words: tuple[str, ...]) -> int:
 
 
 def _contradiction(passage: Passage, end: int, label: str, options: Options) -> str:
-    """The option whose text follows the label of another: "D: object 12, …", "3=below"."""
+    """Return the option whose text follows the label of another: "D: object 12, …", "3=below"."""
     if passage.is_word(end):
         return ""
     counts = {other: _agreement(passage, end, words) for other, words in options.cores.items()}
@@ -457,7 +457,7 @@ def _contradiction(passage: Passage, end: int, label: str, options: Options) -> 
 
 
 def denies_all(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> bool:
-    """True if a text denies what all options share, and not only one of them: "There was no rotation."."""
+    """Return True if a text denies what all options share, and not only one of them: "There was no rotation."."""
     stems = options_of(expected).stems
     shared = [i for i, token in enumerate(passage.tokens) if stems and token.norm.startswith(stems)]
     denied = {passage.sentence(i) for i in shared if passage.weights[i].assertion == Assertion.DENIED}
@@ -477,7 +477,7 @@ def _things(passage: Passage, subject_name: str, object_name: str) -> list[tuple
 def _about_subject(
     mention: Mention, passage: Passage, things: Sequence[tuple[int, str]], options: Options
 ) -> Iterator[Mention]:
-    """A direction as said of the subject: "the object is left of the subject" means that the subject is right of it.
+    """Yield a direction as said of the subject: "the object is left of the subject" means that the subject is right of it.
 
     A direction that is said of the object alone does not settle the subject's place, so it is given as an aside
     together with its opposite.
@@ -544,7 +544,7 @@ def number_mentions(passage: Passage, unit: str, *, is_count: bool) -> list[Ment
 
 
 def by_value(options: Mapping[str, float], value: float) -> str:
-    """The label of the option with this number, empty if there is none."""
+    """Return the label of the option with this number, empty if there is none."""
     return next(
         (label for label, number in options.items() if abs(number - value) <= 1e-6 * max(1.0, abs(number))),
         "",
@@ -552,7 +552,7 @@ def by_value(options: Mapping[str, float], value: float) -> str:
 
 
 def _mention(passage: Passage, value: float, first: int, end: int) -> Mention:
-    """A number that is only part of a reason is not said; "…, which is 3 m" is."""
+    """Return a number that is only part of a reason is not said; "…, which is 3 m" is."""
     mention = passage.mention(value, first, end)
     if mention.weight.assertion == Assertion.REASON:
         return replace(mention, weight=mention.weight.at_most(Assertion.NOT_SAID))
@@ -568,13 +568,13 @@ def _count(quantity: Quantity) -> float | None:
 
 
 def _is_reference(passage: Passage, first: int) -> bool:
-    """True for the number in "object 3" and "#3"."""
+    """Return True for the number in "object 3" and "#3"."""
     before = passage.norm(first - (2 if passage.norm(first - 1) in {"number", "(", "["} else 1))
     return before in REFERENCES or passage.norm(first - 1) == "#"
 
 
 def _is_other(passage: Passage, first: int, end: int) -> bool:
-    """True if a number numbers a line, is a pronoun, a bound or an operand, or was given by a scale."""
+    """Return True if a number numbers a line, is a pronoun, a bound or an operand, or was given by a scale."""
     before = passage.norm(first - 1)
     is_pronoun = passage.norms(first, end) == ["one"] and before not in _BEFORE_ONE
     is_pronoun &= not passage.is_word(end) or passage.norm(end) in _AFTER_PRONOUN
@@ -588,7 +588,7 @@ def _is_other(passage: Passage, first: int, end: int) -> bool:
 
 
 def _is_operand(passage: Passage, first: int, end: int) -> bool:
-    """True for all numbers of a calculation but its result: "8.4 - 3.2 = 5.2 m", "25 mm / 2 ="."""
+    """Return True for all numbers of a calculation but its result: "8.4 - 3.2 = 5.2 m", "25 mm / 2 ="."""
     for operator, other in ((end, end + 1), (first - 1, first - 2)):
         beside = passage.norm(other)
         if passage.norm(operator) in _OPERATORS and (beside in "\n(√" or beside[0].isdigit()):
@@ -600,7 +600,7 @@ def _is_operand(passage: Passage, first: int, end: int) -> bool:
 
 
 def _counts_word(passage: Passage, end: int) -> bool:
-    """True if the number counts the word behind it: "4 objects", "3 times"."""
+    """Return True if the number counts the word behind it: "4 objects", "3 times"."""
     word = passage.norm(end)
     return word in {"%", "°", "people"} or (word.endswith("s") and len(word) > 3 and word not in _NOT_PLURAL)
 
@@ -619,7 +619,7 @@ def _amounts(passage: Passage) -> list[Mention]:
 
 
 def _without_parts(passage: Passage, found: list[Mention]) -> list[Mention]:
-    """Makes asides of the numbers that add up to the one before a colon: "4 circles: 3 red and 1 blue"."""
+    """Make asides of the numbers that add up to the one before a colon: "4 circles: 3 red and 1 blue"."""
     kept: list[Mention] = []
     last_end, is_part, sentence = 0, False, (-1, -1)
     for mention in sorted(found, key=lambda mention: mention.first):

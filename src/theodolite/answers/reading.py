@@ -70,7 +70,7 @@ _SAME = 0.01
 
 
 def mentions_in(passage: Passage, expected: AnswerFormat) -> list[Mention]:
-    """The places that name an answer. Options that are numbers are found by value."""
+    """Return the places that name an answer. Options that are numbers are found by value."""
     if not expected.options:
         return number_mentions(passage, expected.unit, is_count=expected.kind == "count")
     found, options = option_mentions(passage, expected), options_of(expected)
@@ -84,7 +84,7 @@ def mentions_in(passage: Passage, expected: AnswerFormat) -> list[Mention]:
 
 
 def _without_echo(mentions: list[Mention], passage: Passage, options: Options) -> list[Mention]:
-    """Makes an aside of each list of all options, with or without their labels, that a text repeats."""
+    """Make an aside of each list of all options, with or without their labels, that a text repeats."""
     kept = list(mentions)
     run: list[int] = []
     longest, between = max(map(len, options.texts.values())) + _LONGEST_GAP, _LIST_GAPS | options.words
@@ -104,7 +104,7 @@ def _without_echo(mentions: list[Mention], passage: Passage, options: Options) -
 
 
 def settled(mentions: Sequence[Mention], expected: AnswerFormat, reason: str) -> Answer | None:
-    """The answer that the firmest mentions agree on; None if none of them is said.
+    """Return the answer that the firmest mentions agree on; None if none of them is said.
 
     Where they disagree, numbers with a unit count first, then things of which something is said, then a label whose own
     text is named too.
@@ -140,7 +140,7 @@ def _is_same(one: str | float, other: str | float) -> bool:
 
 
 def is_whole(part: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> bool:
-    """True if an answer at the very end of a text that was cut off cannot go on, as "1" to "12"."""
+    """Return True if an answer at the very end of a text that was cut off cannot go on, as "1" to "12"."""
     if part.norm(len(part) - 1) in {"or", "and", ",", "not", "-"}:
         return False
     if not mentions or mentions[-1].end < len(part):
@@ -185,7 +185,7 @@ _FORCED = re.compile(
 
 
 def declines(text: str) -> bool:
-    """True if a text declines to answer.
+    """Return True if a text declines to answer.
 
     >>> declines("There is no picture, so I cannot answer."), declines("There is no cup.")
     (True, False)
@@ -194,7 +194,7 @@ def declines(text: str) -> bool:
 
 
 def rejects_options(text: str) -> bool:
-    """True if a text says that no option holds.
+    """Return True if a text says that no option holds.
 
     >>> rejects_options("None of the provided options apply."), rejects_options("None of the cups is left of it.")
     (True, False)
@@ -203,7 +203,7 @@ def rejects_options(text: str) -> bool:
 
 
 def chooses_anyway(text: str) -> bool:
-    """True if a text that rejects all options goes on to choose one: "the closest is B"."""
+    """Return True if a text that rejects all options goes on to choose one: "the closest is B"."""
     match = _NONE.search(text)
     return match is not None and _FORCED.search(text, match.end()) is not None
 
@@ -243,7 +243,7 @@ _AFTER_YES = word_set("it there the they this that i")
 def read_answer(
     text: str, expected: AnswerFormat, *, is_cut_off: bool = False, reasoning: str = ""
 ) -> Answer:
-    """Reads the answer that a model gave.
+    """Read the answer that a model gave.
 
     Args:
         text: The model's text.
@@ -272,7 +272,7 @@ def read_answer(
 
 
 def with_note(answer: Answer, note: str) -> Answer:
-    """The answer with a note added to its reason."""
+    """Return the answer with a note added to its reason."""
     return replace(answer, reason=f"{answer.reason}; {note}") if note else answer
 
 
@@ -291,7 +291,7 @@ def _read(text: str, reasoning: str, expected: AnswerFormat, *, is_cut_off: bool
 
 
 def _tagged(layers: Layers) -> Iterator[str]:
-    """The answer fields of JSON objects, the last object first, and the tagged answer."""
+    """Yield the answer fields of JSON objects, the last object first, and the tagged answer."""
     source = layers.tagged or layers.visible
     for found in json_values(source) if "{" in source else ():
         table = found.value if isinstance(found.value, dict) else {}
@@ -422,7 +422,7 @@ def _named(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat
 
 
 def _not_offered(passage: Passage, expected: AnswerFormat) -> Answer | None:
-    """A label or number without other words that is none of the options."""
+    """Return a label or number without other words that is none of the options."""
     words = [token.raw for i, token in enumerate(passage.tokens) if passage.is_word(i)]
     if len(words) != 1 or not expected.options or passage.norm(0) in "-+" or not words[0].isascii():
         return None
@@ -443,7 +443,7 @@ def _unread(passage: Passage, expected: AnswerFormat, *, is_cut_off: bool) -> An
 
 
 def _breaks_off(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> bool:
-    """True if reasoning about a number stops in mid-sentence, so that its result is missing."""
+    """Return True if reasoning about a number stops in mid-sentence, so that its result is missing."""
     if expected.kind != "number" or len(passage.sentences) < 2:
         return False
     last = len(passage) - 1

@@ -88,7 +88,7 @@ _MARKS = re.compile(
 
 
 def simple(text: str) -> str:
-    """The text with simple characters: ASCII digits, straight quotes, no control characters; line breaks stay.
+    """Return the text with simple characters: ASCII digits, straight quotes, no control characters; line breaks stay.
 
     >>> simple("２½ ﬁt ① m²"), simple("“٣”")
     ('2 1/2 fit  1  m^2', '"3"')
@@ -97,7 +97,7 @@ def simple(text: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    r"""The text without Markdown and LaTeX mark-up; line breaks stay.
+    r"""Return the text without Markdown and LaTeX mark-up; line breaks stay.
 
     >>> without_marks("### **B**: `No`, $3.2\\,\\text{m}$, dist\\_to\\_cam")
     'B: No,  3.2 m , dist_to_cam'
@@ -115,7 +115,7 @@ def _latex(match: re.Match[str]) -> str:
 
 
 def normal_form(text: str) -> str:
-    """What two answers must share to be the same: lower case, no mark-up or outer punctuation, single spaces.
+    """Return what two answers must share to be the same: lower case, no mark-up or outer punctuation, single spaces.
 
     >>> normal_form(" **Left**. ") == normal_form("left")
     True
@@ -184,30 +184,30 @@ class Words:
         return len(self.tokens)
 
     def norm(self, i: int) -> str:
-        """The word at a place; a line break outside the text."""
+        """Return the word at a place; a line break outside the text."""
         return self.tokens[i].norm if 0 <= i < len(self.tokens) else "\n"
 
     def norms(self, first: int, end: int) -> list[str]:
-        """The words at these places."""
+        """Return the words at these places."""
         return [token.norm for token in self.tokens[max(0, first) : max(0, end)]]
 
     def is_word(self, i: int) -> bool:
-        """True for a word or a number."""
+        """Return True for a word or a number."""
         return self.norm(i)[0].isalnum()
 
     def sentence(self, i: int) -> tuple[int, int]:
-        """The sentence that a token belongs to."""
+        """Return the sentence that a token belongs to."""
         return self.sentences[max(0, bisect_right(self.sentences, (i, len(self.tokens) + 1)) - 1)]
 
     def ends_sentence(self, i: int) -> bool:
-        """True at a line break or a mark that ends a sentence, and not inside a word or behind a list number."""
+        """Return True at a line break or a mark that ends a sentence, and not inside a word or behind a list number."""
         if self.norm(i) != ".":
             return self.norm(i) in "\n!?;"
         is_inside = self.is_word(i + 1) and self.tokens[i + 1].start == self.tokens[i].end
         return not is_inside and self.norm(i - 1) not in _ABBREVIATIONS and not self.is_list_number(i - 1)
 
     def is_list_number(self, i: int) -> bool:
-        """True if this token numbers a line: "2." or "2)" at its beginning, with words behind it."""
+        """Return True if this token numbers a line: "2." or "2)" at its beginning, with words behind it."""
         is_first = self.norm(i - 1) == "\n" or (self.norm(i - 1) in "-(" and self.norm(i - 2) == "\n")
         return is_first and self.norm(i).isdigit() and self.norm(i + 1) in ".)" and self.norm(i + 2) != "\n"
 
@@ -224,7 +224,7 @@ _GAP = "\n"
 
 
 def guarded(read: Callable[..., T], *texts: str, unread: Callable[[str], T]) -> T:
-    """Reads model text; whatever goes wrong becomes the reason why it is unreadable.
+    """Read model text; whatever goes wrong becomes the reason why it is unreadable.
 
     Args:
         read: Takes the texts, none of them longer than `LONGEST`.
@@ -249,7 +249,7 @@ def guarded(read: Callable[..., T], *texts: str, unread: Callable[[str], T]) -> 
 
 
 def bounded(text: str) -> str:
-    """The text, or the beginning and the end of one that is longer than `LONGEST`.
+    """Return the text, or the beginning and the end of one that is longer than `LONGEST`.
 
     >>> bounded("short"), len(bounded("long " * LONGEST)) == LONGEST
     ('short', True)
@@ -363,11 +363,11 @@ class Passage(Words):
             version = self._weigh(first, end, version)
 
     def part(self, first: int, end: int) -> Passage:
-        """The passage between two places, weighed by itself."""
+        """Return the passage between two places, weighed by itself."""
         return Passage(self.text[self.tokens[first].start : self.tokens[end - 1].end])
 
     def mention(self, value: str | float, first: int, end: int, *, is_label: bool = False) -> Mention:
-        """A mention at these tokens, denied if the words after it reject it."""
+        """Return a mention at these tokens, denied if the words after it reject it."""
         weight = (
             self.weights[first].at_most(Assertion.DENIED) if self._is_rejected(end) else self.weights[first]
         )
@@ -375,7 +375,7 @@ class Passage(Words):
         return Mention(value, first, end, weight, is_label=is_label, is_subject=is_subject)
 
     def is_interjection(self, i: int) -> bool:
-        """True if "no" answers, as in "No, it is not", rather than belonging to a noun, as in "no picture"."""
+        """Return True if "no" answers, as in "No, it is not", rather than belonging to a noun, as in "no picture"."""
         is_pair = self.norm(i - 2) == "yes" and self.norm(i - 1) in {"and", "or"}
         return is_pair or not self.is_word(i + 1) or self.norm(i + 1) in _AFTER_NO
 
@@ -406,7 +406,7 @@ class Passage(Words):
         return version
 
     def _corrects(self, i: int, first: int) -> bool:
-        """True for a word that takes back what was said before: a clause begins with "wait" or "no,"."""
+        """Return True for a word that takes back what was said before: a clause begins with "wait" or "no,"."""
         if i > first and self.is_word(i - 1) and self.norm(i - 1) not in {"but", "and", "oh", "no"}:
             return False
         return self.norm(i) in _CORRECTIONS or (self.norm(i) == "no" and i > 0 and self.norm(i + 1) == ",")
@@ -428,7 +428,7 @@ class Passage(Words):
         return end
 
     def _is_rejected(self, end: int) -> bool:
-        """True if the words from here on reject what stands before: "A is too small"."""
+        """Return True if the words from here on reject what stands before: "A is too small"."""
         if self.norm(end).endswith("n't") or self.norm(end) == "cannot":
             return True
         return self.norm(end) in _COPULAS and not _REJECTIONS.isdisjoint(self.norms(end + 1, end + 3))
@@ -459,7 +459,7 @@ _MOST = 8
 
 
 def announced(words: Words, *, is_count: bool = False) -> list[tuple[int, int]]:
-    """The first and last place (exclusive) of what each announcement announces, the last first.
+    """Return the first and last place (exclusive) of what each announcement announces, the last first.
 
     >>> said = Words("The answer to this is A. No, the final answer: B.")
     >>> [said.norms(first, end) for first, end in announced(said)]
@@ -482,7 +482,7 @@ def announced(words: Words, *, is_count: bool = False) -> list[tuple[int, int]]:
 
 
 def concluded(words: Words) -> list[tuple[int, int]]:
-    """The same for what follows a word such as "so" or a heading such as "Conclusion"."""
+    """Return the same for what follows a word such as "so" or a heading such as "Conclusion"."""
     found = []
     for i in range(len(words)):
         is_heading = words.norm(i) in _HEADINGS and words.norm(i + 1) in {":", ",", "\n"}
@@ -492,7 +492,7 @@ def concluded(words: Words) -> list[tuple[int, int]]:
 
 
 def is_lead(words: Words, first: int, end: int) -> bool:
-    """True if nothing but the words of an announcement stands here, as between "Answer: A" and "Answer: B"."""
+    """Return True if nothing but the words of an announcement stands here, as between "Answer: A" and "Answer: B"."""
     is_close = first <= end <= first + _LONGEST_LEAD
     return is_close and all(not words.is_word(i) or words.norm(i) in _LEAD_WORDS for i in range(first, end))
 
@@ -510,7 +510,7 @@ def _after_noun(words: Words, i: int) -> int | None:
 
 
 def _is_verdict(words: Words, i: int) -> bool:
-    """True for "B is the correct answer": the clause ends with a verdict."""
+    """Return True for "B is the correct answer": the clause ends with a verdict."""
     for j in range(i + 1, i + 5):
         if words.norm(j) in _VERDICTS and not words.is_word(j + 1):
             return True
@@ -520,7 +520,7 @@ def _is_verdict(words: Words, i: int) -> bool:
 
 
 def _part(words: Words, start: int) -> tuple[int, int] | None:
-    """The rest of the sentence, or the next line that says something."""
+    """Return the rest of the sentence, or the next line that says something."""
     while start < len(words) and not words.is_word(start) and words.norm(start) not in {"(", "-", "+", "#"}:
         start += 1
     if start >= len(words):
@@ -634,7 +634,7 @@ class _Block:
 
 
 def outer_layers(text: str) -> Layers:
-    r"""Takes a text apart.
+    r"""Take a text apart.
 
     >>> layers = outer_layers("<think>maybe A</think>It moved <ans>closer</ans>.")
     >>> layers.tagged, layers.thoughts, layers.visible
@@ -668,7 +668,7 @@ def outer_layers(text: str) -> Layers:
 
 
 def _answer_line(text: str) -> tuple[str, str]:
-    """What the last answer line says, and the text without it."""
+    """Return what the last answer line says, and the text without it."""
     found = list(_ANSWER_LINE.finditer(text))
     if not found:
         return "", text
@@ -676,7 +676,7 @@ def _answer_line(text: str) -> tuple[str, str]:
 
 
 def _uniform(text: str) -> str:
-    """The text with all tags and boxes written as ``<name>`` and ``</name>``."""
+    """Return the text with all tags and boxes written as ``<name>`` and ``</name>``."""
     if "[" in text or "◁" in text:
         text = _OTHER_BRACKETS.sub(lambda match: f"<{name}>" if (name := match[1] or match[2]) else "", text)
     for old, new in _OTHER_NAMES.items():
@@ -699,7 +699,7 @@ def _uniform(text: str) -> str:
 
 
 def _own_turn(text: str) -> str:
-    """The model's own turn, where the text repeats the prompt or goes on with a dialogue."""
+    """Return the model's own turn, where the text repeats the prompt or goes on with a dialogue."""
     marks = list(_TURN.finditer(text))
     ends = [*(mark.start() for mark in marks), len(text)]
     turns = [("", text[: ends[0]])]
@@ -730,7 +730,7 @@ def _tags(text: str) -> list[_Tag]:
 
 
 def _without_thoughts(text: str) -> tuple[str, tuple[str, ...], bool]:
-    """The text outside thoughts, the thoughts, and whether the last one is still open."""
+    """Return the text outside thoughts, the thoughts, and whether the last one is still open."""
     tags = _tags(text)
     closings = {tag.name: tag.start for tag in tags if tag.role == "thought" and tag.is_close}
     spans: list[tuple[int, int, int]] = []
@@ -765,7 +765,7 @@ def _without_thoughts(text: str) -> tuple[str, tuple[str, ...], bool]:
 
 
 def _without_tags(text: str) -> tuple[str, str, list[_Block]]:
-    """The text without tags and fields, the same without tagged answers, and the tagged answers."""
+    """Return the text without tags and fields, the same without tagged answers, and the tagged answers."""
     visible: list[str] = []
     body: list[str] = []
     blocks: list[_Block] = []
@@ -788,7 +788,7 @@ def _without_tags(text: str) -> tuple[str, str, list[_Block]]:
 
 
 def _turn_answer(tag: _Tag, opened: list[_Block], blocks: list[_Block], said: str) -> None:
-    """Opens or closes an answer. One that only closes began on the last line."""
+    """Open or closes an answer. One that only closes began on the last line."""
     if not tag.is_close:
         blocks.append(_Block(said))
         opened.append(blocks[-1])
@@ -839,7 +839,7 @@ class JsonValue:
 
 
 def json_values(text: str) -> list[JsonValue]:
-    r"""The tables and lists in a text, the most likely answer first.
+    r"""Return the tables and lists in a text, the most likely answer first.
 
     The last complete value comes first, since drafts come before the final version; then a value that was cut off; then
     the complete parts of that value.
@@ -858,7 +858,7 @@ def json_values(text: str) -> list[JsonValue]:
 
 
 def _spans(text: str) -> tuple[list[tuple[int, int]], int]:
-    """The outermost bracketed parts that close, and where one begins that never closes (else the text's length)."""
+    """Return the outermost bracketed parts that close, and where one begins that never closes (else the text's length)."""
     opened: list[tuple[str, int, int]] = []
     closed: list[tuple[int, int]] = []
     deepest = place = 0
@@ -908,7 +908,7 @@ class _Mender:
                 break
 
     def _add(self, match: re.Match[str]) -> None:
-        """Adds a word or a string. One that ends with the text may have been cut off and is left out."""
+        """Add a word or a string. One that ends with the text may have been cut off and is left out."""
         bare = match["bare"]
         if bare is None:
             self._put_words()

@@ -32,7 +32,7 @@ def capability_of(model: VisionLanguageModel) -> Capability:
 
 
 def is_white_box(model: VisionLanguageModel) -> bool:
-    """True if a model provides gradients."""
+    """Return True if a model provides gradients."""
     return isinstance(getattr(model, "checkpoint", None), Checkpoint)
 
 
@@ -89,7 +89,7 @@ def attribute(  # noqa: PLR0913 - one parameter per choice
     contrastive = any(method.is_contrastive for method in chosen)
     size = batch_size or model.batch_size
     parts = [slice(start, start + size) for start in range(0, len(requests), size)]
-    found: list[Attribution] = []
+    attributions: list[Attribution] = []
     with (
         SharedPass(checkpoint, needs, contrastive=contrastive, mask_sinks=mask_sinks) as shared,
         ThreadPoolExecutor(max_workers=1) as pool,
@@ -100,9 +100,9 @@ def attribute(  # noqa: PLR0913 - one parameter per choice
             if following is not None:
                 ready = pool.submit(prepare, checkpoint, requests[following], options[following])
             evidence = shared.run(batch, wanted, list(gold[part]) if gold is not None else None)
-            found.extend(_attributions(evidence, chosen, wanted, options[part]))
+            attributions.extend(_attributions(evidence, chosen, wanted, options[part]))
             del evidence  # frees its tensors for the next batch
-    return found
+    return attributions
 
 
 def _attributions(
@@ -111,8 +111,8 @@ def _attributions(
     maps: list[list[RelevanceMap]] = [[] for _ in options]
     for method in methods:
         for target in wanted if method.has_target else ("",):
-            for row, found in zip(maps, _maps(evidence, method, target), strict=True):
-                row.extend(found)
+            for row, per_picture in zip(maps, _maps(evidence, method, target), strict=True):
+                row.extend(per_picture)
     logits = evidence.logits.double().cpu().numpy()
     normal = evidence.log_normaliser.double().cpu().numpy()
     masked: list[int | None] = [None] * len(options)
@@ -143,12 +143,12 @@ def _check(
         raise UsageError("attribution needs a picture in every request")
     if len(options) != len(requests) or (gold is not None and len(gold) != len(requests)):
         raise UsageError(f"{len(requests)} requests need as many lists of options and correct answers")
-    if len({len(each) for each in options}) != 1 or len(options[0]) < 2:
+    if len({len(choices) for choices in options}) != 1 or len(options[0]) < 2:
         raise UsageError("every request of a batch needs the same number of options, at least two")
 
 
 def _maps(evidence: Evidence, method: Method, target: str) -> list[list[RelevanceMap]]:
-    """The maps of one method and one target: per request, per picture."""
+    """Return the maps of one method and one target: per request, per picture."""
     scores = method.score(evidence, target)
     if method.scores_on == "features":
         per_feature = _without_sinks(evidence, cast("FeatureScores", scores))
@@ -166,9 +166,9 @@ def _maps(evidence: Evidence, method: Method, target: str) -> list[list[Relevanc
     return [
         [
             RelevanceMap(method.name, target, placed.grid, np.asarray(values, np.float32), mass, picture=i)
-            for i, (placed, values) in enumerate(zip(row, found, strict=True))
+            for i, (placed, values) in enumerate(zip(row, arrays, strict=True))
         ]
-        for row, found, mass in zip(evidence.placed, pictures, text, strict=True)
+        for row, arrays, mass in zip(evidence.placed, pictures, text, strict=True)
     ]
 
 
@@ -178,8 +178,8 @@ def _without_sinks(evidence: Evidence, scores: FeatureScores) -> FeatureScores:
         return scores
     return [
         [
-            np.where(features_of(each.grid, is_sink, grid), 0, values)
-            for each, is_sink, grid, values in zip(placed, sinks, grids, row, strict=True)
+            np.where(features_of(picture.grid, is_sink, grid), 0, values)
+            for picture, is_sink, grid, values in zip(placed, sinks, grids, row, strict=True)
         ]
         for placed, sinks, grids, row in zip(
             evidence.placed, evidence.sinks_on_pictures(), evidence.feature_grids, scores, strict=True

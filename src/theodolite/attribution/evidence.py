@@ -59,7 +59,7 @@ class Evidence:
     """The arguments of each language layer other than hidden states, bottom to top."""
 
     def gradient(self, target: str, layer: int, *, contrastive: bool) -> torch.Tensor:
-        """∂z_tgt/∂h, or if contrastive ∂(z_tgt − z_neg)/∂h, at one layer, (batch, tokens, width), float32.
+        """Return ∂z_tgt/∂h, or if contrastive ∂(z_tgt − z_neg)/∂h, at one layer, (batch, tokens, width), float32.
 
         The gradient is linear in the logits, so the rival's gradient is subtracted without another backward pass.
         """
@@ -73,19 +73,19 @@ class Evidence:
 
     def share(self, role: str, other: str) -> None:
         """Reuse the results of another role that stands for the same options."""
-        for found in (
+        for results in (
             self.hidden_gradients,
             self.flows,
             self.normalised_flows,
             self.feature_gradients,
             self.propagated,
         ):
-            by_role = cast("dict[str, Any]", found)
+            by_role = cast("dict[str, Any]", results)
             if other in by_role:
                 by_role[role] = by_role[other]
 
     def rollout(self) -> torch.Tensor:
-        """Attention rollout, (batch, tokens). Computed now if no backward pass has computed it."""
+        """Return attention rollout, (batch, tokens); compute it now if no backward pass has."""
         if self.rolled is None:
             self.rolled = roll_out(self.calls)
         return self.rolled
@@ -135,9 +135,10 @@ class Evidence:
 
     def sinks_on_pictures(self) -> list[list[np.ndarray]]:
         """Mark the attention sinks among the tokens of each picture, per request; none if they are not masked."""
-        found = np.zeros(self.is_token.shape, bool) if self.sinks is None else self.sinks.cpu().numpy()
+        is_sink = np.zeros(self.is_token.shape, bool) if self.sinks is None else self.sinks.cpu().numpy()
         return [
-            [row[each.positions] for each in placed] for row, placed in zip(found, self.placed, strict=True)
+            [row[picture.positions] for picture in placed]
+            for row, placed in zip(is_sink, self.placed, strict=True)
         ]
 
     def on_pictures(self, relevance: torch.Tensor) -> tuple[list[list[np.ndarray]], list[float]]:
@@ -147,10 +148,10 @@ class Evidence:
         pictures: list[list[np.ndarray]] = []
         text: list[float] = []
         for row, real, placed in zip(values, is_token, self.placed, strict=True):
-            pictures.append([row[each.positions] for each in placed])
+            pictures.append([row[picture.positions] for picture in placed])
             rest = real.copy()
-            for each in placed:
-                rest[each.positions] = False
+            for picture in placed:
+                rest[picture.positions] = False
             text.append(float(row[rest].sum(dtype=np.float64)))
         return pictures, text
 
@@ -164,7 +165,7 @@ def on_features(evidence: Evidence, target: str, score: FeatureScore) -> list[li
     if evidence.features is None:
         raise ContractError("the shared pass kept no vision features")
     gradients = evidence.feature_gradients[target]
-    found: list[list[np.ndarray]] = []
+    scores: list[list[np.ndarray]] = []
     start = 0
     for grids in evidence.feature_grids:
         row: list[np.ndarray] = []
@@ -172,8 +173,8 @@ def on_features(evidence: Evidence, target: str, score: FeatureScore) -> list[li
             part = slice(start, start + grid.n_tokens)
             row.append(score(upcast(evidence.features[part]), upcast(gradients[part])).cpu().numpy())
             start += grid.n_tokens
-        found.append(row)
-    return found
+        scores.append(row)
+    return scores
 
 
 def count_features(grids: Sequence[Sequence[TokenGrid]]) -> int:

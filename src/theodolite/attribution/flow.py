@@ -38,7 +38,7 @@ class AttentionCall:
     scaling: float
 
     def weights(self, rows: slice) -> torch.Tensor:
-        """Attention of some query rows, (batch, heads, rows, tokens), float32. Fully masked rows are 0."""
+        """Return the attention of some query rows, (batch, heads, rows, tokens), float32. Fully masked rows are 0."""
         import torch
 
         scores = self._against(self.query[:, :, rows], self.key).mul_(self.scaling)
@@ -54,7 +54,7 @@ class AttentionCall:
         return torch.softmax(scores, dim=-1).nan_to_num_(nan=0.0)
 
     def gradients(self, output_gradient: torch.Tensor, rows: slice) -> torch.Tensor:
-        """G = dO Vᵀ of some query rows, (batch, heads, rows, tokens), float32.
+        """Return G = dO Vᵀ of some query rows, (batch, heads, rows, tokens), float32.
 
         Args:
             output_gradient: Shape (batch, tokens, heads, width).
@@ -116,7 +116,7 @@ class GradientFlow:
 
 
 def roll_out(calls: list[AttentionCall]) -> torch.Tensor:
-    """Attention rollout from the last token. Layers are given from bottom to top.
+    """Return attention rollout from the last token. Layers are given from bottom to top.
 
     Returns:
         Relevance (batch, tokens), float32, which sums to one.
@@ -149,7 +149,7 @@ def upcast(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Batched matrix product (b, n, k) · (b, k, m), summed and returned in float32 or wider.
+    """Multiply batched matrices (b, n, k) · (b, k, m), summed and returned in float32 or wider.
 
     On a GPU, half-precision factors are passed to the matrix units as they are, which sum in float32. This is exact to
     the last bit of the factors and much faster than converting them first.

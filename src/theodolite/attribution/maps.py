@@ -89,11 +89,11 @@ class Attribution:
         Raises:
             UsageError: If there is none. The message lists the available ones.
         """
-        for each in self.maps:
-            if (each.method, each.target, each.picture) == (method, target, picture):
-                return each
-        known = ", ".join(sorted({f"{m.method}@{m.target}" for m in self.maps}))
-        raise UsageError(f"there is no map {method}@{target} of picture {picture}; there are: {known}")
+        for relevance in self.maps:
+            if (relevance.method, relevance.target, relevance.picture) == (method, target, picture):
+                return relevance
+        names = ", ".join(sorted({f"{m.method}@{m.target}" for m in self.maps}))
+        raise UsageError(f"there is no map {method}@{target} of picture {picture}; there are: {names}")
 
     def __iter__(self) -> Iterator[RelevanceMap]:
         return iter(self.maps)
@@ -157,7 +157,7 @@ class Targets:
         return cls(roles)
 
     def repeated(self, roles: Sequence[str]) -> dict[str, str]:
-        """Return the roles that stand for the same options as an earlier one in every request, with that one."""
+        """Map each role to an earlier one that stands for the same options in every request, if there is one."""
         return {
             role: other
             for i, role in enumerate(roles)
@@ -166,5 +166,5 @@ class Targets:
         }
 
     def is_predicted(self, name: str) -> torch.Tensor:
-        """True where a target is the model's own answer, (batch,)."""
+        """Return True where a target is the model's own answer, (batch,)."""
         return self.roles[name] == self.roles["pred"]

@@ -79,12 +79,12 @@ class Method:
     @property
     def requirements(self) -> str:
         """What it needs from the model, in words."""
-        found = [words for need, words in _REQUIREMENTS.items() if need in self.needs]
+        parts = [words for need, words in _REQUIREMENTS.items() if need in self.needs]
         target = "" if self.has_target else "; does not depend on the answer"
-        return (", ".join(found) or "nothing") + target
+        return (", ".join(parts) or "nothing") + target
 
     def at_layers(self, layers: Sequence[int]) -> tuple[Method, ...]:
-        """Return this method at other layers, one each; none if it is not one of a single layer."""
+        """Return this method at each of the given layers; none if it is not a single-layer method."""
         if self.at_layer is None:
             return ()
         return tuple(
@@ -122,16 +122,16 @@ def find_methods(names: Sequence[str]) -> tuple[Method, ...]:
     Raises:
         UsageError: If a name is unknown.
     """
-    known = registry().entries("method")
-    wanted = [entry.name for entry in known] if list(names) == ["all"] else list(names)
-    if not wanted or len(set(wanted)) != len(wanted):
+    entries = registry().entries("method")
+    chosen = [entry.name for entry in entries] if list(names) == ["all"] else list(names)
+    if not chosen or len(set(chosen)) != len(chosen):
         raise UsageError(f"methods must be distinct and not empty, got {list(names)}")
-    found = []
-    for name in wanted:
+    methods = []
+    for name in chosen:
         method = registry().entry("method", name).load()
         if not isinstance(method, Method) or method.name != name:
             raise ContractError(
                 f"the registered method {name!r} is not a theodolite.attribution.Method of that name"
             )
-        found.append(method)
-    return tuple(found)
+        methods.append(method)
+    return tuple(methods)

@@ -79,7 +79,7 @@ def recording(model: Any, *, halves_products: bool = False) -> Iterator[Recorder
 
 
 def is_recording() -> bool:
-    """True if the current computation is part of the shared pass, not of a later one."""
+    """Return True if the current computation is part of the shared pass, not of a later one."""
     recorder = _RECORDER.get()
     return recorder is not None and not recorder.halves_products
 
@@ -132,7 +132,7 @@ def check_seen(recorder: Recorder, n_layers: int) -> None:
 
 @contextmanager
 def attention_of(config: Any, name: str) -> Iterator[None]:
-    """Use another attention function of transformers within the context; not in parts with a config of their own."""
+    """Use another attention function of transformers within the context; not in parts with a separate config."""
     before = config._attn_implementation  # noqa: SLF001 - there is no public attribute
     config._attn_implementation = {"": name}  # noqa: SLF001
     try:
@@ -183,7 +183,7 @@ def _recorded(forward: Callable[..., Any]) -> Callable[..., Any]:
         if recorder is not None and recorder.halves_products:
             # half of the relevance of A·V is V's; half of what is left is Q's, half is K's
             query, key, value = (
-                scale_gradient(each, share) for each, share in ((query, 0.25), (key, 0.25), (value, 0.5))
+                scale_gradient(tensor, share) for tensor, share in ((query, 0.25), (key, 0.25), (value, 0.5))
             )
         scale = scaling if scaling is not None else query.shape[-1] ** -0.5
         output, _ = forward(module, query, key, value, attention_mask, scaling=scale, **more)
@@ -200,13 +200,13 @@ def _recorded(forward: Callable[..., Any]) -> Callable[..., Any]:
 def _eager(
     _: Any, query: Any, key: Any, value: Any, mask: Any, *, scaling: float, **more: Any
 ) -> tuple[Any, None]:
-    """Attention written out: whole matrices, the softmax in float32 or wider."""
+    """Compute attention without fused kernels: whole matrices, the softmax in float32 or wider."""
     import torch
 
     if more.get("softcap") is not None:
         raise UnsupportedError("attention with a soft cap on its scores is not supported")
     groups = query.shape[1] // key.shape[1]
-    key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
+    key, value = (tensor.repeat_interleave(groups, dim=1) for tensor in (key, value))
     scores = query @ key.transpose(2, 3) * scaling + mask[..., : key.shape[2]]
     weights = torch.softmax(upcast(scores), dim=-1).to(query.dtype)
     return (weights @ value).transpose(1, 2).contiguous(), None
@@ -233,7 +233,7 @@ FIRST_LAYER = 2
 
 
 def check_threshold(threshold: float | None) -> None:
-    """Raises a `UsageError` if a number cannot be τ; None stands for sinks that are kept."""
+    """Raise a `UsageError` if a threshold τ is invalid; None means that sinks are kept."""
     if threshold is not None and not 0 < threshold < math.inf:
         raise UsageError(
             f"the threshold of attention sinks must be a finite number above 0, not {threshold:g}"
@@ -262,26 +262,31 @@ class SinkCount:
         peaks = values.abs() / values.square().mean(dim=-1, keepdim=True).sqrt().clamp(min=1e-30)
         rows = self._first.to(peaks.device)[:, None, None].expand(-1, 1, peaks.shape[-1])
         in_sink_dimension = peaks.gather(1, rows) >= self._threshold
-        found = ((peaks >= self._threshold) & in_sink_dimension).any(dim=-1)
-        self._count += found.to(self._count)
+        is_sink = ((peaks >= self._threshold) & in_sink_dimension).any(dim=-1)
+        self._count += is_sink.to(self._count)
         self._layers += 1
 
     def sinks(self) -> torch.Tensor:
-        """True for sinks, (batch, tokens)."""
-        found: torch.Tensor = self._is_token & (2 * self._count >= max(1, self._layers))
-        return found
+        """Return True for sinks, (batch, tokens)."""
+        is_sink: torch.Tensor = self._is_token & (2 * self._count >= max(1, self._layers))
+        return is_sink
 
 
 def features_of(tokens: TokenGrid, is_sink: NDArray[np.bool_], features: TokenGrid) -> NDArray[np.bool_]:
     """Return which vision features lie in sinks, (features,).
 
     A feature belongs to the tokens of its own part of the picture; if the grids have other parts, to those of all parts.
+
+    Args:
+        tokens: The grid of the tokens.
+        is_sink: True for tokens that are sinks.
+        features: The grid of the vision features.
     """
     same_parts = set(tokens.part[tokens.has_place]) == set(features.part[features.has_place])
-    found = np.zeros(features.n_tokens, bool)
+    in_sink = np.zeros(features.n_tokens, bool)
     x, y = features.centres_px.T
     for token in np.flatnonzero(is_sink & tokens.has_place):
         x0, y0, x1, y1 = tokens.rects_px[token]
         inside = (x0 <= x) & (x < x1) & (y0 <= y) & (y < y1)
-        found |= inside & (features.part == tokens.part[token]) if same_parts else inside
-    return found
+        in_sink |= inside & (features.part == tokens.part[token]) if same_parts else inside
+    return in_sink

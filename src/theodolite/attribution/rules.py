@@ -71,7 +71,7 @@ class Entries:
         self._last = output[0] if isinstance(output, tuple) else output
 
     def relevance(self, gradients: Sequence[torch.Tensor]) -> torch.Tensor:
-        """Relevance of every token, (batch, tokens)."""
+        """Return the relevance of every token, (batch, tokens)."""
         parts = [
             (upcast(value) * upcast(gradient)).sum(dim=-1)
             for value, gradient in zip(self._values, gradients, strict=True)
@@ -84,7 +84,7 @@ class Entries:
 
 @contextmanager
 def rules(model: Any, decoder: Decoder) -> Iterator[tuple[Recorder, Entries]]:
-    """Put the rules in place within the context.
+    """Install the rules within the context.
 
     Raises:
         UnsupportedError: If the decoder has a module for which there is no rule.
@@ -115,14 +115,14 @@ def propagate(
     """
     import torch
 
-    found = {}
+    relevance = {}
     for left, (role, chosen) in zip(reversed(range(len(roles))), roles.items(), strict=True):
         start = logits.gather(1, chosen[:, None].to(logits.device)).sum()
         gradients = torch.autograd.grad(start, entries.inputs, retain_graph=left > 0, allow_unused=True)
         if any(gradient is None for gradient in gradients):
             raise ContractError("a layer received no gradient; the model may not use it")
-        found[role] = entries.relevance(gradients)
-    return found
+        relevance[role] = entries.relevance(gradients)
+    return relevance
 
 
 def _place(stack: ExitStack, module: Any) -> None:
@@ -150,7 +150,7 @@ def _place(stack: ExitStack, module: Any) -> None:
 def _is_activation(module: Any) -> bool:
     from transformers.activations import ACT2CLS
 
-    kinds = {each[0] if isinstance(each, tuple) else each for each in ACT2CLS.values()}
+    kinds = {entry[0] if isinstance(entry, tuple) else entry for entry in ACT2CLS.values()}
     return type(module) in kinds
 
 
@@ -159,7 +159,7 @@ def _half(_: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> tuple[A
 
 
 def _scaled(module: Any, positional: tuple[Any, ...], output: Any) -> Any:
-    """Identity rule where y = x · c(x), element by element: the gradient is c."""
+    """Apply the identity rule where y = x · c(x), element by element: the gradient is c."""
     import torch
 
     given = positional[0]
@@ -170,7 +170,7 @@ def _scaled(module: Any, positional: tuple[Any, ...], output: Any) -> Any:
 
 
 def _centred(module: Any, positional: tuple[Any, ...], output: Any) -> Any:
-    """Identity rule of a LayerNorm, y = (x − mean) · c(x) + bias: the gradient of the first two with c constant."""
+    """Apply the identity rule of a LayerNorm, y = (x − mean) · c(x) + bias: the gradient with c constant."""
     given = upcast(positional[0])
     middle = given - given.mean(dim=-1, keepdim=True)
     scale = (middle.detach().square().mean(dim=-1, keepdim=True) + module.eps).rsqrt()
@@ -179,5 +179,5 @@ def _centred(module: Any, positional: tuple[Any, ...], output: Any) -> Any:
 
 
 def _with_gradient(values: torch.Tensor, route: torch.Tensor) -> torch.Tensor:
-    """Return the values as they are, with the gradient of the route."""
+    """Return the values unchanged, with the gradient of the route."""
     return values.detach() + (route - route.detach())

@@ -103,17 +103,17 @@ def second_order(
             relevance = shares.to(by_token) @ by_token
             wanted = relevance if one_by_one else relevance.abs().sum()[None]
             values = torch.zeros(hidden.shape[1], device=hidden.device)
-            for place, each in enumerate(wanted):
-                (found,) = torch.autograd.grad(each, hidden, retain_graph=place + 1 < len(wanted))
-                values = values + upcast(found).abs().sum(-1)[0]
+            for index, term in enumerate(wanted):
+                (gradient,) = torch.autograd.grad(term, hidden, retain_graph=index + 1 < len(wanted))
+                values = values + upcast(gradient).abs().sum(-1)[0]
     picture = batch.placed[0][0]
-    found_words = relevance.detach().double().cpu().numpy()
-    found_values = values.double().cpu().numpy()[picture.positions]
-    if not (np.isfinite(found_words).all() and np.isfinite(found_values).all()):
+    word_values = relevance.detach().double().cpu().numpy()
+    image_values = values.double().cpu().numpy()[picture.positions]
+    if not (np.isfinite(word_values).all() and np.isfinite(image_values).all()):
         raise UnsupportedError(
             "the second-order gradients are not finite in this precision; open the model with ?dtype=float32"
         )
-    return SecondOrder(found_words, found_values, picture.grid)
+    return SecondOrder(word_values, image_values, picture.grid)
 
 
 def _shares(
@@ -136,14 +136,14 @@ def _shares(
             "the chat template changes the text of the request, so its words cannot be located"
         )
     ids, spans = checkpoint.token_ids(prompt), checkpoint.token_spans(prompt)
-    given = batch.inputs["input_ids"][0].tolist()
-    shares = np.zeros((len(words), len(given)))
-    for place, (low, high) in enumerate(spans):
+    input_ids = batch.inputs["input_ids"][0].tolist()
+    shares = np.zeros((len(words), len(input_ids)))
+    for index, (low, high) in enumerate(spans):
         own = [len("".join(prompt[max(low, start + a) : min(high, start + b)].split())) for a, b in words]
         if not any(own):
             continue
-        position = len(given) - len(ids) + place
-        if position < 0 or given[position] != ids[place]:
+        position = len(input_ids) - len(ids) + index
+        if position < 0 or input_ids[position] != ids[index]:
             raise UnsupportedError(
                 f"the processor replaces the token {prompt[low:high]!r}; the words must come after the picture"
             )

@@ -62,7 +62,9 @@ def prepare(checkpoint: Checkpoint, requests: Sequence[Request], options: Sequen
     grids = iter(family.feature_grids(checkpoint.processor, sizes, inputs))
     return Batch(
         inputs=inputs,
-        option_ids=[option_tokens(checkpoint, r, each) for r, each in zip(requests, options, strict=True)],
+        option_ids=[
+            option_tokens(checkpoint, r, choices) for r, choices in zip(requests, options, strict=True)
+        ],
         placed=place_pictures(checkpoint, requests, inputs, family),
         feature_grids=[[next(grids) for _ in request.pictures] for request in requests],
     )
@@ -281,7 +283,7 @@ def _joined(features: Sequence[torch.Tensor]) -> torch.Tensor:
     """Concatenate the features of several calls, (features, width)."""
     import torch
 
-    return torch.cat([each.reshape(-1, each.shape[-1]) for each in features])
+    return torch.cat([part.reshape(-1, part.shape[-1]) for part in features])
 
 
 def option_tokens(checkpoint: Checkpoint, request: Request, options: Sequence[str]) -> list[int]:

@@ -274,7 +274,7 @@ class _Bars:
         return f"{model} {instrument}: {word}{asked} ({duration(self._overall.spent(model, instrument))})"
 
     def _is_time(self, step: tuple[str, str]) -> bool:
-        """True when asking begins, and then every half minute."""
+        """Return True when asking begins, and then every half minute."""
         now = time.monotonic()
         if now - self._last.get(step, -_LINE_EVERY_S) < _LINE_EVERY_S:
             return False

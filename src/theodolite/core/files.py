@@ -370,7 +370,7 @@ def inside(folder: Path, name: str, what: str = "file") -> Path:
 
 
 def _read_bounded(path: Path, largest: int) -> bytes | None:
-    """The content of a file, also of one whose size is not known before; None if it is larger."""
+    """Return the content of a file, also of one whose size is not known before; None if it is larger."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(size + 1) if size <= largest else b""
@@ -408,7 +408,7 @@ def _kind(value: Any) -> str:
 
 
 def _place(parts: Sequence[str | int]) -> str:
-    """The place of a fault, without the names of internal classes.
+    """Return the place of a fault, without the names of internal classes.
 
     >>> _place(("steps", 0, "_WrittenStep", "text")), _place(("steps", 1, "str"))
     ('steps.0.text', 'steps.1')

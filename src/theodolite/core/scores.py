@@ -69,7 +69,7 @@ LESSON_SEEDS = 1_000_000
 
 
 def check_split(split: str) -> None:
-    """Raises a `UsageError` for an unknown split."""
+    """Raise a `UsageError` for an unknown split."""
     if split not in get_args(Split):
         raise UsageError(f"the split is {', '.join(get_args(Split))}, not {split!r}")
 
@@ -134,7 +134,7 @@ class Metric:
         return self.key.partition(":")[0]
 
     def towards_grounded(self, value: float) -> float:
-        """The value, with its sign flipped where lower is grounded."""
+        """Return the value, with its sign flipped where lower is grounded."""
         return value if self.higher_is_grounded else -value
 
 
@@ -175,7 +175,7 @@ class ItemScore:
 
 
 def by_metric(scores: Iterable[ItemScore]) -> Mapping[str, list[ItemScore]]:
-    """The scores of each metric, in order.
+    """Return the scores of each metric, in order.
 
     >>> list(by_metric([ItemScore("a", "grid.swap", 1.0, "a"), ItemScore("b", "grid.swap", 0.0, "b")]))
     ['grid.swap']
@@ -187,7 +187,7 @@ def by_metric(scores: Iterable[ItemScore]) -> Mapping[str, list[ItemScore]]:
 
 
 def covers(given: Capability, needed: Capability) -> bool:
-    """True if the model's capability covers the metric's requirement.
+    """Return True if the model's capability covers the metric's requirement.
 
     >>> covers("choices", "text"), covers("choices", "gradients")
     (True, False)

@@ -84,7 +84,7 @@ class Estimate:
         return format(self, "")
 
     def excludes(self, value: float) -> bool:
-        """True if `value` lies outside the interval.
+        """Return True if `value` lies outside the interval.
 
         >>> Estimate(0.7, 0.6, 0.8, n=90, level=0.95, method="Wilson").excludes(0.5)
         True
@@ -92,7 +92,7 @@ class Estimate:
         return not self.low <= value <= self.high
 
     def lies_within(self, low: float, high: float) -> bool:
-        """True if the whole interval lies strictly between two bounds (equivalence by inclusion).
+        """Return True if the whole interval lies strictly between two bounds (equivalence by inclusion).
 
         >>> Estimate(0.01, -0.02, 0.04, n=90, level=0.9, method="paired t").lies_within(-0.05, 0.05)
         True
@@ -203,7 +203,7 @@ class Table:
         rows: Iterable[Sequence[Cell]],
         notes: Iterable[str] = (),
     ) -> Table:
-        """A table from any iterables."""
+        """Return a table from any iterables."""
         return cls(name, title, tuple(columns), tuple(tuple(row) for row in rows), tuple(notes))
 
     def as_json(self) -> dict[str, Any]:
@@ -226,7 +226,7 @@ class Table:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Table:
-        """The inverse of `as_json`.
+        """Return the inverse of `as_json`.
 
         Raises:
             UsageError: it is not a table.
@@ -261,7 +261,7 @@ def _cell(value: Any) -> Cell:
 
 
 def format_cell(cell: Cell, column: Column) -> str:
-    """A cell as people read it.
+    """Return a cell as people read it.
 
     >>> estimate = Estimate(0.5, 0.4, 0.6, n=90, level=0.95, method="Wilson")
     >>> format_cell(estimate, Column("x", "x", "share")), format_cell(estimate, Column("x", "x", "points"))
@@ -284,7 +284,7 @@ def format_cell(cell: Cell, column: Column) -> str:
 
 
 def format_number(value: float, unit: Unit, *, signed: bool = False, with_unit: bool = True) -> str:
-    """A number in its unit, with a true minus.
+    """Return a number in its unit, with a true minus.
 
     >>> format_number(0.9312, "share"), format_number(-0.105, "points"), format_number(47.31, "degrees")
     ('93.1 %', '−10.5', '47.3°')

@@ -105,12 +105,12 @@ class AnswerFormat:
 
     @classmethod
     def number(cls, unit: str = "") -> AnswerFormat:
-        """A number in a unit such as "m". Without a unit, numbers are returned as written."""
+        """Return a number in a unit such as "m". Without a unit, numbers are returned as written."""
         return cls("number", unit=unit)
 
     @classmethod
     def count(cls, options: Mapping[str, str] = _NO_OPTIONS, style: Style = "") -> AnswerFormat:
-        """A whole number of things. With options, the label of the option is returned."""
+        """Return a whole number of things. With options, the label of the option is returned."""
         return cls("count", options, style)
 
     @classmethod
@@ -122,7 +122,7 @@ class AnswerFormat:
         subject: str = "",
         object: str = "",  # noqa: A002 - the field's name
     ) -> AnswerFormat:
-        """A place relative to something, such as "left" or "front right"; by default left, right, above or below."""
+        """Return a place relative to something, such as "left" or "front right"; by default left, right, above or below."""
         offered = options if isinstance(options, Mapping) else {name: name for name in options}
         return cls("direction", offered, style, subject=subject, object=object)
 

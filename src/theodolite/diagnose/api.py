@@ -275,7 +275,7 @@ def exhibits(
 
 
 def picture_of(side: ShownAnswer, folder: Path) -> Image | None:
-    """The first picture of a side of a pair. None if it is missing or lies outside of the diagnosis."""
+    """Return the first picture of a side of a pair. None if it is missing or lies outside of the diagnosis."""
     if not side.pictures:
         return None
     path = (folder / side.pictures[0]).resolve()
@@ -572,7 +572,7 @@ class Overall:
         return self._tallies.get(self._now) if self._now else None
 
     def tally_of(self, model: str, instrument: str) -> Tally | None:
-        """The last tally of a step."""
+        """Return the last tally of a step."""
         return self._tallies.get((model, instrument))
 
     def spent(self, model: str, instrument: str) -> float:

@@ -46,7 +46,7 @@ Source: TypeAlias = Literal["own", "drawn"]
 
 
 def _without_p(estimate: Estimate) -> dict[str, Any]:
-    """A diagnosis states p-values in its tests alone."""
+    """Return a diagnosis states p-values in its tests alone."""
     fields = asdict(estimate)
     del fields["p_value"]
     return fields

@@ -285,7 +285,7 @@ def _find(text: str, named: str, images: Path | None) -> list[UserData]:
 
 
 def _fields(path: Path) -> str:
-    """The fields of a table that fits nothing, in words."""
+    """Return the fields of a table that fits nothing, in words."""
     if path.suffix not in SUFFIXES or not path.is_file():
         return ""
     try:

@@ -74,7 +74,7 @@ class Box:
         return np.asarray(np.nan_to_num(wide * high / ((x1 - x0) * (y1 - y0)), nan=0.0))
 
     def iou(self, other: Box) -> float:
-        """Intersection over union."""
+        """Return the intersection over union."""
         wide = min(self.x1, other.x1) - max(self.x0, other.x0)
         high = min(self.y1, other.y1) - max(self.y0, other.y0)
         shared = max(0.0, wide) * max(0.0, high)
@@ -82,7 +82,7 @@ class Box:
 
 
 def direction_deg(origin_px: ArrayLike, point_px: ArrayLike) -> NDArray[np.float64]:
-    """The direction from one point to another, ``atan2(-(y - y0), x - x0)``, in degrees in [0, 360).
+    """Return the direction from one point to another, ``atan2(-(y - y0), x - x0)``, in degrees in [0, 360).
 
     0 is to the right, 90 upward; angles increase counter-clockwise. Pixel rows increase downward.
 

@@ -129,7 +129,7 @@ class Cuboid:
 
 
 def clipped_points_cam(cuboid_cam: Cuboid, near_m: float = NEAR_M) -> NDArray[np.float64]:
-    """Return the corners of the part of a cuboid beyond the near plane: its own and the edges' crossings of the plane.
+    """Return the corners beyond the near plane, and the points where edges cross it.
 
     The projection of a convex body is the convex hull of its projected corners. These points therefore bound it
     exactly, even if some corners are behind the camera. Shape (k, 3); k = 0 if all of the cuboid is too near.

@@ -53,7 +53,7 @@ class Vocabulary:
         return tuple(self.angles_deg)
 
     def nearest(self, angle_deg: float) -> Nearest:
-        """The nearest name, and its margin over the next one. On a border the counter-clockwise name wins.
+        """Return the nearest name, and its margin over the next one. On a border the counter-clockwise name wins.
 
         >>> CARDINAL.nearest(50)
         Nearest(name='above', distance_deg=40.0, margin_deg=10.0)
@@ -67,7 +67,7 @@ class Vocabulary:
         )
 
     def between(self, reference: Box, target: Box) -> Nearest:
-        """The name for the direction from a reference to a target, by the centres of their boxes.
+        """Return the name for the direction from a reference to a target, by the centres of their boxes.
 
         Raises:
             UsageError: The centres coincide.
@@ -79,9 +79,9 @@ class Vocabulary:
         return self.nearest(float(direction_deg(reference.centre_px, target.centre_px)))
 
     def agreed(self, word: str, reference: Box, target: Box) -> str | None:
-        """The name for the direction between two boxes if a word for it is true; None if the word contradicts the boxes.
+        """Return the name for the direction between two boxes if the word agrees with them; None if it contradicts them.
 
-        One of the four directions agrees with itself and with the diagonals beside it: what is above left is left.
+        One of the four directions agrees with itself and with the adjacent diagonals: above left counts as left.
 
         >>> a, b = Box(50, 50, 60, 60), Box(10, 20, 20, 30)
         >>> EIGHT.agreed("left", a, b), CARDINAL.agreed("left", a, b), EIGHT.agreed("below", a, b)
@@ -93,7 +93,7 @@ class Vocabulary:
 
 
 def _apart_deg(first_deg: float | NDArray[np.float64], second_deg: float) -> NDArray[np.float64]:
-    """The smallest angle between directions."""
+    """Return the smallest angle between directions."""
     return np.asarray(180 - np.abs(180 - np.abs(np.asarray(first_deg, np.float64) % 360 - second_deg % 360)))
 
 
@@ -122,7 +122,7 @@ OPPOSITE: Mapping[str, str] = {"left": "right", "right": "left", "above": "below
 
 
 def opposite(direction: str) -> str | None:
-    """The opposite of one of the eight directions; None for any other word.
+    """Return the opposite of one of the eight directions; None for any other word.
 
     >>> opposite("above left"), opposite("behind")
     ('below right', None)
@@ -132,7 +132,7 @@ def opposite(direction: str) -> str | None:
 
 
 def is_diagonal(direction: str) -> bool:
-    """True for the four of the eight directions that lie between two others.
+    """Return True for the four of the eight directions that lie between two others.
 
     >>> is_diagonal("above left"), is_diagonal("above"), is_diagonal("behind")
     (True, False, False)
@@ -141,7 +141,7 @@ def is_diagonal(direction: str) -> bool:
 
 
 def vocabulary_of(directions: Iterable[str]) -> Vocabulary:
-    """The eight directions if one of those given is a diagonal, else the four.
+    """Return the eight directions if any given one is a diagonal, else the four.
 
     >>> vocabulary_of(["left", "below left"]) == EIGHT
     True
@@ -150,12 +150,12 @@ def vocabulary_of(directions: Iterable[str]) -> Vocabulary:
 
 
 def is_sideways(direction: str) -> bool:
-    """True if mirroring left and right changes one of the eight directions: all but above and below."""
+    """Return True if mirroring left and right changes one of the eight directions: all but above and below."""
     return direction in EIGHT.angles_deg and EIGHT.angles_deg[direction] % 180 != 90
 
 
 def mirrored(direction: str) -> str:
-    """The direction after mirroring: left and right exchanged, or above and below for these two.
+    """Return the direction after mirroring: left and right exchanged, or above and below for these two.
 
     >>> mirrored("left"), mirrored("above left"), mirrored("above")
     ('right', 'above right', 'below')
@@ -165,7 +165,7 @@ def mirrored(direction: str) -> str:
 
 
 def check_direction(name: str) -> str:
-    """The name, if it is one of the eight directions; a `UsageError` if it is not."""
+    """Return the name if it is one of the eight directions; raise a `UsageError` otherwise."""
     if name not in EIGHT.angles_deg:
         raise UsageError(f"{name!r:.80} is no direction; there are {', '.join(EIGHT.names)}")
     return name

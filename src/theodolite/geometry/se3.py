@@ -64,9 +64,9 @@ class SE3:
     @property
     def matrix(self) -> NDArray[np.float64]:
         """The transform as a matrix, shape (4, 4)."""
-        found = np.eye(4)
-        found[:3, :3], found[:3, 3] = self.rotation, self.translation_m
-        return found
+        matrix = np.eye(4)
+        matrix[:3, :3], matrix[:3, 3] = self.rotation, self.translation_m
+        return matrix
 
     @property
     def quaternion_wxyz(self) -> tuple[float, float, float, float]:
@@ -82,7 +82,7 @@ class SE3:
         return SE3(self.rotation.T, -self.rotation.T @ self.translation_m)
 
     def __matmul__(self, other: SE3) -> SE3:
-        """``a_SE3_b @ b_SE3_c`` is ``a_SE3_c``."""
+        """Chain two transforms: ``a_SE3_b @ b_SE3_c`` is ``a_SE3_c``."""
         return SE3(self.rotation @ other.rotation, self.apply(other.translation_m))
 
 

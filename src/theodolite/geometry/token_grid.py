@@ -104,7 +104,7 @@ def lattice(shape: tuple[int, int], region_px: tuple[float, float, float, float]
 
 
 def _overlaps(start: NDArray[np.float64], stop: NDArray[np.float64], n_pixels: int) -> NDArray[np.float64]:
-    """Shape (tokens, pixels): the length of each pixel that each token covers along one axis."""
+    """Return the length of each pixel that each token covers along one axis, shape (tokens, pixels)."""
     edges = np.arange(n_pixels)
     return np.asarray(
         np.clip(np.minimum(stop[:, None], edges + 1) - np.maximum(start[:, None], edges), 0, None)

@@ -3,7 +3,7 @@
 data/          make and read data sets
 questions.py   prompts, and the plan of a run
 measure.py     the only part that calls a model
-formulas/      one module per published number, named after it
+formulas/      the published numbers
 experiments/   one module per experiment of the paper
 score.py       item scores and tables
 figures        figures

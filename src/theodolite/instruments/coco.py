@@ -82,7 +82,7 @@ class Instance:
     """Polygons x0, y0, x1, y1, … in pixels; empty where the annotation has none, or a run-length mask."""
 
     def area(self, of: AreaOf) -> float | None:
-        """Share of the picture; None if the annotation does not state it."""
+        """Return the share of the picture; None if the annotation does not state it."""
         return self.box_area if of == "box" else self.mask_area
 
 
@@ -96,21 +96,21 @@ class AnnotatedPicture:
     instances: tuple[Instance, ...]
 
     def named(self, name: str) -> list[Instance]:
-        """All objects of a name."""
-        return [each for each in self.instances if each.name == name]
+        """Return all objects of a name."""
+        return [instance for instance in self.instances if instance.name == name]
 
     def other_boxes(self, *taken: Instance) -> tuple[Box, ...]:
-        """The boxes of all objects but these, without empty ones."""
+        """Return the boxes of all objects but these, without empty ones."""
         return tuple(
-            each.box
-            for each in self.instances
-            if each.box is not None and all(each is not one for one in taken)
+            instance.box
+            for instance in self.instances
+            if instance.box is not None and all(instance is not one for one in taken)
         )
 
     @property
     def counts(self) -> Counter[str]:
         """The number of objects of each name, crowds included: beside a crowd of people no person is unique."""
-        return Counter(each.name for each in self.instances)
+        return Counter(instance.name for instance in self.instances)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +123,14 @@ class Instances:
     """The broken records of the files."""
 
     def by_file_name(self) -> dict[str, AnnotatedPicture]:
-        """The pictures by file name, without folders."""
+        """Return the pictures by file name, without folders."""
         return {Path(picture.file_name).name: picture for picture in self.pictures}
 
 
 def read_instances(annotations: str | Path | Sequence[str | Path]) -> Instances:
-    """Reads one or more annotation files. Broken records are left out.
+    """Read one or more annotation files. Broken records are left out.
 
-    A broken annotation still counts as an object without a box, since beside it no object of its name is unique.
+    A broken annotation still counts as an object without a box, because other objects of that name are then not unique.
 
     Raises:
         UsageError: A file does not have that format, or two of them annotate one picture.
@@ -165,45 +165,49 @@ def _pictures(
         if image.id in images:
             problems.append(Problem(where, f"the id {image.id!r:.80} occurs twice; the first is kept"))
         images.setdefault(image.id, image)
-    found: defaultdict[int | str, list[Instance]] = defaultdict(list)
+    objects: defaultdict[int | str, list[Instance]] = defaultdict(list)
 
     def read(raw: Any) -> None:
         try:
-            each = check(_Annotation, raw)
+            annotation = check(_Annotation, raw)
         except UsageError:
             legible = raw if isinstance(raw, dict) else {}
-            place, kind = (legible.get(key) for key in ("image_id", "category_id"))
-            if isinstance(place, int | str) and place in images:
-                known = names.get(kind, "") if isinstance(kind, int) else ""
-                found[place].append(Instance(known, None, is_crowd=False, box_area=0.0, mask_area=None))
+            image_id, kind = (legible.get(key) for key in ("image_id", "category_id"))
+            if isinstance(image_id, int | str) and image_id in images:
+                category = names.get(kind, "") if isinstance(kind, int) else ""
+                objects[image_id].append(
+                    Instance(category, None, is_crowd=False, box_area=0.0, mask_area=None)
+                )
             raise
-        if each.image_id not in images:
-            raise UsageError(f"names the picture {each.image_id!r:.80}, which is not among the images")
-        found[each.image_id].append(_instance(each, names, images[each.image_id]))
+        if annotation.image_id not in images:
+            raise UsageError(f"names the picture {annotation.image_id!r:.80}, which is not among the images")
+        objects[annotation.image_id].append(_instance(annotation, names, images[annotation.image_id]))
 
     rows = [(f"{name}: annotations[{number}]", raw) for number, raw in enumerate(file.annotations)]
     problems += read_each(rows, read)[1]
     return [
-        AnnotatedPicture(str(image.id), image.file_name, (image.width, image.height), tuple(found[image.id]))
+        AnnotatedPicture(
+            str(image.id), image.file_name, (image.width, image.height), tuple(objects[image.id])
+        )
         for image in images.values()
     ]
 
 
-def _instance(each: _Annotation, names: Mapping[int, str], image: _Image) -> Instance:
-    x, y, width, height = each.bbox
+def _instance(annotation: _Annotation, names: Mapping[int, str], image: _Image) -> Instance:
+    x, y, width, height = annotation.bbox
     whole = image.width * image.height
     return Instance(
-        names.get(each.category_id, ""),
+        names.get(annotation.category_id, ""),
         Box.from_xywh(x, y, width, height) if width > 0 and height > 0 else None,
-        bool(each.iscrowd),
+        bool(annotation.iscrowd),
         width * height / whole,
-        None if each.area is None else each.area / whole,
-        polygons_of(each.segmentation),
+        None if annotation.area is None else annotation.area / whole,
+        polygons_of(annotation.segmentation),
     )
 
 
 def find_coco(path: Path, images: Path | None) -> tuple[Path, Path] | None:
-    """Return the annotation file at a path, or in a folder, and the folder of its pictures. None if there is none.
+    """Return the COCO annotation file at a path or in a folder, and the folder of its pictures; None if there is none.
 
     Args:
         path: A file, or a folder that holds one.
@@ -216,9 +220,9 @@ def find_coco(path: Path, images: Path | None) -> tuple[Path, Path] | None:
         return _with_pictures(path, images) if path.suffix == ".json" and _is_coco(path) else None
     files = [
         file
-        for place in (path, path / "annotations")
-        if place.is_dir()
-        for file in sorted(place.glob("*.json"))
+        for folder in (path, path / "annotations")
+        if folder.is_dir()
+        for file in sorted(folder.glob("*.json"))
         if _is_coco(file)
     ]
     files = [file for file in files if "instances" in file.name] or files
@@ -229,7 +233,7 @@ def find_coco(path: Path, images: Path | None) -> tuple[Path, Path] | None:
 
 
 def _is_coco(path: Path) -> bool:
-    """True if a file has the three parts of COCO instances. It may be large, and is not read into memory."""
+    """Return True if a file has the three parts of COCO instances. It may be large, and is not read into memory."""
     with _bytes_of(path) as data:
         return data is not None and all(data.find(b'"%b"' % part) >= 0 for part in _COCO_PARTS)
 
@@ -239,8 +243,8 @@ def _with_pictures(path: Path, images: Path | None) -> tuple[Path, Path]:
         return path, images
     with _bytes_of(path) as data:
         names = [
-            each[1].decode("utf-8", "replace")
-            for each in islice(re.finditer(rb'"file_name"\s*:\s*"([^"\\]+)"', data or b""), 200)
+            match[1].decode("utf-8", "replace")
+            for match in islice(re.finditer(rb'"file_name"\s*:\s*"([^"\\]+)"', data or b""), 200)
         ]
     for folder in _picture_folders(path):
         if any(is_there(folder / name) for name in names):
@@ -253,7 +257,7 @@ def _with_pictures(path: Path, images: Path | None) -> tuple[Path, Path]:
 
 @contextmanager
 def _bytes_of(path: Path) -> Iterator[mmap.mmap | None]:
-    """A file's bytes, memory-mapped; None for a file that is empty or cannot be read."""
+    """Map a file into memory; None if it is empty or cannot be read."""
     with ExitStack() as stack:
         data = None
         try:
@@ -265,10 +269,10 @@ def _bytes_of(path: Path) -> Iterator[mmap.mmap | None]:
 
 
 def _picture_folders(path: Path) -> Iterator[Path]:
-    """Where COCO's pictures usually are: beside the annotations, or beside their folder."""
+    """Yield the folders where COCO's pictures usually are: beside the annotations, or beside their folder."""
     for home in (path.parent, path.parent.parent):
         yield home
         try:
-            yield from sorted(each for each in home.iterdir() if each.is_dir())
+            yield from sorted(child for child in home.iterdir() if child.is_dir())
         except OSError:
             continue

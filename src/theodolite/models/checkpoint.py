@@ -414,7 +414,7 @@ def _forward_names(model: Any) -> frozenset[str]:
 
 
 def _takes(model: Any, name: str) -> bool:
-    """True if a model's forward accepts an argument of that name."""
+    """Return True if a model's forward accepts an argument of that name."""
     import inspect
 
     parameters = inspect.signature(model.forward).parameters

@@ -109,7 +109,7 @@ class RecordedModel(VisionLanguageModel, Protocol):
 
 
 def is_choosing(model: VisionLanguageModel) -> TypeGuard[ChoosingModel]:
-    """True if `choose` can be called."""
+    """Return True if `choose` can be called."""
     return "choose" not in model.lacks
 
 

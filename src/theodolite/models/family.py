@@ -224,7 +224,7 @@ class Frame:
         return self.height // cell, self.width // cell
 
     def seen_px(self, cell: int) -> Rect:
-        """The part of the region covered by whole cells.
+        """Return the part of the region covered by whole cells.
 
         A convolution drops the rest at the right and bottom: patches of 14 pixels cover 378 of 384 pixels.
         """
@@ -248,12 +248,12 @@ def cut(size_px: tuple[int, int], frames: Sequence[Frame], cell: int) -> TokenGr
 
 
 def whole(size_px: tuple[int, int]) -> Rect:
-    """The region of the whole picture."""
+    """Return the region of the whole picture."""
     return 0.0, 0.0, float(size_px[0]), float(size_px[1])
 
 
 def square(size_px: tuple[int, int]) -> Rect:
-    """The region after transformers pads a picture to a square: evenly on both sides, an odd pixel at the end."""
+    """Return the region after transformers pads a picture to a square: evenly on both sides, an odd pixel at the end."""
     width, height = size_px
     side = max(width, height)
     left, top = (side - width) // 2, (side - height) // 2

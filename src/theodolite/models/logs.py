@@ -276,7 +276,7 @@ def _error_text(error: Any) -> str:
 
 
 def _answered(text: str | None, **fields: Any) -> Response:
-    """An empty text is an answer; a missing text is a failure."""
+    """Return an empty text is an answer; a missing text is a failure."""
     return (
         Response.failed("no answer was logged") if text is None else Response("answered", text=text, **fields)
     )

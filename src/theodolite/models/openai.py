@@ -477,7 +477,7 @@ def _data_url(picture: Picture) -> str:
 
 
 def _is_plain(data: bytes) -> bool:
-    """True if every reader sees the same picture: upright, opaque, RGB or 8-bit grey."""
+    """Return True if every reader sees the same picture: upright, opaque, RGB or 8-bit grey."""
     orientation = 0x0112
     with open_image(data) as image:
         is_upright = image.getexif().get(orientation, 1) == 1
@@ -715,7 +715,7 @@ class OpenAIModel:
         return body
 
     def _turns(self, request: Request) -> Sequence[Message]:
-        """The turns as sent: with ``?system=user``, system text opens the first user turn."""
+        """Return the turns as sent: with ``?system=user``, system text opens the first user turn."""
         system = "".join(f"{each.text}\n\n" for each in request.messages if each.role == "system")
         if self.options.system == "system" or not system:
             return request.messages

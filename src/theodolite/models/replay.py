@@ -118,7 +118,7 @@ def _answers(rows: Sequence[Row], named: Mapping[Role, str]) -> Iterator[LoggedA
 
 
 def _answer_text(row: Row, question: str, field: str) -> str | None:
-    """The text of the answer. A field that holds the question is not the answer."""
+    """Return the text of the answer. A field that holds the question is not the answer."""
     for value in values(row, "response", field=field):
         while isinstance(value, list):
             value = value[0] if value else None  # noqa: PLW2901 - the first of nested lists
@@ -128,7 +128,7 @@ def _answer_text(row: Row, question: str, field: str) -> str | None:
 
 
 def _exported(row: Row) -> list[str] | None:
-    """The digests of the pictures in a row that Theodolite exported. None in other rows."""
+    """Return the digests of the pictures in a row that Theodolite exported. None in other rows."""
     given = row.get("shown") or row.get("pictures")
     if isinstance(given, str):
         given = re.sub(r'[\[\]",]', " ", given).split() if given.strip() else None
@@ -139,7 +139,7 @@ def _exported(row: Row) -> list[str] | None:
 
 
 def _embedded(fields: Sequence[Any]) -> tuple[frozenset[str], ...]:
-    """The digests of embedded pictures, of the first field that holds some."""
+    """Return the digests of embedded pictures, of the first field that holds some."""
     for pictures in fields:
         given = pictures if isinstance(pictures, list) else [pictures]
         data = [each.get("bytes") if isinstance(each, dict) else each for each in given]
@@ -419,7 +419,7 @@ class ReplayModel:
 
 
 def _shows(answer: LoggedAnswer, request: Request) -> bool:
-    """True if a record shows the pictures of a request."""
+    """Return True if a record shows the pictures of a request."""
     pictures = request.pictures
     return len(answer.shown) == len(pictures) and all(
         picture.digest in digests for picture, digests in zip(pictures, answer.shown, strict=True)
@@ -524,7 +524,7 @@ def _read_log(path: Path, name: ModelName) -> Logged:
 
 
 def _is_inspect(head: bytes) -> bool:
-    """True if a JSON file begins as a log of inspect_ai does, with the evaluation before its samples."""
+    """Return True if a JSON file begins as a log of inspect_ai does, with the evaluation before its samples."""
     return b'"eval"' in head and b'"samples"' in head
 
 
@@ -555,12 +555,12 @@ def _words(text: str) -> str:
 
 
 def _contains(asked: str, recorded: str) -> bool:
-    """True if one of two questions contains the other: a prompt adds options or how to answer."""
+    """Return True if one of two questions contains the other: a prompt adds options or how to answer."""
     return bool(recorded.strip()) and (recorded in asked or asked in recorded)
 
 
 def _share_words(recorded: str, asked: str) -> bool:
-    """True if two prompts are about the same question, or if the log has no prompts."""
+    """Return True if two prompts are about the same question, or if the log has no prompts."""
     left, right = (set(re.findall(r"\w+", text.casefold())) for text in (recorded, asked))
     if not left or not right:
         return True

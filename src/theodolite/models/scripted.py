@@ -124,7 +124,7 @@ def _as_choice(said: str, options: tuple[str, ...]) -> Choice:
 
 
 def echo(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
-    """Returns the received request as JSON, so that tests can see exactly what reaches the model."""
+    """Return the received request as JSON, so that tests can see exactly what reaches the model."""
     return json.dumps(
         {
             "text": request.text,
@@ -144,7 +144,7 @@ def constant(_: Request, options: ScriptedOptions = _DEFAULTS) -> str:
 
 
 def oracle(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
-    """Returns the correct answer, from the hint."""
+    """Return the correct answer, from the hint."""
     if "gold" not in request.hint:
         raise UsageError("scripted:oracle needs items with the correct answer as a hint")
     return str(request.hint["gold"])
@@ -171,7 +171,7 @@ def flaky(request: Request, options: ScriptedOptions = _DEFAULTS) -> str:
 
 
 def guesser(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
-    """Picks one of the options in the question by a hash of the question: a pure language prior."""
+    """Pick one of the options in the question by a hash of the question: a pure language prior."""
     options = _options_named(request.text)
     return options[_number(request.text) % len(options)]
 

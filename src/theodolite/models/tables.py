@@ -179,7 +179,7 @@ def _object(value: Any) -> Row:
 
 
 def _rows_of(value: Row) -> list[Any]:
-    """The rows of a JSON object: a list in it, its values by id, or itself."""
+    """Return the rows of a JSON object: a list in it, its values by id, or itself."""
     for name in _LISTS:
         if isinstance(value.get(name), list):
             return list(value[name])
@@ -189,7 +189,7 @@ def _rows_of(value: Row) -> list[Any]:
 
 
 def _turns(row: Row) -> Iterator[Row]:
-    """A row for each question of a conversation with the answer that follows; other rows as they are."""
+    """Yield a row for each question of a conversation with the answer that follows; other rows as they are."""
     turns = next((row[name] for name in _TURNS if isinstance(row.get(name), list)), None)
     if turns is None:
         yield row
@@ -353,7 +353,7 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _keys(parts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The keys of a name, the most exact first."""
+    """Yield the keys of a name, the most exact first."""
     if not parts:
         return
     name = parts[-1].casefold()

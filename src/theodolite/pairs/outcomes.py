@@ -223,7 +223,7 @@ RANDOM_BOUND = 0.25
 
 
 def outcome_of(before: Answer, after: Answer, *, are_right: bool, is_relevant: bool) -> Outcome:
-    """The outcome of a pair.
+    """Return the outcome of a pair.
 
     Args:
         before: The answer before the edit.
@@ -381,7 +381,7 @@ def random_bound(relevant: Sequence[AnsweredPair]) -> float:
 
 
 def _clique(edges: AbstractSet[frozenset[str]]) -> int:
-    """The largest number of answers that are all paired with each other. Groups have few answers."""
+    """Return the largest number of answers that are all paired with each other. Groups have few answers."""
     answers = sorted(frozenset[str]().union(*edges))
     for size in range(len(answers), 2, -1):
         for some in combinations(answers, size):

@@ -258,7 +258,7 @@ def _why_unable(read: Sequence[AnsweredPair], chance: float | None) -> str:
 
 
 def _excluded(relevant: Sequence[AnsweredPair], of_repeats: float) -> tuple[str, ...]:
-    """The strategies whose pairs are followed more often than the bound allows."""
+    """Return the strategies whose pairs are followed more often than the bound allows."""
     found = []
     for name in dict.fromkeys(name for pair in relevant for name in pair.edit.excludes):
         own = [pair for pair in relevant if name in pair.edit.excludes]
@@ -269,7 +269,7 @@ def _excluded(relevant: Sequence[AnsweredPair], of_repeats: float) -> tuple[str,
 
 
 def _bound(relevant: Sequence[AnsweredPair], of_repeats: float) -> float:
-    """The largest share of the pairs that a strategy can follow without using what was edited."""
+    """Return the largest share of the pairs that a strategy can follow without using what was edited."""
     return min(of_repeats, random_bound(relevant))
 
 
@@ -281,7 +281,7 @@ def _bound_of_repeats(pairs: Sequence[AnsweredPair]) -> float:
 
 
 def _dependence(pairs: Sequence[AnsweredPair], level: float) -> Estimate | None:
-    """The share of changed answers under relevant minus that under neutral edits. None without neutral pairs.
+    """Return the share of changed answers under relevant minus that under neutral edits. None without neutral pairs.
 
     It is paired if at least half of the items with a relevant pair also have a neutral one.
     """

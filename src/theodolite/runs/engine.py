@@ -358,7 +358,7 @@ def _known_answer(run: Run, cache: AnswerCache | None, key: str | None) -> Recor
 
 
 def _versions() -> dict[str, str]:
-    """The versions of the packages that can affect an answer. Nothing is imported."""
+    """Return the versions of the packages that can affect an answer. Nothing is imported."""
     found = {"python": python_version()}
     for name in ("theodolite", "numpy", "pillow", "torch", "transformers", "openai", "ray"):
         try:
@@ -470,7 +470,7 @@ def bisect_failures(
 
 
 def concerns_all(error: Exception) -> bool:
-    """True if an error concerns the whole model or run folder, not just one item's input or answer."""
+    """Return True if an error concerns the whole model or run folder, not just one item's input or answer."""
     return isinstance(error, TheodoliteError) and not isinstance(error, UsageError | ContractError)
 
 

@@ -144,7 +144,7 @@ def _damaged_rows(db: sqlite3.Connection, path: Path) -> Iterator[Damage]:
 
 
 def _belongs(row: Sequence[Any]) -> bool:
-    """True if a row, given as (seq, item id, item name, columns and checksum), is whole and belongs to its item."""
+    """Return True if a row, given as (seq, item id, item name, columns and checksum), is whole and belongs to its item."""
     return is_whole((row[1], *row[3:]))
 
 
@@ -182,7 +182,7 @@ def open_older(path: Path) -> Store:
 
 
 def is_older(path: Path) -> bool:
-    """True if a store has an older format than this version writes."""
+    """Return True if a store has an older format than this version writes."""
     try:
         with closing(connect(path, "ro")) as db:
             return format_of(db, path) < SCHEMA_VERSION

@@ -278,7 +278,7 @@ def checksum(row: Sequence[Any]) -> bytes:
 
 
 def is_whole(row: Sequence[Any]) -> bool:
-    """True if the last value of a row is the checksum of the others."""
+    """Return True if the last value of a row is the checksum of the others."""
     return bool(checksum(row[:-1]) == row[-1])
 
 
@@ -606,7 +606,7 @@ def schema_of(db: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
 
 
 def full_disk(path: Path) -> str:
-    """The message for a full disk."""
+    """Return the message for a full disk."""
     return (
         f"the disk that holds {path} is full; free some space and repeat the command: finished work is kept"
     )

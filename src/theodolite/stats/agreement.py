@@ -36,7 +36,7 @@ def cohen_kappa(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Cohen's kappa: the agreement of two raters beyond chance.
+    """Compute Cohen's kappa, the agreement of two raters beyond chance.
 
     κ = (P_o − P_e)/(1 − P_e) with P_o = Σ w_ij p_ij and P_e = Σ w_ij p_i· p_·j. The agreement weights are
     1[i = j], or 1 − (|i−j|/(K−1))^q with q = 1 (linear) or 2 (quadratic). The interval is κ ± z·SE, clipped to
@@ -100,7 +100,7 @@ def _rated(
     distinct, codes = label_codes(np.concatenate([a, b]), "labels")
     n_categories = distinct.size
     if categories is not None:
-        position = {category: place for place, category in enumerate(categories)}
+        position = {category: index for index, category in enumerate(categories)}
         unknown = [label for label in distinct.tolist() if label not in position]
         if unknown or len(position) != len(categories):
             raise UsageError(
@@ -112,15 +112,15 @@ def _rated(
 
 
 def _agreement_weights(n_categories: int, weights: str) -> FloatArray:
-    place = np.arange(n_categories)
-    distance = np.abs(place[:, None] - place) / max(1, n_categories - 1)
+    rank = np.arange(n_categories)
+    distance = np.abs(rank[:, None] - rank) / max(1, n_categories - 1)
     if weights == "none":
         return np.asarray(distance == 0, dtype=np.float64)
     return np.asarray(1 - distance ** (1 if weights == "linear" else 2))
 
 
 def _kappas(tables: FloatArray, agreement: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Kappa and chance agreement of each table of shares, (tables, K²). NaN if chance agreement is 1."""
+    """Return kappa and chance agreement of each table of shares, (tables, K²). NaN if chance agreement is 1."""
     shares = tables.reshape(-1, *agreement.shape)
     observed = np.einsum("tij,ij->t", shares, agreement)
     by_chance = np.einsum("ti,tj,ij->t", shares.sum(axis=2), shares.sum(axis=1), agreement)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def hanley_mcneil_variance(auc: float, n_positive: float, n_negative: float) -> float:
-    """Variance of an estimated area θ under the exponential model, with a common inner count.
+    """Return the variance of an estimated area θ under the exponential model, with a common inner count.
 
     V(θ) = θ(1−θ) [1 + N*(1−θ)/(2−θ) + N*θ/(1+θ)] / (mn) with N* = (m+n)/2 − 1. Hanley and McNeil (1982)
     have m−1 and n−1 in the two inner places; the common N* is that of Newcombe (2006), methods 4 and 5.
@@ -56,7 +56,7 @@ def newcombe_interval(auc: float, n_positive: float, n_negative: float, level: f
 
 
 def _weighted_auc(scores: FloatArray, labels: FloatArray, weights: FloatArray) -> FloatArray:
-    """Share of positive–negative pairs in the right order, ties counted half, per row of weights."""
+    """Return the share of positive–negative pairs in the right order, ties counted half, per row of weights."""
     order = np.argsort(scores, kind="stable")
     starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf))
     by_score = weights[:, order]
@@ -74,7 +74,7 @@ def roc_auc(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """The probability that a random positive item scores above a random negative one; ties count half.
+    """Estimate the probability that a random positive item scores above a random negative one; ties count half.
 
     θ̂ = (R₊ − m(m+1)/2) / (mn) with R₊ the rank sum of the m positives. Without clusters the interval is
     Newcombe's (2006) method 5, which does not collapse at θ̂ = 1, and `p_value` is that of the Mann–Whitney

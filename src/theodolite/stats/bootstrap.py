@@ -143,7 +143,7 @@ class BootstrapDistribution:
         )
 
     def percentile(self, bounds: Bounds | None = None) -> Estimate | None:
-        """Return the value with its 95 % percentile interval; None if it is undefined on too many resamples or has no interval."""
+        """Return the value with its 95 % percentile interval; None if too many resamples are undefined or it has no interval."""
         try:
             return self.estimate("percentile", bounds=bounds)
         except UsageError:
@@ -288,7 +288,18 @@ def resampled(  # noqa: PLR0913 - what an interval is made of
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
-    """Compute the default interval of this package: BCa, or percentile where BCa is undefined."""
+    """Compute the default interval of this package: BCa, or percentile where BCa is undefined.
+
+    Args:
+        data: Arrays of the same items.
+        statistic: As for `bootstrap`.
+        clusters: As for `bootstrap`.
+        bounds: The least and the largest possible value.
+        level: Confidence level.
+        n: Number of units that the value rests on, if not all.
+        n_resamples: Number of resamples.
+        seed: Seed of the draws.
+    """
     distribution = bootstrap_distribution(
         data, statistic, clusters=clusters, n_resamples=n_resamples, seed=seed
     )

@@ -21,7 +21,7 @@ _NO_DIRECTION = 1e-12
 
 
 def _resultant(angles_deg: ArrayLike, weights: ArrayLike | None) -> NDArray[np.complex128]:
-    """Σ w exp(iθ) / Σ w over the last axis."""
+    """Return Σ w exp(iθ) / Σ w over the last axis."""
     angles = finite_array(angles_deg, "angles_deg")
     if angles.ndim == 0 or angles.shape[-1] == 0:
         raise UsageError(f"angles_deg needs at least one angle on its last axis, got shape {angles.shape}")
@@ -37,13 +37,13 @@ def _resultant(angles_deg: ArrayLike, weights: ArrayLike | None) -> NDArray[np.c
 
 
 def _direction(resultant: NDArray[np.complex128]) -> FloatArray:
-    """Angle of each vector, in [0, 360)."""
+    """Return the angle of each vector, in [0, 360)."""
     degrees = np.rad2deg(np.angle(resultant)) % 360
     return np.where(degrees >= 360, 0.0, degrees)  # -1e-20 % 360 is 360
 
 
 def circular_mean(angles_deg: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
-    """Mean direction over the last axis, in degrees: the angle of Σ w exp(iθ).
+    """Return the mean direction over the last axis, in degrees: the angle of Σ w exp(iθ).
 
     Angles that cancel (a resultant length below 1e-12) have no mean direction and raise a `UsageError`.
 
@@ -61,7 +61,7 @@ def circular_mean(angles_deg: ArrayLike, weights: ArrayLike | None = None) -> Fl
 
 
 def resultant_length(angles_deg: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
-    """Mean resultant length over the last axis, |Σ w exp(iθ)| / Σ w: 1 if all angles agree, 0 if they cancel.
+    """Return the mean resultant length over the last axis, |Σ w exp(iθ)| / Σ w: 1 if all angles agree, 0 if they cancel.
 
     Args:
         angles_deg: Angles of any shape. The last axis is averaged.
@@ -74,7 +74,7 @@ def resultant_length(angles_deg: ArrayLike, weights: ArrayLike | None = None) ->
 
 
 def circular_distance(first_deg: ArrayLike, second_deg: ArrayLike) -> FloatArray:
-    """Smallest angle between two directions, element by element: 180 − |180 − (|a − b| mod 360)|.
+    """Return the smallest angle between two directions, element by element: 180 − |180 − (|a − b| mod 360)|.
 
     >>> circular_distance([350, 0, 90], [10, 180, 90]).tolist()
     [20.0, 180.0, 0.0]

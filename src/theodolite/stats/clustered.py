@@ -83,7 +83,7 @@ def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Estimate:
 def binomial_test(
     successes: int, n: int, *, probability: float = 0.5, alternative: Alternative = "two-sided"
 ) -> HypothesisTest:
-    """Exact binomial test of a proportion. The statistic is the observed proportion.
+    """Compute the exact binomial test of a proportion. The statistic is the observed proportion.
 
     The two-sided p is the total probability of all counts that are no more likely than the observed one.
 
@@ -171,15 +171,15 @@ def clustered_mean(
         if given.size:
             _scaled(given, bounds)  # refuses values outside the bounds
         return _signed(given, max(-bounds[0], bounds[1]), (clusters, groups), None, level)
-    found = _Mean.of(values, clusters, bounds, groups)
-    if found is None:
+    mean = _Mean.of(values, clusters, bounds, groups)
+    if mean is None:
         return None
     if bounds is None:
-        return _unbounded(found, level)
-    low, high = wilson_bounds(found.value * found.n_eff, found.n_eff, level)
-    value, low, high = (_unscaled(end, bounds) for end in (found.value, low, high))
-    words = f"Wilson, effective sample size {found.n_eff:.1f} from {found.n} clusters"
-    return Estimate(value, low, high, found.n, level, words, found.n_items)
+        return _unbounded(mean, level)
+    low, high = wilson_bounds(mean.value * mean.n_eff, mean.n_eff, level)
+    value, low, high = (_unscaled(end, bounds) for end in (mean.value, low, high))
+    words = f"Wilson, effective sample size {mean.n_eff:.1f} from {mean.n} clusters"
+    return Estimate(value, low, high, mean.n, level, words, mean.n_items)
 
 
 def clustered_difference(
@@ -233,7 +233,7 @@ def paired_difference(
     """Compute the mean of first − second with its interval, and the sign-flip test that it is zero.
 
     Interval and test agree: where the test finds a difference at 1 − level, the interval ends at zero instead of going
-    beyond it, and where it finds none the interval reaches zero. The interval alone allows for changes of the whole
+    beyond it, and where it finds none, the interval reaches zero. The interval alone allows for changes of the whole
     width of the bounds that were never seen, so that it would hold zero after 19 clusters that lost a little and none
     that gained.
 
@@ -250,8 +250,8 @@ def paired_difference(
         The estimate as `clustered_difference` gives it, and the two-sided test.
 
     >>> pictures = [i // 10 for i in range(190)]
-    >>> found, test = paired_difference([1] * 190, [i % 10 > 0 for i in range(190)], pictures, seed=0)
-    >>> print(found, test.p_value < 0.001, found.excludes(0))
+    >>> difference, test = paired_difference([1] * 190, [i % 10 > 0 for i in range(190)], pictures, seed=0)
+    >>> print(difference, test.p_value < 0.001, difference.excludes(0))
     0.100 [0.000, 0.164] (n=19, 190 items) True True
     """
     estimate = clustered_difference(first, second, clusters, bounds=bounds, groups=groups, level=level)
@@ -326,7 +326,7 @@ def _signed(
     prior: float | None,
     level: float,
 ) -> Estimate | None:
-    """The mean of values in [−width, width], from the limits of gains and of losses; `labels` are clusters and groups."""
+    """Compute the mean of values in [−width, width] from the limits of gains and of losses; `labels` are clusters and groups."""
     gain, loss = (
         _Mean.of(np.maximum(sign * values, 0.0), labels[0], (0.0, width), labels[1]) for sign in (1, -1)
     )
@@ -386,8 +386,10 @@ def equivalent(
     >>> equivalent(blind, blind, [i // 6 for i in range(120)], margin=0.05).is_equivalent
     True
     """
-    found = clustered_difference(first, second, clusters, bounds=bounds, groups=groups, level=1 - 2 * alpha)
-    return None if found is None else Equivalence(found, margin)
+    difference = clustered_difference(
+        first, second, clusters, bounds=bounds, groups=groups, level=1 - 2 * alpha
+    )
+    return None if difference is None else Equivalence(difference, margin)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -447,7 +449,7 @@ class _Mean:
         return self.size(self.kish)
 
     def size(self, prior: float) -> float:
-        """The effective sample size if it is `prior` where the clusters say nothing."""
+        """Return the effective sample size, with `prior` as its value where the clusters carry no information."""
         largest = self.value * (1 - self.value)
         if largest <= 0 or not self.spreads.any():
             return prior
@@ -472,14 +474,12 @@ def _unscaled(value: float, bounds: Bounds) -> float:
     return bounds[0] + value * (bounds[1] - bounds[0])
 
 
-def _unbounded(found: _Mean, level: float) -> Estimate | None:
-    if found.n < 2 or not found.effects.any():
+def _unbounded(mean: _Mean, level: float) -> Estimate | None:
+    if mean.n < 2 or not mean.effects.any():
         return None
-    reach = float(student_t.ppf((1 + level) / 2, found.n - 1)) * math.sqrt(found.variance)
-    words = f"Student's t, cluster-robust variance of {found.n} clusters"
-    return Estimate(
-        found.value, found.value - reach, found.value + reach, found.n, level, words, found.n_items
-    )
+    reach = float(student_t.ppf((1 + level) / 2, mean.n - 1)) * math.sqrt(mean.variance)
+    words = f"Student's t, cluster-robust variance of {mean.n} clusters"
+    return Estimate(mean.value, mean.value - reach, mean.value + reach, mean.n, level, words, mean.n_items)
 
 
 def _limits(part: _Mean, prior: float, level: float) -> tuple[float, float]:
@@ -488,7 +488,7 @@ def _limits(part: _Mean, prior: float, level: float) -> tuple[float, float]:
 
 
 def _correlation(first: FloatArray, second: FloatArray) -> float:
-    """The correlation of what clusters add to gains and to losses; 0 where either does not vary."""
+    """Return the correlation of the clusters' contributions to gains and to losses; 0 if either does not vary."""
     scale = math.sqrt(float(np.sum(first**2)) * float(np.sum(second**2)))
     return max(-1.0, min(1.0, float(np.sum(first * second)) / scale)) if scale > 0 else 0.0
 

@@ -36,7 +36,7 @@ def pearson(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Pearson's correlation r.
+    """Compute Pearson's correlation r.
 
     Without clusters the interval is Fisher's, tanh(artanh r ± z/√(n−3)), which is [−1, 1] for n = 3. It
     has no width at |r| = 1, so there the end towards 0 is r(n − z²)/(n + z²), that of n agreements out of n (Wilson);
@@ -65,7 +65,7 @@ def spearman(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Spearman's rank correlation: Pearson's r of the average ranks.
+    """Compute Spearman's rank correlation: Pearson's r of the average ranks.
 
     The interval is tanh(artanh r ± z √((1 + r²/2)/(n−3))) (Bonett and Wright 2000); p and clusters are as
     for `pearson`.
@@ -93,7 +93,7 @@ def partial_correlation(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Correlation of two variables given k covariates.
+    """Compute the correlation of two variables given k covariates.
 
     This is the Pearson correlation of the residuals of both variables after least squares on a constant and the
     covariates. For "spearman" everything is ranked first. Interval and p are those of `pearson` and
@@ -172,7 +172,7 @@ def _closed_form(r: float, n: int, n_covariates: int, kind: _Kind, level: float)
 
 
 def _coefficient(x: FloatArray, y: FloatArray, columns: FloatArray, kind: _Kind) -> float | None:
-    """The (partial) correlation; None if a side is constant or a linear combination of the covariates."""
+    """Return the (partial) correlation; None if a side is constant or a linear combination of the covariates."""
     if is_constant(x) or is_constant(y):
         return None
     if kind == "spearman":

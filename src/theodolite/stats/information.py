@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def jensen_shannon_divergence(first: ArrayLike, second: ArrayLike) -> FloatArray:
-    """Jensen–Shannon divergence in bits over the last axis; leading axes are batched and broadcast.
+    """Return the Jensen–Shannon divergence in bits over the last axis; leading axes are batched and broadcast.
 
     JSD(P, Q) = ½ KL(P‖M) + ½ KL(Q‖M) with M = ½(P + Q) (Lin 1991): 0 if P = Q, 1 if their supports are disjoint.
     Each distribution is divided by its sum. Negative mass, or a total of zero, is an error.
@@ -87,7 +87,7 @@ class MutualInformation:
 def mutual_information(
     first: ArrayLike, second: ArrayLike, *, n_permutations: int = 999, seed: int
 ) -> MutualInformation:
-    """Mutual information of two discrete labellings in bits, with its null distribution from shuffling.
+    """Compute the mutual information of two discrete labellings in bits, with its null distribution from shuffling.
 
     I = Σ p(a,b) log₂ p(a,b)/p(a)p(b) from the observed shares (0 log 0 = 0). The null shuffles one side. A side
     with a single label carries no information: the value is 0 and p is 1.
@@ -111,7 +111,7 @@ def mutual_information(
     marginal = _entropy(np.bincount(x)[None])[0] + _entropy(np.bincount(y)[None])[0]
 
     def information(shuffled: IntArray) -> FloatArray:
-        """Per row of `shuffled` (rows, items). Shuffling does not change the marginal entropies."""
+        """Return the information of each row of `shuffled` (rows, items). Shuffling keeps the marginal entropies."""
         cells = x * (int(y.max()) + 1) + shuffled + n_cells * np.arange(len(shuffled))[:, None]
         counts = np.bincount(cells.ravel(), minlength=len(shuffled) * n_cells).reshape(-1, n_cells)
         return np.asarray(np.maximum(marginal - _entropy(counts), 0.0))
@@ -136,7 +136,7 @@ def mutual_information(
 
 
 def _entropy(counts: IntArray) -> FloatArray:
-    """Entropy in bits of each row of counts."""
+    """Return the entropy in bits of each row of counts."""
     shares = counts / counts.sum(axis=1, keepdims=True)
     return np.asarray(-xlogy(shares, shares).sum(axis=1) / np.log(2))
 
@@ -154,7 +154,7 @@ def eta_squared(
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
-    """Share of the variation of `values` that lies between groups, with its bootstrap interval.
+    """Compute the share of the variation of `values` that lies between groups, with its bootstrap interval.
 
     η² = SS_between / SS_total. With several columns the sums of squares are first summed over the columns
     (as in Anderson 2001). By chance alone η² is about (G−1)/(n−1). ω² (Hays 1963) corrects for that:
@@ -220,7 +220,7 @@ def _checked(values: ArrayLike, groups: ArrayLike) -> tuple[FloatArray, FloatArr
 def _sums_of_squares(
     columns: FloatArray, member: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """SS_between and SS_total per row of weights, (rows,). A group without items in a row is ignored in that row."""
+    """Return SS_between and SS_total per row of weights, (rows,). A group without items in a row is ignored in that row."""
     n = weights.sum(axis=1)
     sizes = weights @ member  # (rows, groups)
     total, between = np.zeros(len(weights)), np.zeros(len(weights))
@@ -233,7 +233,7 @@ def _sums_of_squares(
 
 
 def _shares(columns: FloatArray, member: FloatArray, weights: FloatArray) -> FloatArray:
-    """η² per row of weights, (rows,). NaN for a resample without variation."""
+    """Return η² per row of weights, (rows,). NaN for a resample without variation."""
     between, total = _sums_of_squares(columns, member, weights)
     total = np.where(total > 1e-12 * (weights @ columns**2).sum(axis=1), total, np.nan)
     return np.clip(between / total, 0.0, 1.0)

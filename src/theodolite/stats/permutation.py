@@ -95,6 +95,12 @@ def tail_p(observed: float, values: FloatArray, alternative: Alternative, *, is_
     With b of m values at least as extreme, p = b/m if the m values are exhaustive, and (b+1)/(m+1) if they are
     random draws, which is never zero (Phipson and Smyth 2010). Two-sided is twice the smaller tail, at most 1. Values
     within rounding of the observed one count as equal to it.
+
+    Args:
+        observed: The observed statistic.
+        values: The statistic under the null hypothesis.
+        alternative: "greater" means that a large statistic is extreme.
+        is_exact: True if the values are exhaustive.
     """
     check_choice(alternative, ALTERNATIVES, "alternative")
     slack = 1e-12 * max(abs(observed), float(np.abs(values).max()))
@@ -112,7 +118,13 @@ def count_if_few(logarithm: float, count: Callable[[], int]) -> int:
 
 
 def selections(n_units: int, n_first: int, width: int) -> NullDistribution:
-    """Assignments of units to the first sample: rows of 0 and 1 with `n_first` ones."""
+    """Return the assignments of units to the first sample: rows of 0 and 1 with `n_first` ones.
+
+    Args:
+        n_units: Number of units of both samples.
+        n_first: Number of units of the first sample.
+        width: Number of cells of one arrangement, which sets the block size.
+    """
 
     def enumerate_all() -> Iterator[Sequence[int]]:
         for chosen in itertools.combinations(range(n_units), n_first):
@@ -131,7 +143,7 @@ def selections(n_units: int, n_first: int, width: int) -> NullDistribution:
 
 
 def signs(n_units: int) -> NullDistribution:
-    """Sign patterns of the units: rows of −1 and 1."""
+    """Return the sign patterns of the units: rows of −1 and 1."""
 
     def draw(generator: np.random.Generator, size: int) -> IntArray:
         return 2 * generator.integers(0, 2, size=(size, n_units)) - 1
@@ -141,7 +153,7 @@ def signs(n_units: int) -> NullDistribution:
 
 
 def permutations(n_units: int, width: int) -> NullDistribution:
-    """Orders of the units: rows of indices."""
+    """Return the orders of the units: rows of indices."""
 
     def draw(generator: np.random.Generator, size: int) -> IntArray:
         return generator.permuted(np.tile(np.arange(n_units), (size, 1)), axis=1)
@@ -230,7 +242,7 @@ def permutation_test(
 def _two_sample_statistic(
     values: FloatArray, codes: IntArray, statistic: str | Callable[[FloatArray, FloatArray], float]
 ) -> Callable[[IntArray], FloatArray]:
-    """Return the statistic as a function of rows that mark with 1 the units of the first sample."""
+    """Return the statistic as a function of rows that mark the units of the first sample with 1."""
     if callable(statistic):
         function = statistic
         return lambda rows: np.asarray(

@@ -78,6 +78,12 @@ def clusters_needed(
     The true value is assumed to equal the estimate, and the standard deviation per cluster is that implied by the interval:
     its half-width over z, times √n. None if the estimate is too close to the threshold, so that more than `most` are needed.
 
+    Args:
+        estimate: An estimate with its interval.
+        threshold: The value to distinguish it from.
+        power: Power of the test.
+        most: The largest useful number of clusters.
+
     >>> clusters_needed(Estimate(0.6, 0.4, 0.8, n=40, level=0.95, method="percentile"), 0.75)
     148
     """

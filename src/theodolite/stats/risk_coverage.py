@@ -51,7 +51,7 @@ def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[FloatArray, Flo
 
 
 def _tie_groups(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Number of answers and errors at each distinct confidence, most confident first, both (rows, distinct)."""
+    """Count answers and errors at each distinct confidence, most confident first, both (rows, distinct)."""
     order = np.argsort(-scores, kind="stable")
     starts = np.flatnonzero(np.diff(-scores[order], prepend=-np.inf))
     ordered = weights[:, order]
@@ -61,7 +61,7 @@ def _tie_groups(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> tu
 
 
 def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
-    """The risk–coverage curve (El-Yaniv and Wiener 2010), in expectation over ties.
+    """Compute the risk–coverage curve (El-Yaniv and Wiener 2010), in expectation over ties.
 
     If ranks a+1 … a+m share one confidence and contain e errors, with E errors above them, the expected
     number of errors among the first k is E + e(k−a)/m.
@@ -78,7 +78,7 @@ def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
 
 
 def _areas(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> FloatArray:
-    """AURC per row of weights, computed for whole tie groups by harmonic numbers.
+    """Return AURC per row of weights, computed for whole tie groups by harmonic numbers.
 
     Σ_{k=a+1}^{a+m} (E + e(k−a)/m)/k = (E − ae/m)(H_{a+m} − H_a) + e.
     """
@@ -93,12 +93,12 @@ def _areas(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> FloatAr
 
 
 def _harmonic_numbers(last: float) -> FloatArray:
-    """H_0 … H_last."""
+    """Return H_0 … H_last."""
     return np.concatenate([[0.0], np.cumsum(1 / np.arange(1, int(last) + 1))])
 
 
 def _optima(hits: FloatArray, weights: FloatArray, optimum: str) -> FloatArray:
-    """AURC of an ideal confidence at the same accuracy, per row of weights."""
+    """Return AURC of an ideal confidence at the same accuracy, per row of weights."""
     n = weights.sum(axis=1)
     n_errors = weights @ (1 - hits)
     if optimum == "asymptotic":
@@ -119,7 +119,7 @@ def aurc(
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
-    """Area under the risk–coverage curve, (1/n) Σ_k risk(k/n), with its bootstrap interval (BCa).
+    """Compute the area under the risk–coverage curve, (1/n) Σ_k risk(k/n), with its bootstrap interval (BCa).
 
     Lower is better. The area of an uninformative confidence is the error rate.
 
@@ -157,7 +157,7 @@ def excess_aurc(
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
-    """AURC minus that of an ideal confidence at the same accuracy (E-AURC; Geifman et al. 2019).
+    """Compute AURC minus that of an ideal confidence at the same accuracy (E-AURC; Geifman et al. 2019).
 
     With error rate r the optimum is r + (1−r) ln(1−r) for infinite data ("asymptotic", the published
     definition). With e errors in n answers it is exactly (1/n) Σ_{k=n−e+1}^{n} (k−n+e)/k
@@ -181,8 +181,8 @@ def excess_aurc(
     scores, hits = _checked(confidence, correct)
 
     def excess(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> FloatArray:
-        found = _areas(scores, hits, weights) - _optima(hits, weights, optimum)
-        return np.where(np.abs(found) < 1e-12, 0.0, found)  # a perfect ranking, up to rounding
+        gap = _areas(scores, hits, weights) - _optima(hits, weights, optimum)
+        return np.where(np.abs(gap) < 1e-12, 0.0, gap)  # a perfect ranking, up to rounding
 
     statistic = BatchStatistic(excess, form="weights")
     return resampled(
@@ -206,7 +206,7 @@ def accuracy_at_coverage(
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
-    """Expected accuracy of the ⌈coverage · n⌉ most confident answers, with its bootstrap interval (BCa).
+    """Estimate the expected accuracy of the ⌈coverage · n⌉ most confident answers, with its bootstrap interval (BCa).
 
     Args:
         confidence: As for `aurc`.
@@ -245,5 +245,5 @@ def accuracy_at_coverage(
 
 
 def _kept(coverage: float, n: FloatArray) -> FloatArray:
-    """⌈coverage · n⌉, robust to rounding of the product."""
+    """Return ⌈coverage · n⌉, robust to rounding of the product."""
     return np.ceil(coverage * n - 1e-9).clip(min=1)

@@ -106,7 +106,7 @@ def check_same_length(**arrays: FloatArray | IntArray) -> int:
 
 
 def is_constant(array: FloatArray) -> bool:
-    """True if all values are equal to about twelve digits."""
+    """Return True if all values are equal to about twelve digits."""
     return bool(np.ptp(array) <= ROUNDING * np.abs(array).max())
 
 
@@ -307,9 +307,9 @@ class Evaluator:
         for length in np.unique(lengths):
             rows = np.flatnonzero(lengths == length)
             chosen = items[starts[rows][:, None] + np.arange(length)]  # (rows, length)
-            found = np.asarray(statistic.function(*(array[chosen] for array in self.arrays)))
-            _check_shape(found, (rows.size,))
-            values[rows] = found
+            results = np.asarray(statistic.function(*(array[chosen] for array in self.arrays)))
+            _check_shape(results, (rows.size,))
+            values[rows] = results
         return values
 
 

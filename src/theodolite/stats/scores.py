@@ -85,8 +85,8 @@ class Scores:
     >>> scores = Scores({"a": run(18), "b": run(10)}, [right])
     >>> print(scores.mean("toy.right", "a"))
     0.900 [0.699, 0.972] (n=20)
-    >>> (found,) = scores.difference()
-    >>> print(f"{found.estimate:.2f}", found.test.p_value)
+    >>> (difference,) = scores.difference()
+    >>> print(f"{difference.estimate:.2f}", difference.test.p_value)
     0.40 [0.16, 0.61] (n=20) 0.0078125
     """
 
@@ -143,11 +143,11 @@ class Scores:
             is_scored: Only scores with a value.
         """
         name = model or self._only()
-        found = (
+        selected = (
             self._rows.get((name, key, each), {}).values()
             for each in ([split] if split is not None else [s for k, s in self.columns if k == key])
         )
-        return [row for rows in found for row in rows if row.is_scored or not is_scored]
+        return [row for rows in selected for row in rows if row.is_scored or not is_scored]
 
     def _only(self) -> str:
         if len(self.models) != 1:
@@ -197,8 +197,8 @@ class Scores:
             if key in keys:
                 for row in rows.values():
                     cells.setdefault(label(model, row), {}).setdefault(key, []).append(row)
-        for labels, found in cells.items():
-            yield (*labels, *(score_mean(self.metric(key), found.get(key, ())) for key in keys))
+        for labels, by_key in cells.items():
+            yield (*labels, *(score_mean(self.metric(key), by_key.get(key, ())) for key in keys))
 
     def table(
         self,
@@ -232,8 +232,8 @@ class Scores:
         """Compute first minus second, paired by item, on every metric and split that both models have.
 
         This is the only comparison of models: pairs by item within metric and split, `paired_difference` over
-        clusters, nothing below `LEAST_CLUSTERS`, and Holm's correction over all differences of one call. What is
-        shown together is to be computed in one call.
+        clusters, nothing below `LEAST_CLUSTERS`, and Holm's correction over all differences of one call. Compute
+        everything that is shown together in one call.
 
         Args:
             pairs: The models to compare. Default: every two, in order.
@@ -244,15 +244,17 @@ class Scores:
         columns = sorted(self.columns)
         if keys is not None:
             columns = [each for wanted in keys for each in columns if wanted in {each, each[0]}]
-        found = [
+        differences = [
             self._difference(first, second, key, split, seed, level)
             for first, second in (combinations(self.models, 2) if pairs is None else pairs)
             for key, split in columns
             if self.rows(key, first, split) and self.rows(key, second, split)
         ]
-        tested = [each.test.p_value for each in found if each.test is not None]
+        tested = [each.test.p_value for each in differences if each.test is not None]
         corrected = iter(holm(tested).tolist() if tested else [])
-        return [replace(each, p_holm=next(corrected)) if each.test is not None else each for each in found]
+        return [
+            replace(each, p_holm=next(corrected)) if each.test is not None else each for each in differences
+        ]
 
     def _difference(
         self, first: str, second: str, key: str, split: str, seed: int, level: float
@@ -294,7 +296,7 @@ def difference_table(
     found: Iterable[Difference],
     columns: Mapping[str, Column],
     *,
-    labels: Callable[[Difference], Sequence[str]] = lambda each: (each.first, each.second),
+    labels: Callable[[Difference], Sequence[str]] = lambda difference: (difference.first, difference.second),
     heads: Sequence[Column] = (Column("model", "model"), Column("minus", "minus")),
     notes: Iterable[str] = (),
 ) -> Table:
@@ -310,8 +312,8 @@ def difference_table(
         notes: Sentences below the table.
     """
     rows: dict[tuple[str, ...], dict[str, Difference]] = {}
-    for each in found:
-        rows.setdefault(tuple(labels(each)), {})[each.metric.kind] = each
+    for difference in found:
+        rows.setdefault(tuple(labels(difference)), {})[difference.metric.kind] = difference
     shown: list[Column] = []
     for column in columns.values():
         shown += [column, Column(f"p_{column.name}", "p (Holm)", "p")]
@@ -320,8 +322,10 @@ def difference_table(
         row: list[Cell] = [*label]
         for kind in columns:
             row += [own[kind].estimate, own[kind].p_holm] if kind in own else [None, None]
-        cells.append([*row, max(each.n_items for each in own.values())])
-    missing = Counter(each.why_not for own in rows.values() for each in own.values() if each.why_not)
+        cells.append([*row, max(difference.n_items for difference in own.values())])
+    missing = Counter(
+        difference.why_not for own in rows.values() for difference in own.values() if difference.why_not
+    )
     reasons = [f"{count} without a difference: {why}." for why, count in missing.items()]
     every = [*heads, *shown, Column("n", "items of both", "count")]
     return Table.of(name, title, every, cells, [DIFFERENCE_NOTE, *reasons, *notes])

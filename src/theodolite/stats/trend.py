@@ -86,7 +86,7 @@ def jonckheere_terpstra(
 
 
 def _ordered_pairs(codes: IntArray, starts: IntArray, n_groups: int) -> FloatArray:
-    """J per row of group codes, with the items sorted by value. Ties begin at `starts`."""
+    """Return J per row of group codes, with the items sorted by value. Ties begin at `starts`."""
     lower = np.zeros((len(codes), starts.size))  # items of lower groups at each distinct value
     total = np.zeros(len(codes))
     for group in range(n_groups):
@@ -97,7 +97,7 @@ def _ordered_pairs(codes: IntArray, starts: IntArray, n_groups: int) -> FloatArr
 
 
 def _normal_p(observed: float, sizes: IntArray, ties: IntArray, alternative: str) -> float:
-    """Tie-corrected normal approximation.
+    """Return p by the tie-corrected normal approximation.
 
     Var J = [N(N−1)(2N+5) − Σn(n−1)(2n+5) − Σt(t−1)(2t+5)]/72 + Σn(n−1)(n−2) Σt(t−1)(t−2)/36N(N−1)(N−2)
     + Σn(n−1) Σt(t−1)/8N(N−1), over groups of n and ties of t items.
@@ -125,7 +125,7 @@ def _normal_p(observed: float, sizes: IntArray, ties: IntArray, alternative: str
 
 
 def _assignments(sizes: IntArray) -> NullDistribution:
-    """All assignments of the items to groups of the given sizes: rows of group codes."""
+    """Return all assignments of the items to groups of the given sizes: rows of group codes."""
     n = int(sizes.sum())
     logarithm = math.lgamma(n + 1) - sum(math.lgamma(size + 1) for size in sizes.tolist())
     n_possible = count_if_few(

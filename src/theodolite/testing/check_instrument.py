@@ -77,11 +77,11 @@ class _Trial:
     measured: list[_Measured]
 
     def plans(self, gives: Capability, place: str = "data") -> list[RunPlan]:
-        """The plans of a small study whose data are made in a folder of that name."""
+        """Return the plans of a small study whose data are made in a folder of that name."""
         return list(self.instrument.plan(Study(self.folder / place, _SIZE, 0, data=self.data), gives))
 
     def runs(self) -> list[_Measured]:
-        """The runs of all models. They are measured once."""
+        """Return the runs of all models. They are measured once."""
         if not self.measured:
             models: list[tuple[VisionLanguageModel, Capability, str]] = [
                 (_ANSWERING, "choices", "a model that answers"),
@@ -214,7 +214,7 @@ def _score_faults(scores: Sequence[ItemScore], known: dict[str, Metric]) -> Iter
 
 
 def _drops_no_item_silently(trial: _Trial) -> Iterator[str]:
-    """An item that has scores when it is answered has some, with a reason, when it is not."""
+    """Yield an item that has scores when it is answered has some, with a reason, when it is not."""
     texts = {metric.key for metric in trial.instrument.metrics if metric.needs == "text"}
     answered, mixed = (
         {(score.metric, score.item) for score in run.scores if score.metric in texts}

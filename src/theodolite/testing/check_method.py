@@ -69,7 +69,7 @@ class _Trial:
     models: dict[Family, VisionLanguageModel]
 
     def maps(self, model: VisionLanguageModel, *others: Method, batch_size: int = 2) -> list[np.ndarray]:
-        """The method's maps, computed together with those of other methods."""
+        """Return the method's maps, computed together with those of other methods."""
         return _of(self.method.name, _attribute(model, [self.method, *others], batch_size))
 
 

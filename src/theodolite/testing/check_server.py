@@ -92,7 +92,7 @@ class _Replies:
         return next((each.reason or each.status for each in responses if not each.is_answered), "")
 
     def is_changed(self, first: str, *others: str) -> bool:
-        """True if a reply differs from the first by more than repeating does."""
+        """Return True if a reply differs from the first by more than repeating does."""
         one = self.by_name[first]
         return any(
             one.change(other, value) > 2 * noise
@@ -183,7 +183,7 @@ async def _reply(model: ServedModel, request: Request) -> _Reply:
 
 
 def _requests() -> dict[str, Request]:
-    """The probes by name. The pictures have one size, so that they have the same number of tokens."""
+    """Return the probes by name. The pictures have one size, so that they have the same number of tokens."""
     rng = np.random.default_rng(0)
     red, blue = (np.full((224, 224, 3), colour, np.uint8) for colour in ((220, 30, 30), (30, 30, 220)))
     blue[60:160, 60:160] = (250, 250, 40)

@@ -94,7 +94,7 @@ class _Trial:
     folder: Path
 
     def copy(self, name: str) -> Path:
-        """A fresh copy of the sample."""
+        """Return a fresh copy of the sample."""
         place = self.folder / name
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(self._root, place)
@@ -105,11 +105,11 @@ class _Trial:
         return list(cast("Source", self.source)(path))
 
     def views(self) -> list[SourceView]:
-        """The views of a copy of the sample."""
+        """Return the views of a copy of the sample."""
         return [each for each in self.read(self.copy("sample")) if isinstance(each, SourceView)]
 
     def digests(self, place: Path | None = None) -> dict[str, str]:
-        """The hashes of all files of the sample, or of a copy."""
+        """Return the hashes of all files of the sample, or of a copy."""
         root = place or self._root
         files = sorted(each for each in root.rglob("*") if each.is_file())
         return {str(each.relative_to(root)): hashlib.sha256(each.read_bytes()).hexdigest() for each in files}
@@ -239,7 +239,7 @@ def _refuses_what_is_not_there(trial: _Trial) -> Iterator[str]:
 
 
 def _survives_broken_files(trial: _Trial) -> Iterator[str]:
-    """A broken record must become a `Problem`, and a broken file a `UsageError`."""
+    """Yield a broken record must become a `Problem`, and a broken file a `UsageError`."""
     told: dict[str, str] = {}
     for number in range(_MOST_FILES):
         root = trial.copy("damaged")
@@ -277,7 +277,7 @@ def _damaged(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _paths(value: Any) -> list[tuple[str | int, ...]]:
-    """The places of some values: the first of every list, and all keys, from the outside in."""
+    """Return the places of some values: the first of every list, and all keys, from the outside in."""
     found: list[tuple[str | int, ...]] = []
     level: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
     while level and len(found) < _MOST_VALUES:

@@ -63,7 +63,7 @@ def examine(kind: Kind, name: str, tested: T, checks: Iterable[Callable[[T], Ite
 
 
 def not_a(kind: Kind, tested: object, problem: str) -> BrokenContractError:
-    """The error for an object that is no plug-in of this kind."""
+    """Return the error for an object that is no plug-in of this kind."""
     return BrokenContractError(Findings(kind, type(tested).__name__, (problem,)))
 
 

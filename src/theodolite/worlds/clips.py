@@ -53,7 +53,7 @@ class Motion:
     """When, and which two, the one that was faster first."""
 
     def moment(self, time_s: float) -> int:
-        """The step at a time."""
+        """Return the step at a time."""
         return min(len(self.places_m) - 1, round(time_s / STEP_S))
 
     def is_moving(self, time_s: float, disc: int) -> bool:
@@ -131,7 +131,7 @@ class Seen:
 
 
 def project(x_m: float, y_m: float, z_m: float) -> tuple[float, float, float]:
-    """A point of the world in pixels, and its depth in metres."""
+    """Return a point of the world in pixels, and its depth in metres."""
     pitch = math.radians(CAMERA.pitch_deg)
     ahead, up = y_m - CAMERA.y_m, z_m - CAMERA.z_m
     depth = ahead * math.cos(pitch) + up * math.sin(pitch)
@@ -150,7 +150,7 @@ def is_on_picture(x_m: float, y_m: float) -> bool:
 
 
 def draw(things: Sequence[Thing], table: Rgb, wall: Rgb) -> tuple[NDArray[np.uint8], dict[str, Seen]]:
-    """A picture of things, the far ones first, and what it shows of each."""
+    """Return a picture of things, the far ones first, and what it shows of each."""
     size = SIZE_PX[0] * _SUPER, SIZE_PX[1] * _SUPER
     canvas = _room(size, table, wall)
     _shadows(canvas, things)
@@ -186,7 +186,7 @@ def _room(size: tuple[int, int], table: Rgb, wall: Rgb) -> Image.Image:
 
 @lru_cache(maxsize=8)
 def _empty_room(size: tuple[int, int], table: Rgb, wall: Rgb) -> Image.Image:
-    """A wall, and a table whose planks run into the depth."""
+    """Return a wall, and a table whose planks run into the depth."""
     rows = np.linspace(0, 1, size[1])[:, None, None]
     light = 1.06 - 0.22 * np.abs(np.linspace(-1, 1, size[0]))[None, :, None] ** 2
     pixels = np.asarray(wall, float) * (0.86 + 0.2 * rows) * light
@@ -257,7 +257,7 @@ def _whole(thing: Thing, mask: NDArray[np.bool_], window: _Window, size: tuple[i
 
 
 def _grid(thing: Thing, size: tuple[int, int]) -> tuple[_Window, NDArray[np.float64], NDArray[np.float64]]:
-    """The pixels round a thing: their rows and columns as slices, and as numbers (x, y)."""
+    """Return the pixels round a thing: their rows and columns as slices, and as numbers (x, y)."""
     u, v, depth = project(thing.x_m, thing.y_m, RADIUS_M)
     reach = 2.2 * FOCAL_PX * RADIUS_M / depth * _SUPER
     left, right = (int(np.clip(u * _SUPER + side * reach, 0, size[0])) for side in (-1, 1))
@@ -317,7 +317,7 @@ def _faces(thing: Thing) -> list[list[tuple[float, float, float]]]:
 
 
 def _round(thing: Thing, paint: NDArray[np.float64], size: tuple[int, int]) -> _Patch:
-    """A cylinder, a barrel or a cone: stacked rings, so that its outline and shading follow the perspective."""
+    """Return a cylinder, a barrel or a cone: stacked rings, so that its outline and shading follow the perspective."""
     height = {"cylinder": 1.9, "barrel": 2.0, "cone": 2.3}[thing.shape] * RADIUS_M
     window, columns, rows = _grid(thing, size)
     across = np.zeros(rows.shape)
@@ -384,7 +384,7 @@ class VideoScenario:
 
 
 def draft_video(rng: np.random.Generator, split: Split, index: int) -> VideoScenario:
-    """A clip of four things: one rolls towards another, one comes in from outside, one may rest behind a screen."""
+    """Return a clip of four things: one rolls towards another, one comes in from outside, one may rest behind a screen."""
     colours = rng.permutation(COLOURS[split])
     shapes = [str(s) for s in rng.permutation(SHAPES[split])] + [str(rng.choice(SHAPES[split]))]
     kind = KINDS[index % len(KINDS)]
@@ -469,7 +469,7 @@ def video_episode(scenario: VideoScenario, name: str) -> Episode:
 
 
 def _shot(scenario: VideoScenario, motion: Motion, time_s: float) -> tuple[Frame, dict[str, Seen]]:
-    """The picture of a moment and its truth."""
+    """Return the picture of a moment and its truth."""
     places = motion.places_m[motion.moment(time_s)]
     things = [
         Thing(f"{c}-{s}", s, c, float(x), float(y))
@@ -525,7 +525,7 @@ def _actions(scenario: VideoScenario, motion: Motion) -> Iterator[Action]:
 def _question(
     scenario: VideoScenario, actions: Sequence[Action], frames: Sequence[Frame]
 ) -> tuple[str, str, tuple[str, ...]]:
-    """What is asked, the answer (empty if it has none), and the options."""
+    """Return what is asked, the answer (empty if it has none), and the options."""
     ids = [f"{c}-{s}" for c, s in scenario.shapes]
     names = [scenario.name(i) for i in range(len(ids))]
     first = scenario.asked[0]
@@ -607,7 +607,7 @@ def hide_video(scenario: VideoScenario, rng: np.random.Generator, magnitude: flo
 
 
 def answer_video(scenario: VideoScenario, episode: Episode) -> str:
-    """The answer as the episode's frames and actions now are."""
+    """Return the answer as the episode's frames and actions now are."""
     return _question(scenario, episode.actions, episode.frames)[1]
 
 

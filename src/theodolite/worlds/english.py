@@ -26,7 +26,7 @@ def article_of(noun: str) -> str:
 
 
 def with_right_articles(text: str) -> str:
-    """The text with every article corrected for the word after it.
+    """Return the text with every article corrected for the word after it.
 
     >>> with_right_articles("There is a orange ball. An red cube is left of a box.")
     'There is an orange ball. A red cube is left of a box.'
@@ -35,7 +35,7 @@ def with_right_articles(text: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun.
+    """Return the plural of a noun.
 
     >>> plural("red ball"), plural("blue box"), plural("dish"), plural("grey key"), plural("city"), plural("shelf")
     ('red balls', 'blue boxes', 'dishes', 'grey keys', 'cities', 'shelves')

@@ -101,7 +101,7 @@ class Pose:
             raise UsageError(f"a pose needs finite numbers, got {self}")
 
     def turn_to_deg(self, other: Pose) -> float:
-        """The turn to another pose, in (−180, 180]; right is positive.
+        """Return the turn to another pose, in (−180, 180]; right is positive.
 
         >>> Pose(0, 0, heading_deg=350).turn_to_deg(Pose(0, 0, heading_deg=20))
         30.0
@@ -109,7 +109,7 @@ class Pose:
         return 180.0 - (180.0 - (other.heading_deg - self.heading_deg)) % 360.0
 
     def bearing_deg(self, position_m: tuple[float, float, float]) -> float:
-        """The bearing of a position from here: 0 ahead, 90 to the right, −90 to the left, 180 behind.
+        """Return the bearing of a position from here: 0 ahead, 90 to the right, −90 to the left, 180 behind.
 
         >>> Pose(0, 0, heading_deg=90).bearing_deg((0.0, 5.0, 0.0))
         -90.0
@@ -156,7 +156,7 @@ class Frame:
     """The frame number in the data set, if it has one."""
 
     def find(self, object_id: str) -> SceneObject | None:
-        """The object with an id, if the frame lists it."""
+        """Return the object with an id, if the frame lists it."""
         return next((o for o in self.objects if o.id == object_id), None)
 
 
@@ -257,14 +257,14 @@ class Episode:
         return AnswerFormat.choice(self.options, style="word") if self.options else AnswerFormat.text()
 
     def actions_at(self, frames: tuple[int, ...]) -> tuple[Action, ...]:
-        """The actions that overlap some frames. A frame covers the time until the next one."""
+        """Return the actions that overlap some frames. A frame covers the time until the next one."""
         if not frames:
             return self.actions
         start, end = self.frames[min(frames)].time_s, self.until_s(max(frames))
         return tuple(a for a in self.actions if a.start_s < end and a.end_s >= start)
 
     def until_s(self, frame: int) -> float:
-        """The end of the time that a frame covers; infinity for the last frame."""
+        """Return the end of the time that a frame covers; infinity for the last frame."""
         return self.frames[frame + 1].time_s if frame + 1 < len(self.frames) else math.inf
 
 

@@ -31,7 +31,7 @@ def named(thing: SceneObject) -> str:
 
 
 def oracle_text(episode: Episode, *, per_frame: int = 2) -> str:
-    """A trace that is true throughout: for each frame what it shows and what happens, then the order, then the answer.
+    """Return a trace that is true throughout: for each frame what it shows and what happens, then the order, then the answer.
 
     Args:
         episode: whose truth is told.
@@ -49,13 +49,13 @@ def oracle_text(episode: Episode, *, per_frame: int = 2) -> str:
 
 
 def facts_at(episode: Episode, frame: int, *, per_frame: int = 2) -> list[str]:
-    """What is told of one frame."""
+    """Return what is told of one frame."""
     told = [*_states(episode, frame), *_places(episode, frame, per_frame), *_doings(episode, frame)]
     return list(dict.fromkeys(told))
 
 
 def _rank(episode: Episode, frame: int) -> Callable[[Sequence[str]], bytes]:
-    """An order of slots that depends on the cluster and the frame only."""
+    """Return an order of slots that depends on the cluster and the frame only."""
     return lambda slot: hashlib.sha256("|".join((episode.unit, str(frame), *slot)).encode()).digest()
 
 
@@ -119,7 +119,7 @@ def _places(episode: Episode, frame: int, most: int) -> Iterator[str]:
 
 
 def _doings(episode: Episode, frame: int) -> Iterator[str]:
-    """What begins between a frame and the next."""
+    """Yield what begins between a frame and the next."""
     start, end = episode.frames[frame].time_s, episode.until_s(frame)
     told: set[frozenset[str]] = set()
     for action in episode.actions:
@@ -133,7 +133,7 @@ def _doings(episode: Episode, frame: int) -> Iterator[str]:
 
 
 def event_text(episode: Episode, action: Action) -> str:
-    """An event in words, without the full stop; empty if it is not told."""
+    """Return an event in words, without the full stop; empty if it is not told."""
     things = {o.id: o for f in episode.frames for o in f.objects}
     if action.subject == EGO:
         if action.verb in {"turn left", "turn right", "move forward", "move backward"}:
@@ -185,7 +185,7 @@ _EXCHANGED = (
 
 
 def falsified(sentence: str, rng: np.random.Generator) -> str:
-    """The same sentence, made false: sides, states and orders exchanged, or a colour of the other split.
+    """Return the same sentence, made false: sides, states and orders exchanged, or a colour of the other split.
 
     >>> falsified("The red ball is left of the blue cube.", np.random.default_rng(0))
     'The red ball is right of the blue cube.'
@@ -205,6 +205,6 @@ def falsified(sentence: str, rng: np.random.Generator) -> str:
 
 
 def sentences_of(line: str) -> tuple[str, list[str]]:
-    """The heading of an oracle's line, and its sentences."""
+    """Return the heading of an oracle's line, and its sentences."""
     heading, _, rest = line.partition(": ")
     return f"{heading}: ", [s if s.endswith(".") else s + "." for s in rest.split(". ")]

@@ -53,7 +53,7 @@ HEIGHT_M = {
 
 @lru_cache(maxsize=64)
 def sprite(category: str, colour: str) -> NDArray[np.uint8]:
-    """A picture (side, side, 4) whose bottom stands on the floor; the last channel is its mask."""
+    """Return a picture (side, side, 4) whose bottom stands on the floor; the last channel is its mask."""
     image = Image.new("RGBA", (_SIDE, _SIDE))
     _DRAWERS[category](ImageDraw.Draw(image), PAINTS[colour])
     return np.asarray(image)
@@ -188,7 +188,7 @@ def walls_of(openings: Sequence[int]) -> NDArray[np.bool_]:
 
 
 def room_of(row: int, column: int) -> int:
-    """The number of the room that a cell belongs to; an opening belongs to the room north or west of it."""
+    """Return the number of the room that a cell belongs to; an opening belongs to the room north or west of it."""
     return 2 * (row > ROOM + 1) + (column > ROOM + 1)
 
 
@@ -202,7 +202,7 @@ def is_passage(walls: NDArray[np.bool_], row: int, column: int) -> bool:
 
 
 def shortest_walk(walls: NDArray[np.bool_], rng: np.random.Generator) -> tuple[Place, ...] | None:
-    """A shortest walk from a random cell to the farthest one; None if the house has no room for it."""
+    """Return a shortest walk from a random cell to the farthest one; None if the house has no room for it."""
     cells = np.argwhere(~walls).tolist()
     row, column = cells[int(rng.integers(len(cells)))]
     start = (row, column, int(rng.integers(4)))
@@ -272,7 +272,7 @@ class Furniture:
 def view(
     house: House, pose: Pose, things: Sequence[Furniture]
 ) -> tuple[NDArray[np.uint8], dict[str, tuple[Box | None, float]]]:
-    """The picture from a pose; and for each thing its box and the share of its outline that is seen."""
+    """Return the picture from a pose; and for each thing its box and the share of its outline that is seen."""
     width, height = SIZE_PX
     offsets = (np.arange(width) + 0.5 - width / 2) / FOCAL_PX
     turn = math.radians(pose.heading_deg)
@@ -399,7 +399,7 @@ def _seen(mask: NDArray[np.bool_], whole: float) -> tuple[Box | None, float]:
 
 
 def pastel(paint: Rgb) -> Rgb:
-    """The colour of a wall: like a thing's, but pale."""
+    """Return the colour of a wall: like a thing's, but pale."""
     return shaded(paint, 1.4)
 
 
@@ -440,7 +440,7 @@ class NavigationScenario:
 
 
 def draft_navigation(rng: np.random.Generator, split: Split, index: int) -> NavigationScenario | None:
-    """A layout of the split, eight things, and a shortest walk of eight moves with two turns into another room."""
+    """Return a layout of the split, eight things, and a shortest walk of eight moves with two turns into another room."""
     while True:
         drawn = [int(rng.integers(ROOM)) for _ in range(4)]
         if rng.random() < 0.5:
@@ -471,7 +471,7 @@ def draft_navigation(rng: np.random.Generator, split: Split, index: int) -> Navi
 
 
 def navigation_episode(scenario: NavigationScenario, name: str) -> Episode:
-    """Walks, draws, and asks."""
+    """Walk, draws, and asks."""
     house = _house(scenario)
     things = [
         Furniture(f"{c}-{k}", k, c, float(column), float(-row)) for c, k, row, column in scenario.things
@@ -552,7 +552,7 @@ def _shot(scenario: NavigationScenario, house: House, things: Sequence[Furniture
 
 
 def _moves(scenario: NavigationScenario) -> list[Action]:
-    """What is done from each frame to the next."""
+    """Return what is done from each frame to the next."""
     found = []
     for i, (a, b) in enumerate(pairwise(scenario.walk)):
         turn = (b[2] - a[2]) % 4
@@ -567,7 +567,7 @@ def _moves(scenario: NavigationScenario) -> list[Action]:
 def _question(
     scenario: NavigationScenario, frames: Sequence[Frame], actions: Sequence[Action]
 ) -> tuple[str, str, tuple[str, ...]]:
-    """What is asked, the answer (empty if it has none), and the options."""
+    """Return what is asked, the answer (empty if it has none), and the options."""
     end, pose = frames[-1], frames[-1].pose
     if scenario.kind == "turn":
         first = next((a.verb.partition(" ")[2] for a in actions if a.verb.startswith("turn")), "")
@@ -643,7 +643,7 @@ def _n_sights(scenario: NavigationScenario) -> int:
 def move_navigation(
     scenario: NavigationScenario, rng: np.random.Generator, magnitude: float
 ) -> tuple[NavigationScenario, str, float] | None:
-    """The thing that is asked for stands elsewhere, `magnitude` times eight metres away."""
+    """Return the thing that is asked for stands elsewhere, `magnitude` times eight metres away."""
     walls = walls_of(scenario.openings)
     taken = {s[:2] for s in scenario.walk} | {t[2:] for t in scenario.things}
     colour, category, row, column = scenario.things[scenario.asked]
@@ -673,7 +673,7 @@ def hide_navigation(
 
 
 def answer_navigation(scenario: NavigationScenario, episode: Episode) -> str:
-    """The answer as the episode's frames and actions now are."""
+    """Return the answer as the episode's frames and actions now are."""
     if scenario.kind == "room":
         relation = next((r for r in episode.frames[-1].relations if r.subject == EGO), None)
         return "" if relation is None else relation.object.partition("-")[0]

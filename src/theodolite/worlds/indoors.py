@@ -51,7 +51,7 @@ def potted_plant(rng: np.random.Generator) -> list[Part]:
 
 
 def pedal_bin(rng: np.random.Generator) -> list[Part]:
-    """A steel drum with a black lid."""
+    """Return a steel drum with a black lid."""
     h, r = between(rng, 0.42, 0.62), between(rng, 0.14, 0.18)
     return [
         cone((0, 0, 0), 0.03, (r * 1.03, r * 1.03), plain(DARK)),
@@ -95,7 +95,7 @@ def cardboard_box(rng: np.random.Generator) -> list[Part]:
 
 
 def suitcase(rng: np.random.Generator) -> list[Part]:
-    """A trolley case: ribs, wheels, a long handle."""
+    """Return a trolley case: ribs, wheels, a long handle."""
     h, w, d = between(rng, 0.55, 0.68), between(rng, 0.38, 0.45), 0.24
     shell = plain(pick(rng, ("#b3161b", "#123a7a", "#1f6f6b", "#c7a21a", "#3a3d42")), gloss=0.3)
     rib = Material(tuple(0.6 * c for c in shell.colour), gloss=0.3)  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ def suitcase(rng: np.random.Generator) -> list[Part]:
 
 
 def vase(rng: np.random.Generator) -> list[Part]:
-    """A belly, a neck, a bunch of flowers."""
+    """Return a belly, a neck, a bunch of flowers."""
     china = plain(pick(rng, ("#2d5f9e", "#e6e2d6", "#a8423a", "#3f7f6f")), gloss=0.5)
     parts = [
         cone((0, 0, 0), 0.03, (0.045, 0.06), china),
@@ -193,7 +193,7 @@ def wall_clock(_: np.random.Generator) -> list[Part]:
 
 
 def framed_picture(rng: np.random.Generator) -> list[Part]:
-    """A frame around a painted landscape; its back at −x."""
+    """Return a frame around a painted landscape; its back at −x."""
     w, h = between(rng, 0.6, 0.9), between(rng, 0.45, 0.6)
     frame = plain(pick(rng, ("#7a5a1f", "#1d1a17", "#d8d2c4")), gloss=0.2)
     z = h / 2
@@ -234,7 +234,7 @@ def wine_bottle(_: np.random.Generator) -> list[Part]:
 
 
 def backpack(rng: np.random.Generator) -> list[Part]:
-    """A rounded sack with a front pocket, a loop and two straps."""
+    """Return a rounded sack with a front pocket, a loop and two straps."""
     cloth = textured(pick(rng, ("#b3261b", "#1f4e79", "#2f6b3a", "#3a3d42")), "#111111", "weave", 0.015)
     dark = plain("#1a1a1c")
     return [
@@ -257,7 +257,7 @@ def backpack(rng: np.random.Generator) -> list[Part]:
 
 
 def wood_tag(rng: np.random.Generator) -> Part:
-    """A small wooden tag."""
+    """Return a small wooden tag."""
     return box((0.172, 0.07, 0.2), (0.008, 0.02, 0.05), wood(rng))
 
 
@@ -281,7 +281,7 @@ def refrigerator(rng: np.random.Generator) -> list[Part]:
 
 
 def washing_machine(_: np.random.Generator) -> list[Part]:
-    """A round door in a white front, a panel above it."""
+    """Return a round door in a white front, a panel above it."""
     w, d, h = 0.6, 0.58, 0.85
     white, steel = plain("#eef0f0", gloss=0.2), plain(CHROME, gloss=0.5)
     front = d / 2
@@ -302,7 +302,7 @@ def washing_machine(_: np.random.Generator) -> list[Part]:
 
 
 def stove(_: np.random.Generator) -> list[Part]:
-    """An oven with a glass door, four knobs, four rings on top."""
+    """Return an oven with a glass door, four knobs, four rings on top."""
     w, d, h = 0.6, 0.6, 0.87
     body, black, steel = plain("#e9e9e7", gloss=0.2), plain("#15171a", gloss=0.45), plain(CHROME, gloss=0.5)
     front = d / 2
@@ -327,7 +327,7 @@ def stove(_: np.random.Generator) -> list[Part]:
 
 
 def microwave(_: np.random.Generator) -> list[Part]:
-    """A dark window left, a panel with a knob right."""
+    """Return a dark window left, a panel with a knob right."""
     w, d, h = 0.5, 0.36, 0.29
     return [
         box((0, 0, h / 2), (d, w, h), plain("#c9cccf", gloss=0.3)),
@@ -369,7 +369,7 @@ def kitchen_counter(rng: np.random.Generator) -> list[Part]:
 
 
 def washbasin(_: np.random.Generator) -> list[Part]:
-    """A basin on a pedestal, with a tap."""
+    """Return a basin on a pedestal, with a tap."""
     china, steel = plain("#f3f4f2", gloss=0.35), plain(CHROME, gloss=0.6)
     return [
         cone((-0.05, 0, 0), 0.68, (0.11, 0.085), china),
@@ -386,7 +386,7 @@ def washbasin(_: np.random.Generator) -> list[Part]:
 
 
 def floor_lamp(rng: np.random.Generator) -> list[Part]:
-    """A foot, a pole, a shade that glows."""
+    """Return a foot, a pole, a shade that glows."""
     h, pole = between(rng, 1.45, 1.7), plain(pick(rng, ("#23252a", "#b8923a", "#8d9196")), gloss=0.4)
     shade = Material(linear("#f6e3b4"), glow=0.75)
     return [
@@ -397,7 +397,7 @@ def floor_lamp(rng: np.random.Generator) -> list[Part]:
 
 
 def table_lamp(rng: np.random.Generator) -> list[Part]:
-    """A bellied foot and a shade that glows."""
+    """Return a bellied foot and a shade that glows."""
     colour = plain(pick(rng, ("#2f6f6b", "#7a2f35", "#c9c3b6", "#31506e")), gloss=0.4)
     return [
         cone((0, 0, 0), 0.02, (0.075, 0.075), colour),
@@ -408,7 +408,7 @@ def table_lamp(rng: np.random.Generator) -> list[Part]:
 
 
 def television(rng: np.random.Generator) -> list[Part]:
-    """A flat screen on two feet, showing a landscape."""
+    """Return a flat screen on two feet, showing a landscape."""
     width = between(rng, 0.95, 1.35)
     h, bezel = width * 0.565, plain("#0c0d0f", gloss=0.35)
     z = 0.07 + h / 2
@@ -443,7 +443,7 @@ def television(rng: np.random.Generator) -> list[Part]:
 
 
 def monitor(_: np.random.Generator) -> list[Part]:
-    """A computer screen on a stand, with windows on it."""
+    """Return a computer screen on a stand, with windows on it."""
     black = plain("#15171a", gloss=0.3)
     return [
         box((-0.02, 0, 0.006), (0.18, 0.24, 0.012), black),
@@ -603,7 +603,7 @@ def chair(rng: np.random.Generator) -> list[Part]:
 
 
 def office_chair(rng: np.random.Generator) -> list[Part]:
-    """A star of five castors, a gas spring, a padded seat and back, two arm rests."""
+    """Return a star of five castors, a gas spring, a padded seat and back, two arm rests."""
     fabric = cloth(rng, pick(rng, ("#26282c", "#31506e", "#7a2f35", "#3f4a3a")))
     dark = plain(DARK, gloss=0.15)
     parts: list[Part] = [cone((0, 0, 0.09), 0.36, (0.03, 0.03), plain(METAL, gloss=0.3))]
@@ -624,7 +624,7 @@ def office_chair(rng: np.random.Generator) -> list[Part]:
 
 
 def stool(rng: np.random.Generator) -> list[Part]:
-    """A round seat on splayed legs."""
+    """Return a round seat on splayed legs."""
     height, r, stuff = between(rng, 0.45, 0.7), between(rng, 0.16, 0.19), wood(rng)
     parts = [cone((0, 0, height - 0.04), 0.04, (r, r), stuff)]
     for k in range(4):
@@ -638,7 +638,7 @@ def stool(rng: np.random.Generator) -> list[Part]:
 
 
 def bench(rng: np.random.Generator) -> list[Part]:
-    """A park bench: wooden slats on iron."""
+    """Return a park bench: wooden slats on iron."""
     length = between(rng, 1.5, 1.9)
     slat = textured("#9a6a3c", "#6f4824", "grain", 0.05)
     iron = plain("#23282c", gloss=0.2)
@@ -674,7 +674,7 @@ def toilet(_: np.random.Generator) -> list[Part]:
 
 
 def bathtub(rng: np.random.Generator) -> list[Part]:
-    """A rim around water, with a tap."""
+    """Return a rim around water, with a tap."""
     length, width, h = between(rng, 1.55, 1.75), between(rng, 0.7, 0.8), 0.56
     china, wall = plain("#f5f5f3", gloss=0.35), 0.07
     steel = plain("#c9ced3", gloss=0.6)
@@ -701,7 +701,7 @@ def bathtub(rng: np.random.Generator) -> list[Part]:
 
 
 def table(rng: np.random.Generator) -> list[Part]:
-    """A dining table: a top on four legs."""
+    """Return a dining table: a top on four legs."""
     length, width, h = between(rng, 1.2, 1.9), between(rng, 0.8, 0.95), between(rng, 0.73, 0.77)
     stuff, leg = wood(rng), 0.07
     parts = [box((0, 0, h - 0.02), (length, width, 0.04), stuff)]
@@ -715,7 +715,7 @@ def table(rng: np.random.Generator) -> list[Part]:
 
 
 def coffee_table(rng: np.random.Generator) -> list[Part]:
-    """A low table with a shelf under the top."""
+    """Return a low table with a shelf under the top."""
     length, width, h = between(rng, 0.9, 1.2), between(rng, 0.5, 0.65), between(rng, 0.4, 0.46)
     stuff = wood(rng)
     parts = [
@@ -731,7 +731,7 @@ def coffee_table(rng: np.random.Generator) -> list[Part]:
 
 
 def desk(rng: np.random.Generator) -> list[Part]:
-    """A top, drawers on one side, legs on the other. Its user sits at +x."""
+    """Return a top, drawers on one side, legs on the other. Its user sits at +x."""
     depth, length, h = between(rng, 0.65, 0.78), between(rng, 1.2, 1.6), 0.74
     stuff, knob = wood(rng), plain(CHROME, gloss=0.5)
     y = length / 2 - 0.22

@@ -31,7 +31,7 @@ HAIRS = ("#1c1410", "#4a2f1a", "#8a6a3a", "#5a5a5a")
 
 
 def linear(code: str) -> Colour:
-    """A colour ``#rrggbb`` as linear light.
+    """Return a colour ``#rrggbb`` as linear light.
 
     >>> linear("#ffffff")
     (1.0, 1.0, 1.0)
@@ -52,13 +52,13 @@ def textured(code: str, second: str, texture: str, scale_m: float, *, gloss: flo
 
 
 def wood(rng: np.random.Generator, scale_m: float = 0.05) -> Material:
-    """Some wood."""
+    """Return some wood."""
     light, dark = WOODS[int(rng.integers(len(WOODS)))]
     return textured(light, dark, "grain", scale_m, gloss=0.08)
 
 
 def cloth(rng: np.random.Generator, code: str | None = None) -> Material:
-    """Some fabric."""
+    """Return some fabric."""
     colour = code or FABRICS[int(rng.integers(len(FABRICS)))]
     return textured(colour, "#e8e0d4", "weave", 0.02)
 
@@ -69,7 +69,7 @@ def pick(rng: np.random.Generator, codes: tuple[str, ...]) -> str:
 
 
 def between(rng: np.random.Generator, low: float, high: float) -> float:
-    """A length in a range."""
+    """Return a length in a range."""
     return float(rng.uniform(low, high))
 
 

@@ -61,7 +61,7 @@ def place_marks(
     instance: NDArray[np.int32] | None = None,
     radii: tuple[float, float] = RADII,
 ) -> list[PlacedMark]:
-    """Finds a place for every mark.
+    """Find a place for every mark.
 
     Each object has candidate places, on it and around it. Marks are placed one after the other, smallest objects first, each
     at the place of least cost, and then moved a few times given the places of all others.
@@ -140,7 +140,7 @@ def _candidates(
 
 
 def _pushed_in(mark: PlacedMark, size_px: tuple[int, int]) -> PlacedMark:
-    """The same mark, moved into the picture."""
+    """Return the same mark, moved into the picture."""
     edge = mark.radius_px + 1
     x, y = (
         min(max(v, edge), max(edge, side - edge)) for v, side in zip(mark.centre_px, size_px, strict=True)
@@ -163,7 +163,7 @@ def _shows(mark: int, point: tuple[float, float], instance: NDArray[np.int32] | 
 def _anchor(
     mark: int, box: Box, rivals: Sequence[_Rival], instance: NDArray[np.int32] | None
 ) -> tuple[float, float]:
-    """A point well on the object: a pixel far from its outline, or the point of its box nearest to the middle that no
+    """Return a point well on the object: a pixel far from its outline, or the point of its box nearest to the middle that no
     hiding box covers.
     """  # noqa: D205 - one sentence
     if instance is None:
@@ -216,7 +216,7 @@ def _cost(
 
 
 def _crowding(mark: PlacedMark, other: PlacedMark) -> float:
-    """The cost of two marks near each other, or of one on the other's line."""
+    """Return the cost of two marks near each other, or of one on the other's line."""
     gap = math.dist(mark.centre_px, other.centre_px) - mark.radius_px - other.radius_px
     cost = 60.0 if gap < 2 else 6.0 * max(0.0, 1 - gap / (2 * mark.radius_px))
     if other.has_line:
@@ -227,7 +227,7 @@ def _crowding(mark: PlacedMark, other: PlacedMark) -> float:
 
 
 def _foreign_share(mark: PlacedMark, instance: NDArray[np.int32]) -> float:
-    """The share of points on and around the disc that show another object, with or without a mark."""
+    """Return the share of points on and around the disc that show another object, with or without a mark."""
     angles = np.linspace(0, math.tau, 16, endpoint=False)
     reach = np.array([0.5, 1.0, 1.25])[:, None] * mark.radius_px
     columns = (mark.centre_px[0] + reach * np.cos(angles)).astype(np.int64).clip(0, instance.shape[1] - 1)
@@ -237,7 +237,7 @@ def _foreign_share(mark: PlacedMark, instance: NDArray[np.int32]) -> float:
 
 
 def _gap_to_line(point: tuple[float, float], mark: PlacedMark) -> float:
-    """The distance of a point from a mark's line."""
+    """Return the distance of a point from a mark's line."""
     (ax, ay), (bx, by) = mark.centre_px, mark.anchor_px
     dx, dy = bx - ax, by - ay
     share = ((point[0] - ax) * dx + (point[1] - ay) * dy) / max(dx * dx + dy * dy, 1e-9)
@@ -246,7 +246,7 @@ def _gap_to_line(point: tuple[float, float], mark: PlacedMark) -> float:
 
 
 def draw_marks(picture: Pixels, marks: Sequence[PlacedMark]) -> Pixels:
-    """The picture with its marks: lines first, then discs."""
+    """Return the picture with its marks: lines first, then discs."""
     from PIL import Image, ImageDraw
 
     base = Image.fromarray(picture).convert("RGB")
@@ -272,7 +272,7 @@ def draw_marks(picture: Pixels, marks: Sequence[PlacedMark]) -> Pixels:
 
 @lru_cache(maxsize=512)
 def _disc(number: int, radius_px: float) -> Image:
-    """A dark disc with a white rim and a white number, drawn large and scaled down."""
+    """Return a dark disc with a white rim and a white number, drawn large and scaled down."""
     from PIL import Image, ImageDraw, ImageFont
 
     side = 2 * math.ceil(radius_px) + 3

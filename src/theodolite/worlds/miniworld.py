@@ -43,7 +43,7 @@ KINDS, OPTIONS = ("side", "turn"), ("left", "right")
 
 
 def make_miniworld(n: int, *, seed: int = 0, splits: tuple[Split, ...] = SPLITS) -> Iterator[Episode]:
-    """Walks of eight moves, `n` of each split; the same seed gives the same walks, and the same pixels on the same driver.
+    """Walk of eight moves, `n` of each split; the same seed gives the same walks, and the same pixels on the same driver.
 
     Raises:
         MissingExtraError: MiniWorld is not installed.
@@ -116,7 +116,7 @@ class _Simulator:
         self._entities, self.sides_m = entity, sides_m
 
     def furnish(self, things: list[_Placed]) -> list[Any]:
-        """Puts things in place of those that were there."""
+        """Put things in place of those that were there."""
         kinds = {"box": self._entities.Box, "ball": self._entities.Ball, "key": self._entities.Key}
         self._env.entities = [self._env.agent]
         placed = []
@@ -128,13 +128,13 @@ class _Simulator:
         return placed
 
     def look(self, pose: Pose) -> NDArray[np.uint8]:
-        """What is seen from a pose."""
+        """Return what is seen from a pose."""
         self._env.agent.pos = np.array([pose.x_m, 0.0, -pose.y_m])
         self._env.agent.dir = np.radians(90.0 - pose.heading_deg)
         return np.array(self._env.render_obs(), np.uint8)
 
     def without(self, thing: Any, pose: Pose) -> NDArray[np.uint8]:
-        """The same with one thing taken away."""
+        """Return the same with one thing taken away."""
         kept, self._env.entities = self._env.entities, [e for e in self._env.entities if e is not thing]
         try:
             return self.look(pose)
@@ -221,7 +221,7 @@ def _way(rng: np.random.Generator, sides_m: tuple[float, float]) -> list[Pose]:
 
 
 def _walk(simulator: _Simulator, draft: _Draft, split: Split, name: str) -> Episode | None:
-    """The walk, drawn; None if it shows too little, or nothing of what is asked about."""
+    """Return the walk, drawn; None if it shows too little, or nothing of what is asked about."""
     placed = simulator.furnish(draft.things)
     frames = tuple(
         _shot(simulator, draft.things, placed, pose, moment) for moment, pose in enumerate(draft.poses)
@@ -260,7 +260,7 @@ def _walk(simulator: _Simulator, draft: _Draft, split: Split, name: str) -> Epis
 
 
 def _shot(simulator: _Simulator, things: list[_Placed], placed: list[Any], pose: Pose, moment: int) -> Frame:
-    """The picture of a moment and its truth."""
+    """Return the picture of a moment and its truth."""
     pixels = simulator.look(pose)
     objects = []
     for thing, one in zip(things, placed, strict=True):

@@ -79,7 +79,7 @@ class State:
         return self.cell[0] + STEPS[self.facing][0], self.cell[1] + STEPS[self.facing][1]
 
     def at(self, cell: Cell) -> Item | None:
-        """What stands in a cell."""
+        """Return what stands in a cell."""
         return next((i for i in self.items.values() if i.cell == cell and i.id != self.held), None)
 
     def is_free(self, cell: Cell) -> bool:
@@ -89,7 +89,7 @@ class State:
 
 
 def moved(state: State, move: str) -> State | None:
-    """The moment after a move; None if it has no effect."""
+    """Return the moment after a move; None if it has no effect."""
     if move in {"turn left", "turn right"}:
         turn = 1 if move == "turn right" else -1
         return replace(state, facing=(state.facing + turn) % 4, done=((move, ""),))
@@ -146,7 +146,7 @@ def _is_next_to(state: State, clause: Clause) -> bool:
 
 
 def _first_moves(state: State, is_there: Callable[[State], bool], last: str) -> tuple[str, ...]:
-    """The first moves of all shortest ways to a state where something holds, and then `last`, if the way is empty."""
+    """Return the first moves of all shortest ways to a state where something holds, and then `last`, if the way is empty."""
     if is_there(state):
         return (last,) if last else ()
     start = (state.cell, state.facing, state.is_open)
@@ -173,7 +173,7 @@ def _first_moves(state: State, is_there: Callable[[State], bool], last: str) -> 
 
 
 def follow(state: State, clauses: tuple[Clause, ...], *, most: int = 60) -> Iterator[tuple[State, int]]:
-    """The expert's moments, the first among them, each with the number of the clause that it serves."""
+    """Yield the expert's moments, the first among them, each with the number of the clause that it serves."""
     yield state, 0
     steps = 0
     for number, clause in enumerate(clauses):
@@ -194,7 +194,7 @@ def _straight(moves: tuple[str, ...]) -> str:
 
 
 def is_kept(state: State, clause: Clause) -> bool:
-    """True if a clause is fulfilled in a state."""
+    """Return True if a clause is fulfilled in a state."""
     if clause.verb == "go to":
         return _facing(clause.target)(state)
     return not next_moves(state, clause)
@@ -213,7 +213,7 @@ _Pen = ImageDraw.ImageDraw
 def draw_grid(
     state: State, *, blend: float = 0.0, reach: float | None = None
 ) -> tuple[NDArray[np.uint8], dict[str, Box | None]]:
-    """The picture of a moment, and the box of each item; None for what lies in the dark, farther off than `reach` cells."""
+    """Return the picture of a moment, and the box of each item; None for what lies in the dark, farther off than `reach` cells."""
     tile = TILE_PX * _SUPER
     canvas = Image.new("RGB", (SIDE * tile, SIDE * tile))
     pen = ImageDraw.Draw(canvas)
@@ -294,7 +294,7 @@ def _agent(pen: _Pen, state: State) -> None:
 
 
 def _box(patch: Image.Image, cell: Cell, scale: float, shift: tuple[float, float]) -> Box:
-    """The box of an icon in a cell, in pixels of the picture."""
+    """Return the box of an icon in a cell, in pixels of the picture."""
     x0, y0, x1, y1 = patch.getchannel("A").getbbox() or (0, 0, *patch.size)
     unit = scale / patch.size[0]
     return Box(
@@ -307,7 +307,7 @@ def _box(patch: Image.Image, cell: Cell, scale: float, shift: tuple[float, float
 
 @lru_cache(maxsize=128)
 def icon(category: str, colour: str, is_open: bool) -> Image.Image:  # noqa: FBT001 - part of the look
-    """A thing on a transparent tile."""
+    """Return a thing on a transparent tile."""
     tile = TILE_PX * _SUPER
     image = Image.new("RGBA", (tile, tile))
     pen = ImageDraw.Draw(image)
@@ -420,7 +420,7 @@ def draft_instruction(rng: np.random.Generator, split: Split, index: int) -> Ins
 def _cut_before(
     scenario: InstructionScenario, move: str, rng: np.random.Generator
 ) -> InstructionScenario | None:
-    """The scenario shown up to where the expert is about to make a move; None if it never does."""
+    """Return the scenario shown up to where the expert is about to make a move; None if it never does."""
     states, _, _ = _states(scenario)
     verb = {"go forward": "move forward", "open the door": "open"}.get(move, move)
     places = [k for k in range(N_FRAMES, len(states)) if states[k].done[0][0] == verb]
@@ -444,7 +444,7 @@ def _mission(rng: np.random.Generator) -> tuple[tuple[str, int, int], ...]:
 
 
 def mission_text(scenario: InstructionScenario) -> str:
-    """The mission in words.
+    """Return the mission in words.
 
     >>> from theodolite.worlds.missions import InstructionScenario
     >>> items = (("red", "door", 4, 4), ("blue", "key", 2, 2))
@@ -460,7 +460,7 @@ def mission_text(scenario: InstructionScenario) -> str:
 
 
 def _states(scenario: InstructionScenario) -> tuple[list[State], list[int], tuple[Clause, ...]]:
-    """The expert's whole way, the clause that each moment serves, and the clauses."""
+    """Return the expert's whole way, the clause that each moment serves, and the clauses."""
     ids = [f"{c}-{k}" for c, k, *_ in scenario.items]
     items = {
         i: Item(i, c, k, (row, column)) for i, (c, k, row, column) in zip(ids, scenario.items, strict=True)
@@ -564,7 +564,7 @@ def _shot(scenario: InstructionScenario, state: State, index: int) -> Frame:
 
 
 def _actions(states: Sequence[State]) -> list[Action]:
-    """The moves, one a second, and the times in which something is held."""
+    """Return the moves, one a second, and the times in which something is held."""
     found, since = [], None
     for i, state in enumerate(states[1:]):
         for verb, target in state.done:
@@ -580,7 +580,7 @@ def _actions(states: Sequence[State]) -> list[Action]:
 def move_instruction(
     scenario: InstructionScenario, rng: np.random.Generator, magnitude: float
 ) -> tuple[InstructionScenario, str, float] | None:
-    """A thing of the mission lies elsewhere, about `magnitude` times eight cells away; the expert acts accordingly."""
+    """Return a thing of the mission lies elsewhere, about `magnitude` times eight cells away; the expert acts accordingly."""
     asked = [k for _, a, b in scenario.mission for k in (a, b) if k > 0]
     middle = SIDE // 2
     taken = {item[2:] for item in scenario.items} | {scenario.start[:2]}
@@ -620,7 +620,7 @@ def hide_instruction(
 
 
 def answer_instruction(scenario: InstructionScenario, episode: Episode) -> str:
-    """The answer after the frames were reordered: the mission is accomplished only where the last frame is the expert's last."""
+    """Return the answer after the frames were reordered: the mission is accomplished only where the last frame is the expert's last."""
     if scenario.kind == "next":
         return ""
     whole = instruction_episode(scenario, "x")

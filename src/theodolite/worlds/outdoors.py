@@ -87,7 +87,7 @@ def _scaled(part: Part, k: float) -> Part:
 
 
 def tree(rng: np.random.Generator) -> list[Part]:
-    """A trunk, a few branches, and a crown of overlapping clumps."""
+    """Return a trunk, a few branches, and a crown of overlapping clumps."""
     h = between(rng, 4.0, 6.5)
     bark = textured("#5c432c", "#3a2818", "grain", 0.12)
     dark, light = (("#1f5a25", "#5f9a3a"), ("#2c6a2a", "#86a83c"), ("#7a6a1f", "#c9a23a"))[
@@ -144,7 +144,7 @@ def traffic_cone(_: np.random.Generator) -> list[Part]:
 
 
 def barrier(_: np.random.Generator) -> list[Part]:
-    """A striped board on two feet, with a lamp: road works."""
+    """Return a striped board on two feet, with a lamp: road works."""
     parts = [box((0, 0, z), (0.04, 2.0, 0.25), plain("#f2f0ea")) for z in (0.85, 0.45)]
     for z in (0.85, 0.45):
         for k in range(5):
@@ -167,7 +167,7 @@ def barrier(_: np.random.Generator) -> list[Part]:
 
 
 def street_lamp(rng: np.random.Generator) -> list[Part]:
-    """A pole, an arm over the road (towards +x), a lantern."""
+    """Return a pole, an arm over the road (towards +x), a lantern."""
     h = between(rng, 4.6, 5.6)
     iron = plain("#3c4347", gloss=0.25)
     return [
@@ -199,7 +199,7 @@ def traffic_light(rng: np.random.Generator) -> list[Part]:
 
 
 def stop_sign(_: np.random.Generator) -> list[Part]:
-    """A red octagon with a white rim and bar; faces +x."""
+    """Return a red octagon with a white rim and bar; faces +x."""
     z, r = 2.2, 0.38
     angles = np.radians(22.5 + 45 * np.arange(8))
 
@@ -257,7 +257,7 @@ def fire_hydrant(_: np.random.Generator) -> list[Part]:
 
 
 def wheelie_bin(rng: np.random.Generator) -> list[Part]:
-    """A tapered bin with a lid, a handle and two wheels at the back."""
+    """Return a tapered bin with a lid, a handle and two wheels at the back."""
     body = plain(pick(rng, ("#2f6b3a", "#2a4f8a", "#4a4d50", "#6b4a2a")), gloss=0.15)
     lid = plain(pick(rng, ("#1e3f25", "#1d2f52", "#222426", "#d8b31a")), gloss=0.15)
     corners = np.array(
@@ -286,7 +286,7 @@ def wheelie_bin(rng: np.random.Generator) -> list[Part]:
 
 
 def bus_stop(_: np.random.Generator) -> list[Part]:
-    """A shelter: a roof, glass at the back and one end, a bench, a sign. Opens towards +x."""
+    """Return a shelter: a roof, glass at the back and one end, a bench, a sign. Opens towards +x."""
     iron, glass = plain("#3f474c", gloss=0.3), Material(linear("#9db8c2"), gloss=0.6)
     return [
         box((0, 0, 2.45), (1.5, 3.6, 0.09), iron),
@@ -307,7 +307,7 @@ def bus_stop(_: np.random.Generator) -> list[Part]:
 
 
 def _rim(x: float, radius: float, thick: float) -> list[Part]:
-    """A spoked wheel in the x–z plane, its tyre made of short pieces."""
+    """Return a spoked wheel in the x–z plane, its tyre made of short pieces."""
     parts: list[Part] = []
     n = 22
     for k in range(n):
@@ -433,7 +433,7 @@ def _ends(length: float, width: float, z_front: float, z_back: float) -> list[Pa
 
 
 def car(rng: np.random.Generator) -> list[Part]:
-    """A saloon or hatchback: bonnet, raked glass, roof, pillars."""
+    """Return a saloon or hatchback: bonnet, raked glass, roof, pillars."""
     length, width, h = between(rng, 4.1, 4.8), between(rng, 1.76, 1.88), between(rng, 1.42, 1.54)
     is_hatch = rng.random() < 0.45
     paint = plain(pick(rng, CAR_PAINTS), gloss=0.45)
@@ -490,7 +490,7 @@ def car(rng: np.random.Generator) -> list[Part]:
 
 
 def _pillar(px: float, lean: float, belt: float, h: float, y: float, paint: Material) -> Part:
-    """A post between two windows, leaning inwards with the glass."""
+    """Return a post between two windows, leaning inwards with the glass."""
     side = 1.0 if y > 0 else -1.0
     slant = float(np.tan(np.radians(lean))) * (h - belt) / 2
     low = np.array([px - slant, y - side * 0.06, belt - 0.02])
@@ -499,7 +499,7 @@ def _pillar(px: float, lean: float, belt: float, h: float, y: float, paint: Mate
 
 
 def van(rng: np.random.Generator) -> list[Part]:
-    """A delivery van: short nose, tall closed body."""
+    """Return a delivery van: short nose, tall closed body."""
     length, width, h = between(rng, 5.2, 5.9), between(rng, 1.95, 2.05), between(rng, 2.2, 2.6)
     paint = plain(pick(rng, ("#eef0f0", "#c9a21a", "#2f5f9e", "#9a9fa4")), gloss=0.3)
     x, y = length / 2, width / 2
@@ -539,7 +539,7 @@ def van(rng: np.random.Generator) -> list[Part]:
 
 
 def truck(rng: np.random.Generator) -> list[Part]:
-    """A cab in front, a box body behind, six wheels."""
+    """Return a cab in front, a box body behind, six wheels."""
     length, width, h = between(rng, 6.8, 8.2), between(rng, 2.3, 2.5), between(rng, 3.0, 3.5)
     paint = plain(pick(rng, ("#b3161b", "#1d4f91", "#e4e5e3", "#2f7a45", "#d98a1a")), gloss=0.35)
     x, y, cab = length / 2, width / 2, 1.8
@@ -580,7 +580,7 @@ def truck(rng: np.random.Generator) -> list[Part]:
 
 
 def bus(rng: np.random.Generator) -> list[Part]:
-    """A row of windows between two bands, doors on the kerb side, a destination sign."""
+    """Return a row of windows between two bands, doors on the kerb side, a destination sign."""
     length, width, h = between(rng, 10.5, 12.0), 2.55, between(rng, 3.0, 3.2)
     paint = plain(pick(rng, ("#c4161a", "#d8a01a", "#1f6fb0", "#2f8a4a")), gloss=0.35)
     x, y = length / 2, width / 2

@@ -29,7 +29,7 @@ SPLITS: tuple[Split, ...] = ("in-distribution", "ood")
 
 
 def shaded(paint: Rgb, factor: float) -> Rgb:
-    """A colour in more or less light: towards black below 1, towards white above.
+    """Return a colour in more or less light: towards black below 1, towards white above.
 
     >>> shaded((100, 50, 0), 0.5), shaded((100, 50, 0), 2.0)
     ((50, 25, 0), (255, 255, 255))
@@ -40,5 +40,5 @@ def shaded(paint: Rgb, factor: float) -> Rgb:
 
 
 def blended(first: Rgb, second: Rgb, share: float) -> Rgb:
-    """A mixture, with `share` of the second."""
+    """Return a mixture, with `share` of the second."""
     return tuple(round(a + (b - a) * share) for a, b in zip(first, second, strict=True))  # type: ignore[return-value]

@@ -173,7 +173,7 @@ THINGS: tuple[str, ...] = tuple(_DRAWERS)
 
 @lru_cache(maxsize=1024)
 def sprite(name: str, side_px: int) -> NDArray[np.uint8]:
-    """A thing as an RGBA image, shape (side, side, 4)."""
+    """Return a thing as an RGBA image, shape (side, side, 4)."""
     image = Image.new("RGBA", (_SIDE, _SIDE))
     _DRAWERS[name](ImageDraw.Draw(image))
     return np.asarray(image.resize((side_px, side_px), Image.Resampling.LANCZOS))
@@ -282,7 +282,7 @@ def draw_scene(rng: np.random.Generator, n_things: int | None = None) -> DrawnSc
 
 
 def touch(a: PlacedThing, b: PlacedThing, gap: int = 4) -> bool:
-    """True if two squares are closer than a gap."""
+    """Return True if two squares are closer than a gap."""
     return (
         a.x < b.x + b.side + gap
         and b.x < a.x + a.side + gap
@@ -292,7 +292,7 @@ def touch(a: PlacedThing, b: PlacedThing, gap: int = 4) -> bool:
 
 
 def render(scene: DrawnScene) -> NDArray[np.uint8]:
-    """The picture, (320, 320, 3)."""
+    """Return the picture, (320, 320, 3)."""
     canvas = _ground(scene.ground)
     for thing in scene.things:
         cut = sprite(thing.name, thing.side)

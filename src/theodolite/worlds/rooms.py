@@ -166,7 +166,7 @@ SIZE_PX = (960, 720)
 
 
 def make_room(rng: np.random.Generator, n_things: int) -> World:
-    """A room with about `n_things` objects in view of a camera at eye height near one wall."""
+    """Return a room with about `n_things` objects in view of a camera at eye height near one wall."""
     kind = str(rng.choice(list(PLANS)))
     small = kind == "bathroom"
     depth = between(rng, 3.6, 4.4) if small else between(rng, 4.6, 6.4)
@@ -201,7 +201,7 @@ def make_room(rng: np.random.Generator, n_things: int) -> World:
 
 
 def _furnished(rng: np.random.Generator, plan: Plan, room: Room, n: int, eye: np.ndarray) -> list[Thing]:
-    """Fills a room until it holds n things, or nothing more fits."""
+    """Fill a room until it holds n things, or nothing more fits."""
     things: list[Thing] = []
     walls, floor = list(plan.walls), list(plan.floor)
     for turn in range(6 * n):
@@ -275,7 +275,7 @@ def _on_floor(
 
 
 def turn_of_side(rng: np.random.Generator, table: Thing) -> tuple[np.ndarray, float]:
-    """A place before one of a table's sides, relative to it, and the turn that faces the table."""
+    """Return a place before one of a table's sides, relative to it, and the turn that faces the table."""
     quarter = 0 if table.category == "desk" else int(rng.integers(4))
     angle = np.radians(table.turn_deg + 90.0 * quarter)
     reach = (table.high[0] if quarter % 2 == 0 else table.high[1]) + between(rng, 0.16, 0.35)
@@ -311,14 +311,14 @@ def _on_top(rng: np.random.Generator, plan: Plan, things: Sequence[Thing]) -> Th
 
 
 def _is_over_sink(counter: Thing, thing: Thing, y: float) -> bool:
-    """True if an object on a counter, at y along it, would stand in the sink or touch the tap."""
+    """Return True if an object on a counter, at y along it, would stand in the sink or touch the tap."""
     n = round(float(counter.high[1] - counter.low[1]) / 0.6)
     sink = 0.0 if n % 2 else 0.3
     return abs(y - sink) < 0.3 + float(thing.high[1] - thing.low[1]) / 2
 
 
 def _surface_m(thing: Thing) -> float:
-    """The height at which something can stand on an object: its top, or a counter's worktop."""
+    """Return the height at which something can stand on an object: its top, or a counter's worktop."""
     return 0.902 if thing.category == "kitchen counter" else thing.top_m
 
 
@@ -347,7 +347,7 @@ def _hung(rng: np.random.Generator, plan: Plan, room: Room, things: Sequence[Thi
 
 
 def _fits(thing: Thing, room: Room, things: Sequence[Thing], eye: np.ndarray, gap: float) -> bool:
-    """True if it is inside the room, clear of others, and not too near to the camera."""
+    """Return True if it is inside the room, clear of others, and not too near to the camera."""
     feet = thing.footprint
     is_inside = (
         feet[:, 0].max() < room.depth and feet[:, 0].min() > 0.2 and np.abs(feet[:, 1]).max() < room.width / 2

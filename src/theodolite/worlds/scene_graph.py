@@ -64,7 +64,7 @@ class Stand:
 
 
 def relation(target: Stand, reference: Stand) -> Relation:
-    """The words that are true of the target relative to the reference.
+    """Return the words that are true of the target relative to the reference.
 
     >>> sorted(relation(Stand(1.0, 2.0, 0, 1), Stand(0.0, 5.0, 0, 1)))
     ['in front of', 'right']
@@ -85,7 +85,7 @@ def relation(target: Stand, reference: Stand) -> Relation:
 
 
 def opposite(words: Iterable[Predicate]) -> Relation:
-    """What is true the other way round.
+    """Return what is true the other way round.
 
     >>> sorted(opposite({"left", "up"}))
     ['down', 'right']
@@ -94,7 +94,7 @@ def opposite(words: Iterable[Predicate]) -> Relation:
 
 
 def in_order(words: Iterable[str]) -> list[Predicate]:
-    """The words in the order of `PREDICATES`, in which they are written to files and prompts."""
+    """Return the words in the order of `PREDICATES`, in which they are written to files and prompts."""
     found = set(words)
     return [word for word in PREDICATES if word in found]
 
@@ -219,7 +219,7 @@ class SceneGraph:
             raise UsageError(f"scene {self.id!r}: up must have length one and not lie along the viewing axis")
 
     def __getitem__(self, mark: int) -> SceneObject:
-        """The object with this mark."""
+        """Return the object with this mark."""
         if not 1 <= mark <= len(self.objects):
             raise UsageError(f"scene {self.id!r} has no object {mark}; it has 1 to {len(self.objects)}")
         return self.objects[mark - 1]
@@ -238,13 +238,13 @@ class SceneGraph:
         return np.array([thing.centre_cam for thing in self.objects]) @ self.level_axes_cam.T
 
     def stand(self, mark: int) -> Stand:
-        """What `relation` needs to know about an object."""
+        """Return what `relation` needs to know about an object."""
         right, forward, up = map(float, self.places_level_m[mark - 1])
         half = self[mark].height_m / 2
         return Stand(right, forward, up - half, up + half)
 
     def relation(self, target: int, reference: int) -> Relation:
-        """The words that are true of the target relative to the reference."""
+        """Return the words that are true of the target relative to the reference."""
         return relation(self.stand(target), self.stand(reference))
 
     def between_m(self, first: int, second: int) -> float:
@@ -282,7 +282,7 @@ class SceneGraph:
         return "sparse" if n <= 3 else "common" if n <= 8 else "dense"
 
     def star(self) -> StarGraph:
-        """The true graph around the centre object, in metres to two decimals."""
+        """Return the true graph around the centre object, in metres to two decimals."""
         nodes = tuple(
             Node(
                 thing.id,
@@ -339,15 +339,15 @@ class StarGraph:
     edges: tuple[Edge, ...]
 
     def node(self, mark: int) -> Node | None:
-        """The object with this mark, if there is one."""
+        """Return the object with this mark, if there is one."""
         return next((node for node in self.nodes if node.id == mark), None)
 
     def edge(self, mark: int) -> Edge | None:
-        """The edge from the centre to this object, if there is one."""
+        """Return the edge from the centre to this object, if there is one."""
         return next((edge for edge in self.edges if edge.to == mark), None)
 
     def as_json(self) -> dict[str, Any]:
-        """The form that a model is asked for: objects and edges, identified by their marks."""
+        """Return the form that a model is asked for: objects and edges, identified by their marks."""
         return {
             "objects": [
                 {

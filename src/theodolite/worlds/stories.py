@@ -84,7 +84,7 @@ WORLDS: dict[str, World] = {
 
 
 def world_named(name: str) -> World:
-    """A world of the table.
+    """Return a world of the table.
 
     Raises:
         UsageError: there is none of that name.
@@ -121,7 +121,7 @@ def _made(world: World, n: int, seed: int, splits: tuple[Split, ...]) -> Iterato
 
 
 def with_oracle(episode: Episode) -> Episode:
-    """The episode with a true trace in its ``meta``."""
+    """Return the episode with a true trace in its ``meta``."""
     return replace(episode, meta={**episode.meta, "oracle": oracle_text(episode)})
 
 
@@ -165,7 +165,7 @@ _TRIES = 5
 
 
 def perturbed(episode: Episode, family: Family, *, magnitude: float = 0.5, seed: int = 0) -> Episode | None:
-    """The episode after an edit, with its new truth and a trace that is true of it; None if the edit is not to be had.
+    """Return the episode after an edit, with its new truth and a trace that is true of it; None if the edit is not to be had.
 
     ``meta["oracle_before"]`` keeps the trace that was true before.
 
@@ -204,7 +204,7 @@ def _remade(episode: Episode, family: Family, magnitude: float, seed: int) -> Ep
 
 
 def _edited(episode: Episode, family: Family, magnitude: float, seed: int) -> Iterator[Episode]:
-    """New episodes that differ from the old one as they should, those whose question has an answer first."""
+    """Yield new episodes that differ from the old one as they should, those whose question has an answer first."""
     spare = []
     world = WORLDS[episode.world]
     scenario = check(world.scenario, episode.meta["scenario"])
@@ -246,7 +246,7 @@ _NOTES = {
 
 
 def changed_things(old: Episode, new: Episode) -> tuple[str, ...]:
-    """The ids of things of which any frame shows something else than before."""
+    """Return the ids of things of which any frame shows something else than before."""
     found = set()
     for a, b in zip(old.frames, new.frames, strict=False):
         mine, theirs = ({t.id: _told(t) for t in frame.objects} for frame in (a, b))
@@ -259,14 +259,14 @@ def changed_things(old: Episode, new: Episode) -> tuple[str, ...]:
 
 
 def _told(thing: SceneObject) -> tuple[object, ...]:
-    """What a frame shows of a thing: where it stands unseen is nothing that a trace could tell."""
+    """Return what a frame shows of a thing: where it stands unseen is nothing that a trace could tell."""
     if not thing.is_visible:
         return (False,)
     return thing.box, tuple(thing.states.items()), thing.position_m
 
 
 def _reversed_end(episode: Episode, magnitude: float) -> Episode | None:
-    """The last `magnitude` of the frames in reverse, with all that happens between them."""
+    """Return the last `magnitude` of the frames in reverse, with all that happens between them."""
     n = len(episode.frames)
     length = min(n, max(2, round(magnitude * n)))
     if n < 2:
@@ -302,7 +302,7 @@ def _reversed_end(episode: Episode, magnitude: float) -> Episode | None:
 
 
 def _turned(actions: tuple[Action, ...], start: float, end: float) -> Iterator[Action]:
-    """What happens between two times, backwards: *enter* becomes *leave*."""
+    """Yield what happens between two times, backwards: *enter* becomes *leave*."""
     for action in actions:
         if action.end_s < start or action.start_s >= end:
             continue
@@ -318,7 +318,7 @@ def _turned(actions: tuple[Action, ...], start: float, end: float) -> Iterator[A
 
 
 def _jumps(frames: tuple[Frame, ...], cut: int) -> Iterator[Action]:
-    """What comes and goes where the two parts meet."""
+    """Yield what comes and goes where the two parts meet."""
     if not cut:
         return
     before, after = ({t.id for t in frames[i].objects if t.is_visible} for i in (cut - 1, cut))

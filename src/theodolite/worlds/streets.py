@@ -28,7 +28,7 @@ _SPOTS: tuple[tuple[str, float], ...] = (
 
 
 def make_street(rng: np.random.Generator, n_things: int) -> World:
-    """A street with about n objects in view of a camera on the road."""
+    """Return a street with about n objects in view of a camera on the road."""
     half = between(rng, 3.6, 5.2)
     eye = (0.0, between(rng, -half * 0.55, half * 0.35), between(rng, 1.5, 1.9))
     camera = PinholeCamera.from_field_of_view(between(rng, 62, 72), SIZE_PX)
@@ -68,7 +68,7 @@ def make_street(rng: np.random.Generator, n_things: int) -> World:
 
 
 def _is_ahead(thing: Thing, eye: tuple[float, float, float], yaw_deg: float, camera: PinholeCamera) -> bool:
-    """True if its middle is well within the camera's field of view."""
+    """Return True if its middle is well within the camera's field of view."""
     way = thing.place[:2] - np.array(eye[:2])
     bearing = np.degrees(np.arctan2(way[1], way[0])) - yaw_deg
     reach = np.degrees(np.arctan(camera.width_px / 2 / camera.fx_px))
@@ -76,7 +76,7 @@ def _is_ahead(thing: Thing, eye: tuple[float, float, float], yaw_deg: float, cam
 
 
 def _far(rng: np.random.Generator, low: float, high: float) -> float:
-    """A distance; smaller ones are more frequent."""
+    """Return a distance; smaller ones are more frequent."""
     return float(low * (high / low) ** rng.random())
 
 

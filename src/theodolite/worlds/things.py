@@ -151,13 +151,13 @@ N_VARIANTS = 20
 
 @cache
 def variant(category: str, number: int) -> tuple[tuple[Part, ...], Array, Array]:
-    """The parts of one object of a category, and the corners of its box; the same on every machine."""
+    """Return the parts of one object of a category, and the corners of its box; the same on every machine."""
     parts = tuple(CATALOGUE[category](np.random.default_rng([zlib.crc32(category.encode()), number])))
     return parts, *extent(parts)
 
 
 def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float = 0.0) -> Thing:
-    """A certain object of a category at a place."""
+    """Return a certain object of a category at a place."""
     parts, low, high = variant(category, number)
     return Thing(category, parts, low, high, np.asarray(place, np.float64), turn_deg)
 
@@ -165,12 +165,12 @@ def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float
 def new_thing(
     category: str, rng: np.random.Generator, place: Sequence[float], turn_deg: float = 0.0
 ) -> Thing:
-    """A random object of a category at a place."""
+    """Return a random object of a category at a place."""
     return thing_of(category, int(rng.integers(N_VARIANTS)), place, turn_deg)
 
 
 def moved(thing: Thing, place: Sequence[float], turn_deg: float) -> Thing:
-    """The same object at another place."""
+    """Return the same object at another place."""
     return Thing(thing.category, thing.parts, thing.low, thing.high, np.asarray(place, np.float64), turn_deg)
 
 
@@ -188,7 +188,7 @@ class World:
 
 
 def are_apart(one: Outline, two: Outline, gap_m: float) -> bool:
-    """True if two rectangles are separated by at least a gap along the normal of one of their edges."""
+    """Return True if two rectangles are separated by at least a gap along the normal of one of their edges."""
     if math.dist(one.middle, two.middle) >= one.reach + two.reach + gap_m:
         return True
     for corners in (one.corners, two.corners):
@@ -203,7 +203,7 @@ def are_apart(one: Outline, two: Outline, gap_m: float) -> bool:
 
 
 def is_free(thing: Thing, others: Sequence[Thing], gap_m: float) -> bool:
-    """True if an object is clear of all others; objects at different heights do not collide."""
+    """Return True if an object is clear of all others; objects at different heights do not collide."""
     low, high = thing.span_m
     for other in others:
         bottom, top = other.span_m

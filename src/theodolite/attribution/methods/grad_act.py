@@ -27,7 +27,7 @@ _EULER_AND_SCALE = f"{_EULER}; the weights of the layers depend on the scale of 
 
 
 def layer_relevance(evidence: Evidence, target: str, layer: int, *, contrastive: bool) -> torch.Tensor:
-    """Equation 3 at one layer, (batch, tokens), float32."""
+    """Compute equation 3 at one layer, (batch, tokens), float32."""
     if layer not in evidence.hidden:
         raise UnsupportedError(f"the model has too few layers for gradient times activation at layer {layer}")
     gradient = evidence.gradient(target, layer, contrastive=contrastive)
@@ -35,7 +35,7 @@ def layer_relevance(evidence: Evidence, target: str, layer: int, *, contrastive:
 
 
 def _layers(evidence: Evidence, target: str, *, contrastive: bool) -> torch.Tensor:
-    """Equations 3 and 4 over layers −2 to −5, for the target's logit or against its rival's (equation 5)."""
+    """Compute equations 3 and 4 over layers −2 to −5, for the target's logit or against its rival's (equation 5)."""
     import torch
 
     layers = torch.stack(
@@ -46,7 +46,7 @@ def _layers(evidence: Evidence, target: str, *, contrastive: bool) -> torch.Tens
 
 
 def _contrastive_sound(evidence: Evidence, target: str) -> torch.Tensor:
-    """Layers −3 to −5, each scaled to a maximum of one, equally weighted."""
+    """Combine layers −3 to −5, each scaled to a maximum of one, with equal weights."""
     import torch
 
     layers = torch.stack([layer_relevance(evidence, target, layer, contrastive=True) for layer in LAYERS[1:]])
@@ -62,7 +62,7 @@ def _against_rival(evidence: Evidence, target: str, layer: int = LAYERS[0]) -> t
 
 
 def _absolute(evidence: Evidence, target: str, layer: int = LAYERS[0]) -> torch.Tensor:
-    """Σ_d |g h|, which the scale invariance does not make zero."""
+    """Compute Σ_d |g h|, which the scale invariance does not make zero."""
     gradient = evidence.gradient(target, layer, contrastive=False)
     return (gradient * upcast(evidence.hidden[layer].detach())).abs().sum(dim=-1)
 

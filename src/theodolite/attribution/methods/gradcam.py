@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def cam(features: torch.Tensor, gradients: torch.Tensor) -> torch.Tensor:
-    """The class activation of one picture's features, (features,)."""
+    """Return the class activation of one picture's features, (features,)."""
     return (features @ gradients.mean(dim=0)).clamp(min=0)
 
 

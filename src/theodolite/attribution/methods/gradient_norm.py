@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def _norm(evidence: Evidence, target: str, layer: int = LAYERS[0]) -> torch.Tensor:
-    found: torch.Tensor = evidence.gradient(target, layer, contrastive=False).norm(dim=-1)
-    return found
+    norm: torch.Tensor = evidence.gradient(target, layer, contrastive=False).norm(dim=-1)
+    return norm
 
 
 GRADIENT_NORM = Method(

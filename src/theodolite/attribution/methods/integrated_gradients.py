@@ -53,7 +53,15 @@ def integrate(
 def completeness_gap(
     evidence: Evidence, target: str, layer: int, attribution: torch.Tensor, baseline: torch.Tensor
 ) -> torch.Tensor:
-    """Sum of the attributions minus z(h) − z(h₀), (batch,): zero for an exact integral."""
+    """Return the sum of the attributions minus z(h) − z(h₀), (batch,): zero for an exact integral.
+
+    Args:
+        evidence: Evidence of the shared pass.
+        target: The target whose logit is explained.
+        layer: The layer whose hidden states are attributed.
+        attribution: From `integrate`.
+        baseline: Start of the path.
+    """
     import torch
 
     hidden = evidence.hidden[layer].detach()
@@ -67,7 +75,7 @@ def completeness_gap(
 
 
 def mean_token(evidence: Evidence, layer: int) -> torch.Tensor:
-    """The mean hidden state of a request's tokens, (batch, 1, width)."""
+    """Return the mean hidden state of a request's tokens, (batch, 1, width)."""
     hidden = upcast(evidence.hidden[layer].detach())
     real = evidence.is_token.to(hidden.device)[..., None].to(hidden.dtype)
     return (hidden * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)

@@ -68,7 +68,7 @@ def write_inspect_log(folder: Path, run: SampledRun, task: str) -> tuple[Path, i
 
 
 def sample_json(sample: Sample, instrument: str) -> dict[str, Any]:
-    """The fields of a sample before it is asked, with pictures as data URIs."""
+    """Return the fields of a sample before it is asked, with pictures as data URIs."""
     return {
         "id": sample.id,
         "input": [_message(message, _data_uri) for message in sample.item.request.messages],
@@ -86,7 +86,7 @@ def sample_json(sample: Sample, instrument: str) -> dict[str, Any]:
 
 
 def score_metadata(graded: Graded) -> dict[str, Any]:
-    """What a score keeps, so that metrics can be computed from scores alone."""
+    """Return what a score keeps, so that metrics can be computed from scores alone."""
     return {
         "status": graded.status,
         "said": graded.said,

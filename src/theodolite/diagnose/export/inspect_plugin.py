@@ -67,7 +67,7 @@ def graded_state(state: Any, targets: Sequence[str], right: str = "") -> Graded:
 
 
 def _graded_foreign(state: Any, targets: Sequence[str], right: str) -> Graded:
-    """A sample of others. What it says and its targets are texts of options, which may be listed in any order."""
+    """Return a sample of others. What it says and its targets are texts of options, which may be listed in any order."""
     shown = _shown(state)
     choices = [choice.value for choice in state.choices]
     expected, golds = _foreign_format(choices or _texts(shown), targets, are_choices=bool(choices))
@@ -124,7 +124,7 @@ def _grade(state: Any, about: Mapping[str, Any], rubric: Mapping[str, Any]) -> G
 
 
 def _graded_by(state: Any, right: str) -> Grade | None:
-    """The text of an answer, with the value that another scorer gave it."""
+    """Return the text of an answer, with the value that another scorer gave it."""
     if not state.output.choices:
         return None
     scores = state.scores or {}
@@ -139,7 +139,7 @@ def _graded_by(state: Any, right: str) -> Grade | None:
 def _foreign_format(
     asked: Sequence[str], targets: Sequence[str], *, are_choices: bool
 ) -> tuple[AnswerFormat, list[str]]:
-    """What a task of others asks for, and the right answers: options, yes or no, a number, or words."""
+    """Return what a task of others asks for, and the right answers: options, yes or no, a number, or words."""
     golds = [target.strip() for target in targets]
     words = {normal_form(gold) for gold in golds}
     options, has_letters = (tuple(asked), True) if are_choices else options_in_words("\n".join(asked))
@@ -168,12 +168,12 @@ def _is_number(text: str) -> bool:
 
 
 def _shown(state: Any) -> Any:
-    """The input, or the messages where a solver added the pictures."""
+    """Return the input, or the messages where a solver added the pictures."""
     return state.input if _images(state.input) else state.messages
 
 
 def _parts(given: Any) -> list[Any]:
-    """The parts of the user's messages."""
+    """Return the parts of the user's messages."""
     if isinstance(given, str):
         return [given]
     parts: list[Any] = []
@@ -193,7 +193,7 @@ def _texts(given: Any) -> list[str]:
 
 
 def _images(given: Any) -> list[str]:
-    """The pictures and videos."""
+    """Return the pictures and videos."""
     return [
         str(getattr(part, part.type))
         for part in _parts(given)
@@ -202,7 +202,7 @@ def _images(given: Any) -> list[str]:
 
 
 def pair_samples(instrument: str, data: str, size: str, seed: int) -> list[dict[str, Any]]:
-    """The samples that a diagnosis would ask, in the form of inspect_ai."""
+    """Return the samples that a diagnosis would ask, in the form of inspect_ai."""
     made: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
         (chosen,) = find_instruments([instrument])
@@ -225,7 +225,7 @@ def pair_samples(instrument: str, data: str, size: str, seed: int) -> list[dict[
 
 
 def _request(messages: Sequence[Any], max_tokens: int | None) -> Request:
-    """A request with the messages of a chat, as a model of Theodolite takes it."""
+    """Return a request with the messages of a chat, as a model of Theodolite takes it."""
     turns = []
     for message in messages:
         parts = [message.content] if isinstance(message.content, str) else message.content
@@ -271,7 +271,7 @@ if find_spec("inspect_ai") is not None:
 
     @metric
     def mean_by_condition() -> Metric:
-        """The mean score of each condition, and split."""
+        """Return the mean score of each condition, and split."""
 
         def compute(scores: list[SampleScore]) -> Any:
             return by_condition(_from_scores(scores))
@@ -283,7 +283,7 @@ if find_spec("inspect_ai") is not None:
 
     @metric("outcomes", **_EVERY_EPOCH)
     def outcomes() -> Metric:
-        """The shares of pairs that are followed, moved, unmoved and lost, and the number of pairs."""
+        """Return the shares of pairs that are followed, moved, unmoved and lost, and the number of pairs."""
 
         def compute(scores: list[SampleScore]) -> Any:
             return pair_outcomes(_from_scores(scores)) or {"pairs": 0.0}

@@ -58,7 +58,7 @@ def _file(parts: list[str]) -> Path | None:
 
 
 def _imports(path: Path) -> Iterator[str]:
-    """The modules of the package that a file imports at its top; names from a module may be modules themselves."""
+    """Yield the modules of the package that a file imports at its top; names from a module may be modules themselves."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

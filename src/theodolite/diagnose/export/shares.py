@@ -56,7 +56,7 @@ class Graded:
 
     @classmethod
     def of(cls, sample: Sample) -> Graded | None:
-        """A sample with its grade. None if it was not asked; one that failed has no value."""
+        """Return a sample with its grade. None if it was not asked; one that failed has no value."""
         if sample.record is None:
             return None
         grade = sample.grade
@@ -75,7 +75,7 @@ class Graded:
 
     @classmethod
     def from_json(cls, name: str, value: float | None, about: Mapping[str, Any]) -> Graded:
-        """A sample as a harness logs it."""
+        """Return a sample as a harness logs it."""
         return cls(
             name,
             value,
@@ -101,7 +101,7 @@ class Graded:
 
 
 def short_hash(*texts: str) -> str:
-    """A short name for texts.
+    """Return a short name for texts.
 
     >>> short_hash("a", "b") != short_hash("ab")
     True
@@ -110,7 +110,7 @@ def short_hash(*texts: str) -> str:
 
 
 def by_condition(samples: Iterable[Graded]) -> dict[str, float]:
-    """The mean score of each condition, apart by split where there are several: first over samples, then over groups.
+    """Return the mean score of each condition, apart by split where there are several: first over samples, then over groups.
 
     >>> samples = [Graded("a", 1.0, "value", "yes"), Graded("b", 0.0, "value", "no", condition="blind")]
     >>> by_condition(samples)
@@ -135,7 +135,7 @@ def _macro(groups: Mapping[str, Sequence[float]]) -> float:
 
 
 def pair_outcomes(samples: Iterable[Graded]) -> dict[str, float]:
-    """The share of relevant pairs that are followed, moved, unmoved and lost, and of neutral ones that are kept.
+    """Return the share of relevant pairs that are followed, moved, unmoved and lost, and of neutral ones that are kept.
 
     Returns:
         The shares, and the number of relevant pairs under ``pairs``. Empty if there are none.
@@ -177,7 +177,7 @@ def _outcomes(samples: Sequence[Graded]) -> Iterator[tuple[bool, Outcome]]:
 
 
 def _read_among(sample: Graded, targets: Mapping[str, str]) -> Graded:
-    """A sample whose free text is read as a choice between all targets of its question."""
+    """Return a sample whose free text is read as a choice between all targets of its question."""
     if not sample.text or len(targets) == 1:
         return sample
     answer = read_answer(sample.text, AnswerFormat.choice(targets))

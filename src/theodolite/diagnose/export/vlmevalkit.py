@@ -91,7 +91,7 @@ def _row(sample: Sample) -> tuple[str, dict[str, Any]]:
 
 
 def _without_options(prompt: str, options: Any) -> str:
-    """The prompt without the lines that show the options, and without what follows them: how to answer."""
+    """Return the prompt without the lines that show the options, and without what follows them: how to answer."""
     lines = prompt.split("\n")
     shown = [n for n, line in enumerate(lines) if any(_shows(line, *each) for each in options.items())]
     if len(shown) < len(options):
@@ -101,5 +101,5 @@ def _without_options(prompt: str, options: Any) -> str:
 
 
 def _shows(line: str, label: str, text: str) -> bool:
-    """True if a line shows an option: ``A: left``, ``(A) left`` or ``A. left``."""
+    """Return True if a line shows an option: ``A: left``, ``(A) left`` or ``A. left``."""
     return line.strip().lstrip("(").startswith(label) and line.strip().endswith(text)

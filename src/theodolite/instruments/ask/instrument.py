@@ -66,7 +66,7 @@ def plan_asked(study: Study, options: AskRun, data: Path) -> RunPlan:
 
     loaded, chosen, recorded = load_questions(data, options.images), options.settings, is_log(study.model)
     if recorded and not has_pictures(study.model):
-        chosen = tuple(each for each in chosen if each in {"picture", "swapped"}) or ("picture",)
+        chosen = tuple(setting for setting in chosen if setting in {"picture", "swapped"}) or ("picture",)
     if not recorded:
         loaded = draw_questions(loaded, len(loaded.questions), study.seed)
     items = partial(
@@ -179,7 +179,7 @@ class Ask(Instrument):
         return score_tables(score_ask(run, seed=run.info.seed))
 
     def pairs(self, run: Run) -> Iterator[AnsweredPair]:
-        """Return the answers to the same words about two pictures, and before and after edits."""
+        """Yield the answers to the same words about two pictures, and before and after edits."""
         from theodolite.instruments.ask.score import answered_pairs, read_rows
 
         return answered_pairs(read_rows(run), split=str(run.info.settings.get("split") or ""))
@@ -188,8 +188,8 @@ class Ask(Instrument):
         """Judge by what another picture, or none, costs."""
         from theodolite.instruments.ask.score import score_ask
 
-        found = score_ask(run, seed=run.info.seed)
-        return found.verdict, found.because
+        score = score_ask(run, seed=run.info.seed)
+        return score.verdict, score.because
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """Find a question file, or the one in a folder; or COCO instances, whose objects are asked about."""
@@ -233,7 +233,7 @@ def _draw(questions: Sequence[Question], study: Study, unused: Mapping[str, int]
 
 
 def _items(study: Study, run: Run) -> Iterable[Item]:
-    """The items of a study. A log is asked only what it has an answer to, and for edits only if it embeds its pictures."""
+    """Return the items of a study. A log gets only items it can answer, and edits only if it embeds its pictures."""
     from theodolite.instruments.ask.questions import SETTINGS, plan_questions
     from theodolite.models.replay import has_pictures, is_log, recorded_only
 

@@ -1,4 +1,4 @@
-"""What mirroring a picture does to the right answer of a question, told by its words.
+"""How mirroring a picture changes the right answer of a question, judged by the question's words.
 
 ===================================================================================== ============================
 the right answer says left or right, and the opposite can be answered                 it becomes the opposite
@@ -55,7 +55,7 @@ _SETTINGS = {"picture": PLAIN}
 
 
 def with_truth(item: Item, _: Mapping[str, Any]) -> Item:
-    """Return an item with its truth, made from what its meta held."""
+    """Return an item with its truth, made from its meta."""
     meta = cast("dict[str, Any]", dict(item.meta))
     question, setting, edit = str(meta.pop("question")), str(meta.pop("setting")), str(meta.pop("edit", ""))
     form = meta.pop("format", None)
@@ -93,7 +93,7 @@ _TURNED = word_set(
 
 
 def mirrored(question: Question) -> tuple[Edit, str] | None:
-    """Return the edit and the right answer after it. None if that is not known.
+    """Return the edit and the right answer after it; None if that is not known.
 
     >>> from theodolite.instruments.ask.data.questions import Question
     >>> mirrored(Question("q", "Where is the cup?", "left", (), ("left", "right")))[1]
@@ -112,12 +112,12 @@ def mirrored(question: Question) -> tuple[Edit, str] | None:
 
 
 def _opposite(question: Question) -> str:
-    """The right answer in the mirrored picture, if it is another one and known; else empty."""
+    """Return the right answer in the mirrored picture if it differs and is known; else empty."""
     if _SIDE.search(question.answer):
-        other = _SIDE.sub(lambda found: _OPPOSITE[found[0].casefold()], question.answer)
+        other = _SIDE.sub(lambda side: _OPPOSITE[side[0].casefold()], question.answer)
         known = {normal_form(option): option for option in question.options}
         return known.get(normal_form(other), "") if known else other
-    sides = {found.casefold() for found in _SIDE.findall(question.question)}
+    sides = {side.casefold() for side in _SIDE.findall(question.question)}
     is_placed = len(sides) == 1 and _PLACED.search(question.question) is not None
     is_there = re.search(r"\bthere\b", question.question, re.IGNORECASE) is not None
     return "no" if normal_form(question.answer) == "yes" and is_placed and not is_there else ""
@@ -146,7 +146,7 @@ def plan_questions(
     """Yield the items of a run, question by question, so that the start of a plan has all settings; then repeats.
 
     Questions with the same words, other pictures and another answer form groups: the answers about two of their pictures are
-    a pair. There is no need to show one's picture with the other's question, since that is the other question.
+    a pair. Swaps within a group are not planned, because the swapped question is the other question.
 
     Args:
         questions: Questions with distinct ids.
@@ -154,7 +154,7 @@ def plan_questions(
         seed: Seed of the swaps.
         max_tokens: Maximum length of an answer.
         folder: Where edited pictures are kept. Default: in memory.
-        model: The name of the model. A log is asked for nothing twice.
+        model: The name of the model. For a log, no answer is requested twice.
     """
     draft = _Draft(tuple(settings), max_tokens, folder)
     yield from with_repeats(_plan(questions, draft, seed), lambda item: item.truth.is_plain, model=model)
@@ -165,7 +165,7 @@ def _plan(questions: Sequence[Question], draft: _Draft, seed: int) -> Iterator[I
     others = _swaps(questions, seed) if "swapped" in settings else {}
     wordings = Counter(question.prompt for question in questions)
     clusters = {
-        question.id: min(each.pictures[0].digest for each in group)
+        question.id: min(member.pictures[0].digest for member in group)
         for group in natural_groups(questions)
         for question in group
     }
@@ -203,13 +203,13 @@ class _Draft:
         meta: dict[str, Json],
         recall: ReplayMatch,
     ) -> Item | None:
-        """The item of a question in a setting. None if the question has none."""
+        """Return the item of a question in a setting; None if the question has none."""
         pictures = question.pictures
         has_same_words = other is not None and other.prompt == question.prompt
         if setting == "picture":
             # Another question with the same words is the swapped setting of this one.
-            found: dict[str, Json] = {"other": other.id} if other is not None and has_same_words else {}
-            return self._made(question, setting, pictures, truth, {**meta, **found}, recall)
+            link: dict[str, Json] = {"other": other.id} if other is not None and has_same_words else {}
+            return self._made(question, setting, pictures, truth, {**meta, **link}, recall)
         if setting == "blind":
             return self._made(question, setting, (), truth, meta)
         if setting == "swapped":
@@ -218,10 +218,10 @@ class _Draft:
             shown: dict[str, Json] = {"shown": other.answer} if has_same_words else {}
             return self._made(question, setting, other.pictures, truth, {**meta, **shown})
         if setting == "mirror":
-            known = mirrored(question)
-            if known is None:
+            reflection = mirrored(question)
+            if reflection is None:
                 return None
-            edit, answer = known
+            edit, answer = reflection
             changed = replace(truth, golds=(answer, *question.others), edit=edit.name)
             return self._made(question, setting, self._edited(pictures, "mirror"), changed, meta)
         if setting == "light":
@@ -263,7 +263,7 @@ class _Draft:
 
 
 def _edit(picture: Picture, name: str, how: Callable[[Picture], Picture], folder: Path | None) -> Picture:
-    """Edit a picture, unless the edited one is in the folder. Its digest is that of the pixels, which no encoder changes."""
+    """Edit a picture, or reuse the edited one in the folder. Its digest is that of the pixels, independent of the encoder."""
     if folder is None:
         return how(picture)
     path = folder / f"{picture.digest}-{name}.png"
@@ -294,13 +294,17 @@ def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:
     by_words: defaultdict[str, list[Question]] = defaultdict(list)
     for question in order:
         by_words[question.prompt].append(question)
-    found: dict[str, Question] = {}
+    swaps: dict[str, Question] = {}
     for group in (*by_words.values(), order):
-        for place, question in enumerate(group):
-            if question.id in found:
+        for index, question in enumerate(group):
+            if question.id in swaps:
                 continue
-            others = (group[(place + step) % len(group)] for step in range(1, len(group)))
-            fits = (o for o in others if not o.right & question.right and o.pictures != question.pictures)
+            others = (group[(index + step) % len(group)] for step in range(1, len(group)))
+            fits = (
+                candidate
+                for candidate in others
+                if not candidate.right & question.right and candidate.pictures != question.pictures
+            )
             if (other := next(fits, None)) is not None:
-                found[question.id] = other
-    return found
+                swaps[question.id] = other
+    return swaps

@@ -127,11 +127,11 @@ def read_rows(run: Run) -> Rows:
 
 def answered_groups(rows: Rows) -> Iterator[AnsweredGroup]:
     """Yield the answers about three or more pictures of the same words, all with different right answers."""
-    found: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
+    groups: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
     for row in rows.get("picture", {}).values():
         if row.is_measured:
-            found[row.natural, row.words].append(row)
-    for (natural, words), group in found.items():
+            groups[row.natural, row.words].append(row)
+    for (natural, words), group in groups.items():
         if len(group) > 2 and len({row.gold for row in group}) == len(group):
             answers = tuple(
                 Answer("value", row.gold) if row.is_right else row.answer for row in group
@@ -167,7 +167,7 @@ def _row(result: Result) -> AnsweredRow:
 
 
 def _normal(value: object) -> str:
-    """Text in normal form; numbers by value.
+    """Return text in normal form; numbers by value.
 
     >>> _normal("3"), _normal(3.0), _normal("The **Left**.")
     ('3', '3', 'the left')
@@ -199,7 +199,7 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
 
 
 def _place(row: AnsweredRow) -> tuple[int, bool, str]:
-    """The place of the right answer among the options, yes before no, for a steady order within pairs."""
+    """Return the position of the right answer among the options, yes before no, for a steady order within pairs."""
     return (
         row.options.index(row.gold) if row.gold in row.options else 0,
         _normal(row.gold) == "no",
@@ -234,7 +234,7 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
 
 
 def _relation(first: str, second: str, *, has_options: bool) -> str:
-    """The two right answers, without the words that both have. Empty for open questions, whose answers are too many.
+    """Return the two right answers without their common words; empty for open questions, which have too many answers.
 
     >>> _relation("To the left", "To the right", has_options=True), _relation("To the left", "Under", has_options=True)
     ('left / right', 'left / under')
@@ -407,7 +407,7 @@ def score_ask(run: Run, *, seed: int = 0) -> AskScore:
 
 
 def chance_of(rows: Rows) -> float | None:
-    """The accuracy of a random choice: the mean of 1/options, ½ for yes and no. None if a question is open."""
+    """Return the accuracy of a random choice: the mean of 1/options, ½ for yes and no. None if a question is open."""
     sizes = [
         len(row.options) or (2 if row.right <= {"yes", "no"} else 0)
         for row in rows.get("picture", {}).values()
@@ -433,7 +433,7 @@ def _mean(key: str, scores: Sequence[ItemScore]) -> stats.Estimate | None:
 
 
 def _compare(rows: Rows, against: Setting, scores: Sequence[ItemScore], seed: int) -> Comparison | None:
-    """Compare two settings on the questions measured in both. None if there are fewer than two."""
+    """Compare two settings on the questions measured in both; None if there are fewer than two."""
     pairs = [
         (mine, other)
         for question, mine in rows["picture"].items()
@@ -467,9 +467,9 @@ def _verdict(
 ) -> tuple[Standing, str]:
     """Decide by pairs if there are relevant ones, else by the drop."""
     if any(pair.edit.is_relevant for pair in pairs):
-        found = judge_looking(pairs, chance=chance)
-        return found.standing, found.because
-    by_setting = {each.setting: each for each in settings}
+        judgement = judge_looking(pairs, chance=chance)
+        return judgement.standing, judgement.because
+    by_setting = {score.setting: score for score in settings}
     shown = by_setting.get("picture")
     if shown is not None and _is_lost(shown):
         counts = f"{shown.refused} refused, {shown.unreadable} unreadable"
@@ -515,15 +515,15 @@ def _by_drop(
 
 def _would_settle(drop: stats.Estimate) -> str:
     """Say how many pictures would show that the drop is above zero, or that it is within the margin."""
-    found = [clusters_needed(drop, 0.0)] if drop.value > 0 else []
+    needed = [clusters_needed(drop, 0.0)] if drop.value > 0 else []
     if abs(drop.value) < EQUIVALENT:
-        found.append(clusters_needed(drop, math.copysign(EQUIVALENT, drop.value)))
-    known = [each for each in found if each is not None]
-    if not known:
+        needed.append(clusters_needed(drop, math.copysign(EQUIVALENT, drop.value)))
+    feasible = [count for count in needed if count is not None]
+    if not feasible:
         return (
             "no feasible number of questions would settle it: it is below zero, or too close to a threshold"
         )
-    return f"questions about {min(known)} pictures would settle it, now there are {drop.n}"
+    return f"questions about {min(feasible)} pictures would settle it, now there are {drop.n}"
 
 
 _WORDS = {"blind": "removing the picture", "swapped": "showing another picture"}
@@ -572,18 +572,18 @@ def score_tables(score: AskScore) -> list[Table]:
 
 
 def _pairs_table(score: AskScore) -> Table:
-    """The outcomes of pairs by edit, and by the two right answers where these are few."""
-    found: dict[tuple[str, str], list[AnsweredPair]] = {}
+    """Return the outcomes of pairs by edit, and by the two right answers where these are few."""
+    by_edit: dict[tuple[str, str], list[AnsweredPair]] = {}
     relations: dict[str, set[str]] = {}
     for pair in score.pairs:
         relations.setdefault(pair.edit.name, set()).add(pair.relation)
     for pair in score.pairs:
-        found.setdefault((pair.edit.name, ""), []).append(pair)
+        by_edit.setdefault((pair.edit.name, ""), []).append(pair)
         if len(relations[pair.edit.name]) > 1 and pair.relation:
-            found.setdefault((pair.edit.name, pair.relation), []).append(pair)
+            by_edit.setdefault((pair.edit.name, pair.relation), []).append(pair)
     rows: list[list[Cell]] = []
     for (edit, relation), pairs in sorted(
-        found.items(), key=lambda each: (not each[1][0].edit.is_relevant, each[0])
+        by_edit.items(), key=lambda entry: (not entry[1][0].edit.is_relevant, entry[0])
     ):
         shares = pair_shares(pairs)
         numbers = (shares.followed, shares.moved, shares.unmoved, shares.kept, shares.lost)

@@ -227,9 +227,9 @@ def import_pairs(options: ImportPairs, messages: Messages) -> Outcome:  # noqa: 
 
 def _refuse(options: Options, fields: Iterable[str], why: str) -> None:
     """Refuse options that do not apply."""
-    for each in declared(type(options)):
-        if each.field in set(fields) and getattr(options, each.field) != each.default:
-            raise UsageError(f"{each.name} does not apply to {why}")
+    for option in declared(type(options)):
+        if option.field in set(fields) and getattr(options, option.field) != option.default:
+            raise UsageError(f"{option.name} does not apply to {why}")
 
 
 def _vocabulary(directions: int) -> Vocabulary:
@@ -257,7 +257,7 @@ def _written(
 
 
 def _usable_pairs(path: Path, images: Path | None) -> tuple[list[Pair], list[str]]:
-    """Read a pair file. Return its pairs, and what to say about broken lines."""
+    """Read a pair file. Return its pairs, and notes on broken lines."""
     from theodolite.instruments.compass.data.pairs import read_pairs
 
     problems: list[Problem] = []
@@ -268,7 +268,7 @@ def _usable_pairs(path: Path, images: Path | None) -> tuple[list[Pair], list[str
 def _asked_pairs(
     data: Path, images: Path | None, prompt: str
 ) -> tuple[list[Pair], tuple[Prompt, ...], list[str]]:
-    """Return the pairs of a file, the prompts to ask with, and what to say about the pairs."""
+    """Return the pairs of a file, the prompts to ask with, and notes on the pairs."""
     from theodolite.instruments.compass.data.pairs import pair_cautions
     from theodolite.instruments.compass.questions import check_offered, default_prompt, find_prompts
 
@@ -740,7 +740,7 @@ class Compass(Instrument):
         return VERBS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
-        """Drawn pairs of every split in one run, and the user's own in another."""
+        """Plan drawn pairs of every split in one run, and the user's own in another."""
         from theodolite.instruments.compass.data.coco import load_pairs
         from theodolite.instruments.compass.data.drawn import relation_pairs
         from theodolite.instruments.compass.questions import drawn_edits, photograph_edits
@@ -773,19 +773,19 @@ class Compass(Instrument):
             yield _run_plan("compass-own", pairs, photograph_edits, gives=gives, settings=settings)
 
     def score(self, run: Run) -> list[ItemScore]:
-        """Every metric of every pair."""
+        """Compute every metric of every pair."""
         from theodolite.instruments.compass.score import item_scores
 
         return item_scores(run)
 
     def tables(self, run: Run) -> list[Table]:
-        """Answers, directions of relevance under both projections, and where relevance lies."""
+        """Build tables of answers, directions of relevance under both projections, and where relevance lies."""
         from theodolite.instruments.compass.tables import score_run
 
         return list(score_run(run).tables)
 
     def view(self, run: Run) -> View:
-        """Return boxes, relevance maps and shares by direction over the picture."""
+        """Return a view of boxes, relevance maps and shares by direction over the picture."""
         from theodolite.instruments.compass.score import view_of
 
         return view_of(run)
@@ -793,61 +793,61 @@ class Compass(Instrument):
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
     ) -> list[Signature]:
-        """Layout-driven, and language prior."""
+        """Return the signatures: layout-driven, and language prior."""
         from theodolite.instruments.compass.score import compass_signatures
 
         return compass_signatures(scores)
 
     def shown(self, item: Item) -> Item:
-        """The item with its picture edited as its condition says."""
+        """Return the item with its picture edited according to its condition."""
         from theodolite.instruments.compass.questions import shown_item
 
         return shown_item(item)
 
     def references(self) -> Iterator[Reference]:
-        """CREG's DAE and EA, by method."""
+        """Yield CREG's DAE and EA, by method."""
         from theodolite.instruments.compass.measure import METHODS
         from theodolite.instruments.compass.published import published_directions
 
         for method in METHODS:
             for target in ("gt", "pred", ""):
-                found = published_directions(_CREG_MODEL, _CREG_DATA, method=method, target=target)
-                each = next(iter(found), None)
-                if each is None:
+                published = published_directions(_CREG_MODEL, _CREG_DATA, method=method, target=target)
+                row = next(iter(published), None)
+                if row is None:
                     continue
-                what = f"{_CREG_MODEL} on {each.data}, n={each.n}"
-                for key, value in (("dae_paper", each.dae), ("ea_paper", each.edge_accuracy)):
-                    yield Reference(f"compass.{key}:{method}", value, what, each.source)
+                what = f"{_CREG_MODEL} on {row.data}, n={row.n}"
+                for key, value in (("dae_paper", row.dae), ("ea_paper", row.edge_accuracy)):
+                    yield Reference(f"compass.{key}:{method}", value, what, row.source)
                 break
 
     def describe(self, study: Study) -> str:
-        """What a study asks about."""
+        """Describe the pairs in words."""
         own = f"; and {study.data.words}" if study.data else ""
         return (
             f"{2 * _size(study)} drawn pictures of two to five things, half of them against the shortcut{own}"
         )
 
     def size_for(self, pairs: int) -> int:
-        """Pictures of each of two splits; each has two relevant pairs: a reflection and a move."""
+        """Return the number of pictures of each of two splits; each has two relevant pairs: a reflection and a move."""
         return max(2, math.ceil(pairs / 4))
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """A pair file, or COCO instances with their pictures."""
+        """Return a pair file, or COCO instances with their pictures."""
         from theodolite.instruments.compass.data.coco import find_pairs
 
         return find_pairs(path, images)
 
     def unused(self, study: Study) -> Mapping[str, int]:
-        """Pairs of objects that are left out, and edits of photographs that would not look right, by reason."""
+        """Count by reason the pairs that are left out, and the edits of photographs that would not look right."""
         from theodolite.instruments.compass.data.coco import load_pairs
         from theodolite.instruments.compass.questions import unfit_edits
 
         if study.data is None:
             return {}
-        found = load_pairs(study.data, 2 * _size(study), study.seed)
-        unfit = Counter(reason for pair in found.pairs for reason in unfit_edits(pair, found.vocabulary))
+        loaded = load_pairs(study.data, 2 * _size(study), study.seed)
+        unfit = Counter(reason for pair in loaded.pairs for reason in unfit_edits(pair, loaded.vocabulary))
         edits = {f"not exchanged or moved: {reason.value}": n for reason, n in unfit.most_common()}
-        return {**found.unused, **edits}
+        return {**loaded.unused, **edits}
 
 
 COMPASS = Compass()
@@ -867,7 +867,7 @@ def _run_plan(
     whole: Iterable[str] | None = None,
     maps: int | None = None,
 ) -> RunPlan:
-    """Pairs by split, made when the run is planned.
+    """Plan a run of pairs by split; the pairs are made when the items are.
 
     Args:
         name: Name of the run.

@@ -51,7 +51,14 @@ def attribution_factory(
     targets: Sequence[str] = TARGETS,
     mask_sinks: float | None = None,
 ) -> MeasurerFactory:
-    """Opens the model and measures with it, wherever the factory is called."""
+    """Return a factory that opens the model and returns an `AttributionMeasurer`.
+
+    Args:
+        name: Name of a white-box model.
+        methods: Names of relevance methods, or ``all``.
+        targets: The logits to explain; an item's ``meta["targets"]`` replaces them.
+        mask_sinks: If given, the threshold τ above which attention sinks are masked in every map.
+    """
     check_threshold(mask_sinks)
     return partial(_open_attribution, name, tuple(methods), tuple(targets), mask_sinks)
 
@@ -89,27 +96,30 @@ class AttributionMeasurer:
         self.batch_size = model.batch_size * 4  # the next batch is prepared while the model works
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """One record per item: the most probable option as the answer, with maps and logits."""
+        """Return one record per item: the most probable option as the answer, with maps and logits."""
         groups: dict[tuple[str, ...], list[Item]] = {}
         for item in items:
             own = cast("list[str]", item.meta.get("targets") or self.targets)
             groups.setdefault(tuple(own), []).append(item)
-        found: dict[str, Record] = {}
-        for targets, some in groups.items():
+        records: dict[str, Record] = {}
+        for targets, group in groups.items():
             explained = attribute(
                 self.model,
-                [item.request for item in some],
-                [item.options for item in some],
+                [item.request for item in group],
+                [item.options for item in group],
                 methods=self.methods,
                 targets=list(targets),
-                gold=[gold_index(item) for item in some],
+                gold=[gold_index(item) for item in group],
                 mask_sinks=self.mask_sinks,
             )
-            found |= {item.id: _record(item, each) for item, each in zip(some, explained, strict=True)}
-        return [found[item.id] for item in items]
+            records |= {
+                item.id: _record(item, attribution)
+                for item, attribution in zip(group, explained, strict=True)
+            }
+        return [records[item.id] for item in items]
 
     def close(self) -> None:
-        """Drops the model."""
+        """Release the model."""
         self.model.close()
 
 
@@ -121,7 +131,15 @@ def conditions_factory(
     targets: Sequence[str] = TARGETS[:1],
     mask_sinks: float | None = None,
 ) -> MeasurerFactory:
-    """Opens the model and measures a plan of `plan_conditions` with it, wherever the factory is called."""
+    """Return a factory that opens the model and returns a `ConditionsMeasurer`.
+
+    Args:
+        model: Name of the model.
+        gives: The model's capability.
+        methods: Names of relevance methods.
+        targets: The logits to explain.
+        mask_sinks: If given, the threshold τ above which attention sinks are masked in every map.
+    """
     check_threshold(mask_sinks)
     return partial(_open_conditions, model, gives, tuple(methods), tuple(targets), mask_sinks)
 
@@ -159,54 +177,54 @@ class ConditionsMeasurer:
         self.batch_size = model.batch_size * 4
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """One record per item, in order."""
-        found: dict[str, Record] = {}
+        """Return one record per item, in order."""
+        records: dict[str, Record] = {}
         for measurer, is_explained in ((self._explaining, True), (self._asking, False)):
-            some = [item for item in items if _is_explained(item) == is_explained]
-            for start in range(0, len(some), measurer.batch_size):
-                part = some[start : start + measurer.batch_size]
+            chosen = [item for item in items if _is_explained(item) == is_explained]
+            for start in range(0, len(chosen), measurer.batch_size):
+                part = chosen[start : start + measurer.batch_size]
                 shown = [shown_item(item) for item in part]
                 for item, sent, record in zip(part, shown, measurer.measure(shown), strict=True):
                     values = {} if sent is item else {SENT: sent.request.digest}
-                    found[item.id] = replace(record, item_id=item.id, values={**record.values, **values})
-        return [found[item.id] for item in items]
+                    records[item.id] = replace(record, item_id=item.id, values={**record.values, **values})
+        return [records[item.id] for item in items]
 
     def close(self) -> None:
-        """Drops the model."""
+        """Release the model."""
         self.model.close()
 
 
 def _is_explained(item: Item) -> bool:
-    """True for a pair as it is, asked for the first time, unless its maps are left out; and for a control's edits."""
+    """Return True for a plain pair asked for the first time, unless its maps are left out, and for a control's edits."""
     if "control" in item.meta:
         return True
     return item.truth.is_plain and NO_MAPS not in item.meta
 
 
-def _record(item: Item, found: Attribution) -> Record:
+def _record(item: Item, attribution: Attribution) -> Record:
     arrays: dict[str, NDArray[Any]] = {}
     text: dict[str, Json] = {}
     grids: dict[str, Json] = {}
     shapes: dict[bytes, str] = {}
-    for each in found.maps:
-        if each.picture:
+    for relevance in attribution.maps:
+        if relevance.picture:
             continue  # a pair has one picture
-        key = map_key(each.method, each.target)
-        shape = each.grid.rects_px.tobytes()
+        key = map_key(relevance.method, relevance.target)
+        shape = relevance.grid.rects_px.tobytes()
         if shape not in shapes:
             shapes[shape] = f"grid{len(shapes)}"
-            arrays[f"{shapes[shape]}.rects"] = each.grid.rects_px.astype(np.float32)
-            arrays[f"{shapes[shape]}.part"] = each.grid.part.astype(np.int16)
-        arrays[key] = each.values
-        text[key], grids[key] = each.text_mass, shapes[shape]
-    choice = Choice(found.options, tuple(float(value) for value in found.log_probabilities))
-    logits = [float(value) for value in found.logits]
+            arrays[f"{shapes[shape]}.rects"] = relevance.grid.rects_px.astype(np.float32)
+            arrays[f"{shapes[shape]}.part"] = relevance.grid.part.astype(np.int16)
+        arrays[key] = relevance.values
+        text[key], grids[key] = relevance.text_mass, shapes[shape]
+    choice = Choice(attribution.options, tuple(float(value) for value in attribution.log_probabilities))
+    logits = [float(value) for value in attribution.logits]
     values: dict[str, Json] = {"logits": logits, "text_mass": text, "grids": grids}
-    if found.n_sinks is not None:
-        values[SINKS] = found.n_sinks
+    if attribution.n_sinks is not None:
+        values[SINKS] = attribution.n_sinks
     return Record(
         item.id,
-        Response("answered", text=found.options[found.predicted], finish="choice"),
+        Response("answered", text=attribution.options[attribution.predicted], finish="choice"),
         choice,
         values,
         arrays,
@@ -214,7 +232,7 @@ def _record(item: Item, found: Attribution) -> Record:
 
 
 def map_key(method: str, target: str) -> str:
-    """The name of a map: ``method@target``; the target is empty for methods that explain no logit.
+    """Return the name of a map: ``method@target``; the target is empty for methods that explain no logit.
 
     >>> map_key("chefer", "gt")
     'chefer@gt'
@@ -223,13 +241,13 @@ def map_key(method: str, target: str) -> str:
 
 
 def split_key(key: str) -> tuple[str, str]:
-    """Method and target of a map's name."""
+    """Split a map's name into method and target."""
     method, _, target = key.partition("@")
     return method, target
 
 
 def shown_key(key: str) -> str:
-    """A map's name for readers, without the ``@`` of an empty target.
+    """Return a map's name for readers, without the ``@`` of an empty target.
 
     >>> shown_key("chefer@gt"), shown_key("attention-rollout@")
     ('chefer@gt', 'attention-rollout')
@@ -288,10 +306,10 @@ class Sample:
 
 
 def read_samples(run: Run) -> Iterator[Sample]:
-    """The samples of a run, in plan order. Items that failed or are not measured yet are left out.
+    """Yield the samples of a run, in plan order. Items that failed or are not measured yet are left out.
 
     Raises:
-        UsageError: The run is another instrument's.
+        UsageError: If the run is another instrument's.
     """
     check_kind(run)
     for result in run.results(arrays=True):
@@ -304,7 +322,7 @@ def read_samples(run: Run) -> Iterator[Sample]:
 
 
 def sinks_note(run: Run) -> list[str]:
-    """A sentence on the attention sinks that were masked in the maps of a run; none if they were kept."""
+    """Return a sentence on the attention sinks that were masked in the maps of a run; none if they were kept."""
     threshold = run.info.settings.get("mask_sinks")
     if threshold is None:
         return []
@@ -321,7 +339,7 @@ def sinks_note(run: Run) -> list[str]:
 
 
 def check_kind(run: Run) -> None:
-    """Raises a `UsageError` if a run is not of this instrument."""
+    """Raise a `UsageError` if a run is not of this instrument."""
     if run.info.instrument != RUN_KIND:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {RUN_KIND}")
 
@@ -356,12 +374,18 @@ def _sample(result: Result) -> Sample:
 
 
 def with_answers(maps: Mapping[str, RelevanceMap], *, gold: int, predicted: int) -> dict[str, RelevanceMap]:
-    """Maps by name; where options were explained, ``gt`` and ``pred`` are added as names of two of them."""
-    found = dict(maps)
+    """Return the maps by name; where options were explained, ``gt`` and ``pred`` are added as names of two of them.
+
+    Args:
+        maps: Maps by name.
+        gold: The index of the right option.
+        predicted: The index of the most probable option.
+    """
+    named = dict(maps)
     for target, option in (("gt", gold), ("pred", predicted)):
         for key in [key for key in maps if key.endswith(f"@option:{option}")]:
-            found.setdefault(map_key(split_key(key)[0], target), maps[key])
-    return found
+            named.setdefault(map_key(split_key(key)[0], target), maps[key])
+    return named
 
 
 def _region(data: Mapping[str, Any]) -> Region:
@@ -369,15 +393,15 @@ def _region(data: Mapping[str, Any]) -> Region:
 
 
 def _maps(record: Record, size_px: tuple[int, int]) -> dict[str, RelevanceMap]:
-    """The maps of a record, by `map_key`; maps on vision features also on the tokens' grid."""
+    """Return the maps of a record, by `map_key`; maps on vision features also on the tokens' grid."""
     text = cast("dict[str, float | None]", record.values["text_mass"])
     grids = cast("dict[str, str]", record.values["grids"])
     placed = {name: _grid(record, name, size_px) for name in set(grids.values())}
-    found = {}
+    maps = {}
     for key, name in grids.items():
         values = np.asarray(record.arrays[key], np.float32)
-        found[key] = RelevanceMap(*split_key(key), placed[name], values, text[key])
-    return with_resampled(found)
+        maps[key] = RelevanceMap(*split_key(key), placed[name], values, text[key])
+    return with_resampled(maps)
 
 
 def _grid(record: Record, name: str, size_px: tuple[int, int]) -> TokenGrid:

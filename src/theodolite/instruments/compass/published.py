@@ -47,7 +47,7 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedControl:
-    """What the paper reports for one condition of a control."""
+    """The paper's numbers for one condition of a control."""
 
     source: str
     condition: str
@@ -132,7 +132,7 @@ _SUBSET = {("integrated-gradients", "coco-pairs"): 60}
 
 
 def known_model(name: str) -> str | None:
-    """The paper's name of a model, given ours; None if the paper has no such model.
+    """Return the paper's name of a model, given ours; None if the paper has no such model.
 
     >>> known_model("hf:Qwen/Qwen2-VL-7B-Instruct?dtype=bfloat16")
     'Qwen2-VL-7B'
@@ -146,24 +146,24 @@ def known_model(name: str) -> str | None:
 def published_directions(
     model: str, source: str, *, method: str, target: str
 ) -> tuple[PublishedDirection, ...]:
-    """What the paper reports of a model on one source of pairs; empty if it reports nothing.
+    """Return the paper's numbers for a model on one source of pairs; empty if there are none.
 
     Args:
-        model: Our name of it.
+        model: Our name of the model.
         source: Source of the pairs, such as ``coco-pairs``.
-        method: Our name of it.
+        method: Our name of the method.
         target: Whose logit was explained.
 
     >>> published_directions("hf:Qwen/Qwen2-VL-7B-Instruct", "coco-pairs", method="chefer", target="gt")[0].dae
     47.9
     """
-    known = known_model(model)
-    if known is None or source not in _DATA:
+    paper_model = known_model(model)
+    if paper_model is None or source not in _DATA:
         return ()
     data, n = _DATA[source]
     return tuple(
-        PublishedDirection(f"CREG, {place}", data, _SUBSET.get((method, source), n), *values[source])
-        for name, whose, place, values in _DIRECTIONS.get(known, ())
+        PublishedDirection(f"CREG, {location}", data, _SUBSET.get((method, source), n), *values[source])
+        for name, whose, location, values in _DIRECTIONS.get(paper_model, ())
         if (name, whose) == (method, target) and source in values
     )
 
@@ -253,12 +253,12 @@ Prompts and ablations are of ``contrastive-grad-act@pred``, the paper's own meth
 def published_rows(
     model: str, sources: tuple[str, ...], table: PaperTable, rows: tuple[str, ...]
 ) -> dict[str, PublishedRow]:
-    """What the paper reports in some rows of a table; empty unless all pairs come from one source that it has.
+    """Return the paper's numbers in some rows of a table; empty unless all pairs come from one source in the paper.
 
     Args:
-        model: Our name of it.
+        model: Our name of the model.
         sources: Sources of the pairs, such as ``coco-pairs``.
-        table: Ours.
+        table: Our table.
         rows: Their names in our table.
 
     >>> print(published_rows("hf:Qwen/Qwen2-VL-7B-Instruct", ("vsr",), "ablations", ("K = 4",))["K = 4"])
@@ -266,15 +266,22 @@ def published_rows(
     """
     if len(sources) != 1 or known_model(model) != _QWEN_7B or (table, sources[0]) not in SMALL_TABLES:
         return {}
-    place, n, found = SMALL_TABLES[table, sources[0]]
+    location, n, values = SMALL_TABLES[table, sources[0]]
     data = _DATA[sources[0]][0]
-    return {row: PublishedRow(place, data, n, found[row]) for row in rows if row in found}
+    return {row: PublishedRow(location, data, n, values[row]) for row in rows if row in values}
 
 
 def published_notes(
     model: str, sources: tuple[str, ...], table: PaperTable, rows: tuple[str, ...]
 ) -> list[str]:
-    """The same as sentences below a table."""
+    """Return `published_rows` as sentences below a table.
+
+    Args:
+        model: Our name of the model.
+        sources: Sources of the pairs.
+        table: Our table.
+        rows: Their names in our table.
+    """
     return [f"reported: {name}: {row}" for name, row in published_rows(model, sources, table, rows).items()]
 
 
@@ -367,7 +374,7 @@ PUBLISHED_RHO: Mapping[str, float] = {"EA": 1.0, "harmonic": 0.8, "DFS": 0.0, "g
 
 
 def published_correlations(model: str) -> Mapping[str, float]:
-    """`PUBLISHED_RHO` for the model that the paper reports; empty for any other.
+    """Return `PUBLISHED_RHO` for the model of the paper; empty for any other.
 
     >>> published_correlations("hf:Qwen/Qwen2-VL-7B-Instruct")["EA"], published_correlations("hf:mine")
     (1.0, {})

@@ -60,7 +60,7 @@ from theodolite.stats import circular_distance
 
 
 def with_truth(item: Item, _: Mapping[str, Any]) -> Item:
-    """Return an item of a run of pairs with its truth, made from what its meta held."""
+    """Return an item of a run of pairs with its truth, made from its meta."""
     meta = cast("dict[str, Any]", dict(item.meta))
     directions, form = meta.pop("directions"), meta.pop("format", None)
     if form is None:
@@ -104,7 +104,7 @@ PLAIN = "plain"
 
 _NUMBERED = {"1": "left", "2": "right", "3": "above", "4": "below"}
 _EIGHT = dict(zip("12345678", EIGHT.names, strict=True))
-_MAX_TOKENS = 8
+_MAX_TOKENS = 8  # an answer is a number, a letter or a word
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Prompt:
             )
 
     def ask(self, pair: Pair) -> str:
-        """The question about a pair."""
+        """Return the question about a pair."""
         return self.template.format(tgt=pair.target.name, ref=pair.reference.name)
 
     @property
@@ -151,10 +151,10 @@ class Prompt:
         return vocabulary_of(self.options.values())
 
     def token_for(self, direction: str) -> str:
-        """The answer that stands for a direction.
+        """Return the answer that stands for a direction.
 
         Raises:
-            UsageError: The prompt does not offer it.
+            UsageError: If the prompt does not offer it.
         """
         for token, offered in self.options.items():
             if offered == direction:
@@ -201,12 +201,12 @@ TABLE_9 = ("A", "B", "C")
 
 
 def default_prompt(pairs: Iterable[Pair]) -> Prompt:
-    """A, or A8 if the right answer to one of the pairs is a diagonal."""
+    """Return prompt A, or A8 if the right answer to any pair is a diagonal."""
     return PROMPTS["A8" if vocabulary_of(pair.direction for pair in pairs) == EIGHT else "A"]
 
 
 def check_offered(pairs: Sequence[Pair], prompts: Iterable[Prompt]) -> None:
-    """Raises a `UsageError` if a prompt does not offer the right answer to every pair, or offers a better one to some."""
+    """Raise a `UsageError` if a prompt does not offer the right answer to every pair, or offers a better one to some."""
     asked = vocabulary_of(pair.direction for pair in pairs)
     for prompt in prompts:
         if prompt.vocabulary == EIGHT != asked:
@@ -235,59 +235,59 @@ class _PromptLine:
 
 
 def find_prompts(text: str) -> tuple[Prompt, ...]:
-    """Prompts by name and from files.
+    """Find prompts by name and in files.
 
     Args:
         text: Names of `PROMPTS`, ``all`` for those of Table 9, and files that `read_prompts` reads, separated by commas.
 
     Raises:
-        UsageError: A name is unknown, a file cannot be read, or two prompts have the same name.
+        UsageError: If a name is unknown, a file cannot be read, or two prompts have the same name.
 
     >>> [prompt.name for prompt in find_prompts("A,C")]
     ['A', 'C']
     """
-    found: list[Prompt] = []
+    prompts: list[Prompt] = []
     for word in (word.strip() for word in text.split(",")):
         if word == "all":
-            found += [PROMPTS[name] for name in TABLE_9]
+            prompts += [PROMPTS[name] for name in TABLE_9]
         elif word in PROMPTS:
-            found.append(PROMPTS[word])
+            prompts.append(PROMPTS[word])
         elif word and Path(word).is_file():
-            found += read_prompts(word)
+            prompts += read_prompts(word)
         else:
             raise UsageError(
                 f"there is no prompt {word!r}: name {', '.join(PROMPTS)} or all, or a JSON Lines file with "
                 "name, template and options in every line"
             )
-    return _unique(found, text)
+    return _unique(prompts, text)
 
 
 def read_prompts(path: str | Path) -> tuple[Prompt, ...]:
-    """Prompts from JSON Lines with ``name``, ``template`` and ``options``.
+    """Read prompts from JSON Lines with ``name``, ``template`` and ``options``.
 
     Options map answer tokens to directions, in the order offered; without them, the four numbers of the paper's prompts.
 
     Raises:
-        UsageError: A line is not a prompt, or there is none.
+        UsageError: If a line is not a prompt, or there is none.
     """
     lines = lines_of(Path(path), "prompts")
-    found = [_prompt(line, f"{Path(path).parent / where}") for where, line in lines]
-    if not found:
+    prompts = [_prompt(line, f"{Path(path).parent / where}") for where, line in lines]
+    if not prompts:
         raise UsageError(f"{path} holds no prompt")
-    return _unique(found, str(path))
+    return _unique(prompts, str(path))
 
 
-def _prompt(line: bytes, place: str) -> Prompt:
+def _prompt(line: bytes, location: str) -> Prompt:
     try:
-        read = check(_PromptLine, parse_json(line))
+        parsed = check(_PromptLine, parse_json(line))
     except (UsageError, ValueError) as error:
-        raise UsageError(f"{place}: {error}") from error
-    if not read.name or "/" in read.name or "," in read.name:
-        raise UsageError(f"{place}: a prompt needs a name without '/' and ',', not {read.name!r}")
+        raise UsageError(f"{location}: {error}") from error
+    if not parsed.name or "/" in parsed.name or "," in parsed.name:
+        raise UsageError(f"{location}: a prompt needs a name without '/' and ',', not {parsed.name!r}")
     try:
-        return Prompt(read.name, read.template, _NUMBERED if read.options is None else read.options)
+        return Prompt(parsed.name, parsed.template, _NUMBERED if parsed.options is None else parsed.options)
     except UsageError as error:
-        raise UsageError(f"{place}: {error}") from error
+        raise UsageError(f"{location}: {error}") from error
 
 
 def _unique(prompts: list[Prompt], origin: str) -> tuple[Prompt, ...]:
@@ -299,18 +299,18 @@ def _unique(prompts: list[Prompt], origin: str) -> tuple[Prompt, ...]:
 
 
 def prompt_settings(text: str, prompts: Sequence[Prompt]) -> dict[str, Any]:
-    """What a run stores about its prompts: their names, and the full text of those that are not the paper's.
+    """Return the part of its prompts that a run stores: names, and the full text of prompts that are not the paper's.
 
     The path of a prompt file is not stored: a file that was moved gives the same run.
     """
     own = [
-        {"name": each.name, "template": each.template, "options": dict(each.options)}
-        for each in prompts
-        if PROMPTS.get(each.name) != each
+        {"name": prompt.name, "template": prompt.template, "options": dict(prompt.options)}
+        for prompt in prompts
+        if PROMPTS.get(prompt.name) != prompt
     ]
     if not own:
         return {"prompt": text}
-    return {"prompt": ",".join(each.name for each in prompts), "own_prompts": own}
+    return {"prompt": ",".join(prompt.name for prompt in prompts), "own_prompts": own}
 
 
 def plan_pairs(
@@ -398,7 +398,7 @@ def directions_of(item: Item) -> tuple[str, ...]:
 
 
 def gold_index(item: Item) -> int:
-    """Return the place of the right option among the options of an item."""
+    """Return the index of the right option among the options of an item."""
     return directions_of(item).index(item.truth.golds[0])
 
 
@@ -407,11 +407,11 @@ def _corners(box: Box) -> list[float]:
 
 
 def direction_format(options: Mapping[str, str], *, target: str = "", reference: str = "") -> AnswerFormat:
-    """The answer that a prompt asks for: a direction, named by number, letter or word.
+    """Return the answer format of a prompt: a direction, named by number, letter or word.
 
     Args:
         options: Answer token to direction.
-        target: The object whose place is asked for.
+        target: The object whose position is asked for.
         reference: The object it is placed against.
 
     >>> direction_format({"L": "left", "R": "right"}).style
@@ -426,7 +426,7 @@ def direction_format(options: Mapping[str, str], *, target: str = "", reference:
 
 
 def read_direction(text: str, options: Mapping[str, str]) -> str | None:
-    """The token of the direction that a text names; None if it names none or several.
+    """Return the token of the direction that a text names; None if it names none or several.
 
     >>> offered = {"1": "left", "2": "right", "3": "above", "4": "below"}
     >>> read_direction("1) to the left", offered), read_direction("It is above.", offered), read_direction("1 or 2", offered)
@@ -481,7 +481,7 @@ _EDITS: Mapping[str, Edit] = {
 
 
 def edit_of(condition: str, direction: str) -> Edit | None:
-    """The edit that a condition stands for, given the right answer before; None if the answer after it is not known."""
+    """Return the edit of a condition, given the right answer before it; None if the answer after it is not known."""
     if condition == MIRRORED:
         return MIRROR if is_sideways(direction) else FLIP
     return _EDITS.get(condition)
@@ -502,30 +502,30 @@ EditsOf: TypeAlias = Callable[[Pair, int, Vocabulary], Sequence[EditedPair]]
 
 
 def drawn_edits(pair: Pair, number: int, _: Vocabulary = CARDINAL) -> list[EditedPair]:
-    """The edits of a drawn pair beyond mirroring: other light, mirrored sideways where that is neutral, one thing moved.
+    """Return the edits of a drawn pair beyond mirroring: other light, a neutral sideways mirroring, one thing moved.
 
     Args:
-        pair: From `relation_pairs`, whose directions take turns.
-        number: Its place among the pairs. Four times the reference moves, then four times the target.
+        pair: From `relation_pairs`, whose directions alternate.
+        number: Its index among the pairs. The reference moves four times, then the target four times.
     """
-    found = [EditedPair(LIGHT.name, pair)]
+    edits = [EditedPair(LIGHT.name, pair)]
     if not is_sideways(pair.direction):
-        found.append(EditedPair(SIDEWAYS, pair))
+        edits.append(EditedPair(SIDEWAYS, pair))
     is_target = number // len(CARDINAL.names) % 2 == 1
     moved = moved_alone(pair, "target" if is_target else "reference")
     if moved is not None:
         how = {"scene": moved.meta["scene"]}
         condition = TARGET_MOVED if is_target else REFERENCE_MOVED
-        found.append(EditedPair(condition, replace(moved, picture=pair.picture), how))
-    return found
+        edits.append(EditedPair(condition, replace(moved, picture=pair.picture), how))
+    return edits
 
 
 def photograph_edits(pair: Pair, number: int, vocabulary: Vocabulary = CARDINAL) -> list[EditedPair]:
-    """The edits of a pair in a photograph beyond mirroring: two neutral ones, and those that look right.
+    """Return the edits of a pair in a photograph beyond mirroring: two neutral ones, and object edits that look right.
 
     Args:
         pair: A pair whose boxes lie clearly in its direction.
-        number: Its place among the pairs. Noise and compression take turns.
+        number: Its index among the pairs. Noise and compression alternate.
         vocabulary: The directions that are asked for.
     """
     second = (NOISE.name, REENCODE.name)[number % 2] if is_sideways(pair.direction) else SIDEWAYS
@@ -534,7 +534,7 @@ def photograph_edits(pair: Pair, number: int, vocabulary: Vocabulary = CARDINAL)
 
 
 def unfit_edits(pair: Pair, vocabulary: Vocabulary = CARDINAL) -> tuple[Unfit, ...]:
-    """Why objects of a pair are not exchanged or moved: one reason for each such edit that would not look right."""
+    """Return why objects of a pair are not exchanged or moved: one reason for each edit that would not look right."""
     return _object_edits(pair, cutouts(pair), vocabulary)[1]
 
 
@@ -542,8 +542,8 @@ def unfit_edits(pair: Pair, vocabulary: Vocabulary = CARDINAL) -> tuple[Unfit, .
 def _object_edits(
     pair: Pair, things: tuple[Cutout, Cutout], vocabulary: Vocabulary
 ) -> tuple[tuple[EditedPair, ...], tuple[Unfit, ...]]:
-    """The edits of a pair's objects that look right, and why others do not."""
-    made: list[EditedPair] = []
+    """Return the edits of a pair's objects that look right, and the reasons against the others."""
+    edits: list[EditedPair] = []
     unfit: list[Unfit] = []
     studio = Studio(pair.picture, things, others=pair.others)
     for condition in (EXCHANGED, TARGET_MOVED, REFERENCE_MOVED):
@@ -555,19 +555,19 @@ def _object_edits(
         else:
             moved = _moved(pair, steps, vocabulary)
             if _is_clear(pair, moved, vocabulary):
-                made.append(EditedPair(condition, moved, {"steps": [list(step) for step in steps]}))
+                edits.append(EditedPair(condition, moved, {"steps": [list(step) for step in steps]}))
             else:
                 unfit.append(Unfit.UNCLEAR)
-    return tuple(made), tuple(unfit)
+    return tuple(edits), tuple(unfit)
 
 
 def _steps(
     pair: Pair, things: tuple[Cutout, Cutout], condition: str, vocabulary: Vocabulary
 ) -> tuple[Step, Step]:
-    """The steps of reference and target.
+    """Return the steps of reference and target.
 
     Raises:
-        UnfitError: The objects cannot be moved so.
+        UnfitError: If the objects cannot be moved like that.
     """
     reference, target = things
     if condition == EXCHANGED:
@@ -583,7 +583,7 @@ def _steps(
 
 
 def _farthest_first(direction: str) -> list[str]:
-    """The four directions, the farthest from one of the eight first, without those that it agrees with.
+    """Return the four directions without those that agree with one of the eight, the farthest first.
 
     >>> _farthest_first("left"), _farthest_first("above left")
     (['right', 'above', 'below'], ['right', 'below'])
@@ -605,8 +605,10 @@ def _moved(pair: Pair, steps: tuple[Step, Step], vocabulary: Vocabulary) -> Pair
 
 
 def _is_clear(pair: Pair, moved: Pair, vocabulary: Vocabulary) -> bool:
-    """True if the answer is another one, and as clear as it was or at least by `_CLEAR_DEG`."""
-    before, after = (vocabulary.between(each.reference.box, each.target.box) for each in (pair, moved))
+    """Return True if the answer changes, and is as clear as before or at least by `_CLEAR_DEG`."""
+    before, after = (
+        vocabulary.between(candidate.reference.box, candidate.target.box) for candidate in (pair, moved)
+    )
     return moved.direction != pair.direction and after.margin_deg >= min(_CLEAR_DEG, before.margin_deg)
 
 
@@ -619,7 +621,7 @@ def plan_conditions(
     edits: EditsOf | None = None,
     maps: int | None = None,
 ) -> Iterator[Item]:
-    """Each pair plain, mirrored, blank and edited; with log-probabilities also with each object and each part hidden.
+    """Yield each pair plain, mirrored, blank and edited; with log-probabilities also with each object and each part hidden.
 
     Args:
         pairs: With any of the eight directions.
@@ -644,37 +646,37 @@ def plan_conditions(
             "shortcut": str(pair.meta.get("shortcut", "")),
             **({NO_MAPS: True} if maps is not None and number >= maps else {}),
         }
-        for each in asked:
-            yield _edited_item(each, pair, prompt, meta, split=split)
+        for edited in asked:
+            yield _edited_item(edited, pair, prompt, meta, split=split)
 
 
 def edited_items(pair: Pair, number: int, prompt: Prompt) -> Iterator[Item]:
-    """A pair in a photograph mirrored, and after every edit of `photograph_edits`; not as it is.
+    """Yield a pair in a photograph mirrored, and after every edit of `photograph_edits`, but not plain.
 
     Args:
         pair: With one of the eight directions.
-        number: Its place among the pairs.
+        number: Its index among the pairs.
         prompt: How it is asked.
     """
     edits = photograph_edits(pair, number, prompt.vocabulary)
-    for each in (EditedPair(MIRRORED, mirrored_boxes(pair)), *edits):
-        yield _edited_item(each, pair, prompt, {})
+    for edited in (EditedPair(MIRRORED, mirrored_boxes(pair)), *edits):
+        yield _edited_item(edited, pair, prompt, {})
 
 
 def _edited_item(
-    each: EditedPair, pair: Pair, prompt: Prompt, meta: Mapping[str, Json], *, split: str = ""
+    edited: EditedPair, pair: Pair, prompt: Prompt, meta: Mapping[str, Json], *, split: str = ""
 ) -> Item:
-    """Return the item of an edited pair, with what `shown_item` needs to edit the picture."""
-    own: dict[str, Json] = {**meta, **({"edit": each.how} if each.how else {})}
-    if "steps" in each.how and "outlines" in pair.meta:
+    """Return the item of an edited pair, with everything that `shown_item` needs to edit the picture."""
+    own: dict[str, Json] = {**meta, **({"edit": edited.how} if edited.how else {})}
+    if "steps" in edited.how and "outlines" in pair.meta:
         own["outlines"] = pair.meta["outlines"]
     return pair_item(
-        each.pair, prompt, condition=each.condition, cluster=pair.picture.digest, split=split, meta=own
+        edited.pair, prompt, condition=edited.condition, cluster=pair.picture.digest, split=split, meta=own
     )
 
 
 def shown_item(item: Item) -> Item:
-    """An item with the picture that its condition asks for."""
+    """Return an item with the picture edited according to its condition."""
     condition = item.truth.condition
     if condition == PLAIN:
         return item
@@ -701,7 +703,7 @@ def shown_item(item: Item) -> Item:
 
 
 def _with_steps(pair: Pair, steps: Sequence[Sequence[int]]) -> Picture:
-    """The picture with reference and target moved; the boxes of the pair are those afterwards."""
+    """Return the picture with reference and target moved; the boxes of the pair are those after the move."""
     there = [(int(right), int(down)) for right, down in steps]
     before = replace(
         pair,

@@ -8,7 +8,7 @@ excess_paper, excess_sound      DAE of the uniform map − DAE: what the map kno
 image_share                     relevance on image tokens / relevance on all tokens, before anything is normalised
 target_share, reference_share   the same on one object's box
 
-Metrics of the options' log-probabilities (`formulas.answer_effects`):
+Metrics of the options' log-probabilities (`formulas.evidence_share`):
 
 mirror_shift, blank_shift         shift of the answer when the picture is mirrored, or blank
 target_effect, reference_effect   loss of margin when an object is hidden
@@ -95,27 +95,27 @@ def map_metric(kind: str, key: str) -> Metric:
 
 
 def item_scores(run: Run) -> list[ItemScore]:
-    """Every metric of every pair of a run; a score without a value says why. Items are ``<pair>/<prompt>``.
+    """Compute every metric of every pair of a run; a score without a value says why. Items are ``<pair>/<prompt>``.
 
     Raises:
-        UsageError: The run is another instrument's.
+        UsageError: If the run is another instrument's.
     """
-    plain, found = answer_scores(run)
+    plain, scores = answer_scores(run)
     if not any(_has_maps(result) for result in plain):
-        return found
+        return scores
     samples = (sample for sample in read_samples(run) if sample.condition == PLAIN)
     projected = project_samples(samples, PROJECTIONS, seed=0)
     for key in projected.keys:
         method, target = split_key(key)
         if method in METHODS and target in {"", "gt"}:
-            found += map_scores(projected, key)
-            found += [
+            scores += map_scores(projected, key)
+            scores += [
                 _score(result, map_metric(kind, key).key, None, _status(result) or "no relevance map")
                 for result in plain
                 if not _has_maps(result)
                 for kind in _OF_MAPS
             ]
-    return found
+    return scores
 
 
 def _has_maps(result: Result) -> bool:
@@ -124,9 +124,9 @@ def _has_maps(result: Result) -> bool:
 
 
 def answer_scores(run: Run) -> tuple[list[Result], list[ItemScore]]:
-    """The plain item of every pair, and the scores of the answers under all conditions.
+    """Return the plain item of every pair, and the scores of the answers under all conditions.
 
-    What was read in the answers is stored beside their text if the run is open for writing.
+    The parsed answers are stored beside their text if the run is open for writing.
     """
     asked = _by_pair(run)
     answered = [
@@ -143,7 +143,7 @@ def answer_scores(run: Run) -> tuple[list[Result], list[ItemScore]]:
 
 
 def _by_pair(run: Run) -> list[dict[str, Result]]:
-    """The results of every pair and prompt, by condition; edits of controls have their own tables."""
+    """Return the results of every pair and prompt, by condition; a control's edits have separate tables."""
     check_kind(run)
     pairs: dict[str, dict[str, Result]] = {}
     for result in run.results():
@@ -166,7 +166,7 @@ def _score(result: Result, key: str, value: float | None, reason: str = "") -> I
 
 
 def _status(result: Result, answer: Answer | None = None) -> str:
-    """Why a result has no answer; empty if it has one."""
+    """Return why a result has no answer; empty if it has one."""
     if result.record is None:
         return "pending"
     status = result.record.response.status
@@ -177,32 +177,34 @@ def _status(result: Result, answer: Answer | None = None) -> str:
 
 def _scores_of_pair(results: Mapping[str, Result]) -> Iterator[ItemScore]:
     plain = results[PLAIN]
-    said = {condition: read_item(result.item, result.record) for condition, result in results.items()}
+    answers = {condition: read_item(result.item, result.record) for condition, result in results.items()}
 
     def score(key: str, condition: str, value: Callable[[], float]) -> ItemScore:
-        """The value, if both answers could be read; else the reason."""
+        """Return the value, if both answers could be read; else the reason."""
         for name in (PLAIN, condition):
-            if not said[name].is_read:
-                reason = _status(results[name], said[name])
+            if not answers[name].is_read:
+                reason = _status(results[name], answers[name])
                 return _score(plain, f"compass.{key}", None, reason if name == PLAIN else f"{name}: {reason}")
         return _score(plain, f"compass.{key}", value())
 
-    status = _status(plain, said[PLAIN])
+    status = _status(plain, answers[PLAIN])
     right = (
-        None if status in {"failed", "pending"} else float(not status and said[PLAIN].value == _gold(plain))
+        None
+        if status in {"failed", "pending"}
+        else float(not status and answers[PLAIN].value == _gold(plain))
     )
     yield _score(plain, "compass.right", right, status)
-    if MIRRORED in said:
+    if MIRRORED in answers:
         gold = _gold(results[MIRRORED])
-        yield score("mirror_follows", MIRRORED, lambda: said[MIRRORED].value == gold)
-        yield score("mirror_changes", MIRRORED, lambda: said[MIRRORED].value != said[PLAIN].value)
-    if BLANK in said:
-        yield score("blank_changes", BLANK, lambda: said[BLANK].value != said[PLAIN].value)
+        yield score("mirror_follows", MIRRORED, lambda: answers[MIRRORED].value == gold)
+        yield score("mirror_changes", MIRRORED, lambda: answers[MIRRORED].value != answers[PLAIN].value)
+    if BLANK in answers:
+        yield score("blank_changes", BLANK, lambda: answers[BLANK].value != answers[PLAIN].value)
     yield from _effect_scores(results)
 
 
 def _effect_scores(results: Mapping[str, Result]) -> Iterator[ItemScore]:
-    """The metrics of log-probabilities, where the model gives them."""
+    """Yield the metrics of log-probabilities, where the model gives them."""
     chosen = {condition: _log_probabilities(result) for condition, result in results.items()}
     before = chosen[PLAIN]
     if before is None and TARGET_HIDDEN not in results:
@@ -242,15 +244,15 @@ def _log_probabilities(result: Result) -> NDArray[np.float64] | None:
 
 
 def map_scores(projected: ProjectedRun, key: str) -> Iterator[ItemScore]:
-    """The metrics of one map, or baseline, on every sample."""
+    """Yield the metrics of one map, or baseline, on every sample."""
     columns: dict[str, tuple[NDArray[Any], NDArray[np.bool_], list[str]]] = {}
     for name in PROJECTIONS:
         if key in projected.angles.get(name, {}):
-            each = projected.angles[name][key]
-            kept, reasons = each.is_kept, each.reasons
-            columns[f"dae_{name}"] = each.error_deg, kept, reasons
-            columns[f"ea_{name}"] = each.edge_hits, kept, reasons
-            columns[f"excess_{name}"] = -each.excess_deg, kept, reasons
+            angles = projected.angles[name][key]
+            kept, reasons = angles.is_kept, angles.reasons
+            columns[f"dae_{name}"] = angles.error_deg, kept, reasons
+            columns[f"ea_{name}"] = angles.edge_hits, kept, reasons
+            columns[f"excess_{name}"] = -angles.excess_deg, kept, reasons
     if key in projected.shares:
         shares = projected.shares[key]
         reasons = [
@@ -261,14 +263,14 @@ def map_scores(projected: ProjectedRun, key: str) -> Iterator[ItemScore]:
             columns[f"{name}_share"] = values, shares.is_kept & shares.has_text, reasons
     for kind, (values, is_there, reasons) in columns.items():
         name = map_metric(kind, key).key
-        for place, sample in enumerate(projected.samples):
+        for index, sample in enumerate(projected.samples):
             yield ItemScore(
                 f"{sample.id}/{sample.prompt}",
                 name,
-                float(values[place]) if is_there[place] else None,
+                float(values[index]) if is_there[index] else None,
                 sample.cluster,
                 sample.split,
-                reason="" if is_there[place] else reasons[place],
+                reason="" if is_there[index] else reasons[index],
             )
 
 
@@ -300,8 +302,10 @@ LANGUAGE_PRIOR = SignatureKind(
 
 
 def compass_signatures(scores: Sequence[ItemScore]) -> list[Signature]:
-    """Layout-driven and language prior, over all splits together."""
-    means = {each.key: score_mean(each, scores) for each in metrics_of("compass") if _is_used(each.key)}
+    """Return the signatures layout-driven and language prior, over all splits together."""
+    means = {
+        metric.key: score_mean(metric, scores) for metric in metrics_of("compass") if _is_used(metric.key)
+    }
     excess = {
         key: mean
         for key, mean in means.items()
@@ -354,7 +358,7 @@ _CARDINAL = {"right": 0.0, "above": 90.0, "left": 180.0, "below": 270.0}
 
 
 def view_of(run: Run) -> Callable[[Result], dict[str, Any] | None]:
-    """Return a function that gives the boxes and maps over an item's picture. Items with a hidden part are left out."""
+    """Return a function from a result to the boxes and maps over its picture. Items with a hidden part are left out."""
     overlays = {sample.item_id: overlay(sample) for sample in read_samples(run)}
 
     def view(result: Result) -> dict[str, Any] | None:
@@ -367,7 +371,7 @@ def view_of(run: Run) -> Callable[[Result], dict[str, Any] | None]:
 
 
 def overlay(sample: Sample) -> Overlay:
-    """What is drawn over the picture of a measured pair."""
+    """Return the overlay of the picture of a measured pair."""
     maps, sectors = [], {}
     for key, relevance in sample.maps.items():
         method = key.partition("@")[0]
@@ -388,7 +392,7 @@ def overlay(sample: Sample) -> Overlay:
 
 
 def heat_map(relevance: RelevanceMap, name: str) -> HeatMap:
-    """The map on a small grid over the whole picture, whatever its tiles."""
+    """Resample the map to a small grid over the whole picture, independent of tiles."""
     heat = relevance.grid.paint(relevance.values)
     height, width = heat.shape
     rows, columns = min(_CELLS, height), min(_CELLS, width)
@@ -400,7 +404,7 @@ def heat_map(relevance: RelevanceMap, name: str) -> HeatMap:
 
 
 def sector_masses(relevance: RelevanceMap, sample: Sample) -> dict[str, float] | None:
-    """The share of the map's mass in each of the four directions from the reference; None if it has no direction."""
+    """Return the share of the map's mass in each of the four directions from the reference; None if it has no direction."""
     try:
         compass = project(relevance, reference=sample.reference.box, target=sample.target.box, options=SOUND)
     except DegenerateError:

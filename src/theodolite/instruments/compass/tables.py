@@ -171,7 +171,7 @@ class ScoreSettings(Options):
 
     @property
     def changes(self) -> ProjectionChanges:
-        """Choices of the projections that are not their own. Ablations and controls keep theirs."""
+        """Options that override those of the projections. Ablations and controls keep theirs."""
         leave_out = None if self.reference is None else self.reference == "leave-out"
         return ProjectionChanges(self.sectors, self.bins, self.sigma, leave_out)
 
@@ -182,21 +182,21 @@ class ScoreSettings(Options):
 
     @property
     def changed(self) -> str:
-        """What the changes change, in words; empty if every projection is its own."""
+        """The changes to the projections, in words; empty if there are none."""
         is_changed = any(self.changes.of(PROJECTIONS[name]) != PROJECTIONS[name] for name in self.projections)
         return self.changes.words if is_changed else ""
 
     def options(self) -> dict[str, ProjectionOptions]:
-        """The projections of all tables but the ablations."""
-        found = {name: self.changes.of(PROJECTIONS[name]) for name in self.projections}
+        """Return the projections of all tables but the ablations."""
+        options = {name: self.changes.of(PROJECTIONS[name]) for name in self.projections}
         if "utility" in self.tables:
-            found[utility.HONEST] = utility.honest_options(found[self.projections[0]])
-        return found
+            options[utility.HONEST] = utility.honest_options(options[self.projections[0]])
+        return options
 
 
 @dataclass(frozen=True, slots=True)
 class CompassScore:
-    """The tables of a run, and what figures need besides."""
+    """The tables of a run, and further data for figures."""
 
     model: str
     tables: tuple[Table, ...]
@@ -208,10 +208,10 @@ class CompassScore:
     """Risk–coverage curves by confidence, if the utility was asked for."""
 
     def table(self, name: str) -> Table:
-        """A table by its name without ``compass.``.
+        """Return a table by its name without ``compass.``.
 
         Raises:
-            KeyError: There is none.
+            KeyError: If there is none.
         """
         for table in self.tables:
             if table.name == f"compass.{name}":
@@ -220,7 +220,7 @@ class CompassScore:
 
 
 def score_run(run: Run, settings: ScoreSettings | None = None) -> CompassScore:
-    """Scores a run from its stored answers and maps, and stores the tables in it if it is open for writing.
+    """Score a run from its stored answers and maps, and store the tables in it if it is open for writing.
 
     Args:
         run: A run of the compass; one without maps has answers only.
@@ -231,9 +231,9 @@ def score_run(run: Run, settings: ScoreSettings | None = None) -> CompassScore:
     samples = read_samples(run)
     first = next(samples, None)
     if first is None:
-        found = CompassScore(run.info.model, tuple(_answers(answers, run.info.model)))
+        score = CompassScore(run.info.model, tuple(_answers(answers, run.info.model)))
     else:
-        found = score_samples(
+        score = score_samples(
             chain([first], samples),
             settings,
             model=run.info.model,
@@ -249,15 +249,15 @@ def score_run(run: Run, settings: ScoreSettings | None = None) -> CompassScore:
                 n_centres=settings.n_centres,
                 seed=settings.seed,
             )
-            found = replace(found, tables=(*found.tables, *controls))
-    head = replace(found.tables[0], notes=(*found.tables[0].notes, *run_notes(run)))
-    found = replace(found, tables=(head, *found.tables[1:]))
-    run.write_tables(found.tables)
-    return found
+            score = replace(score, tables=(*score.tables, *controls))
+    head = replace(score.tables[0], notes=(*score.tables[0].notes, *run_notes(run)))
+    score = replace(score, tables=(head, *score.tables[1:]))
+    run.write_tables(score.tables)
+    return score
 
 
 def run_notes(run: Run) -> list[str]:
-    """What a reader of a run's tables must know: masked sinks, and planned items without an answer, by reason."""
+    """Return notes for the readers of a run's tables: masked sinks, and planned items without an answer, by reason."""
     tally = run.tally()
     waiting = tally.planned - tally.finished - tally.failed
     counts = {"not measured yet": waiting, "failed": tally.failed, "refused": tally.refused}
@@ -272,13 +272,13 @@ def score_samples(
     answers: Sequence[ItemScore] | None = None,
     pairs: Sequence[AnsweredPair] = (),
 ) -> CompassScore:
-    """Scores samples with maps; see `score_run`.
+    """Score samples with maps; see `score_run`.
 
     Args:
-        samples: Read once, one at a time.
+        samples: The samples; read once, one at a time.
         settings: Projections, prompt, tables and so on.
-        model: Its name, to find what the paper reports.
-        answers: Item scores of the answers; only whether they are right, if not given.
+        model: Its name, to find the paper's numbers.
+        answers: Item scores of the answers. Default: only whether they are right.
         pairs: The answers before and after edits.
     """
     settings = settings or ScoreSettings()
@@ -314,7 +314,7 @@ def score_samples(
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The samples that each table is about."""
+    """The samples of each table."""
 
     settings: ScoreSettings
     model: str
@@ -361,8 +361,8 @@ def _tables(parts: _Parts) -> tuple[list[Table], dict[str, RiskCoverage]]:
         elif table == "ablations":
             tables.append(ablations.ablations_table(reported, parts.ablated, model=parts.model))
         elif table == "utility":
-            found, curves = _utility(parts)
-            tables += found
+            utility_tables, curves = _utility(parts)
+            tables += utility_tables
         elif table not in {"controls", "octants"}:
             for name in settings.projections:
                 tables += _by_projection(table, reported, name, seed)
@@ -370,7 +370,7 @@ def _tables(parts: _Parts) -> tuple[list[Table], dict[str, RiskCoverage]]:
 
 
 def with_changes(table: Table, settings: ScoreSettings) -> Table:
-    """A table of one projection, with what was changed in that projection in its title."""
+    """Return a table of one projection, with the changes to that projection in its title."""
     is_changed = settings.changed and table.name.endswith(settings.projections)
     return replace(table, title=f"{table.title} ({settings.changed})") if is_changed else table
 
@@ -402,28 +402,28 @@ def _prompts(parts: _Parts) -> Table:
 def _utility(parts: _Parts) -> tuple[list[Table], dict[str, RiskCoverage]]:
     settings, reported, seed = parts.settings, parts.reported, parts.settings.seed
     name = settings.projections[0]
-    found = utility.all_confidences(reported, name, readout=settings.readout)
+    confidences = utility.all_confidences(reported, name, readout=settings.readout)
     model = parts.published
     how: dict[str, Any] = {"readout": settings.readout, "model": model, "seed": seed}
     tables = [
         utility.diagnosis_table(reported, name, model=model, seed=seed),
-        utility.selective_table(reported, found, coverages=settings.coverages, model=model, seed=seed),
+        utility.selective_table(reported, confidences, coverages=settings.coverages, model=model, seed=seed),
         utility.rerank_table(reported, utility.HONEST, **how),
     ]
     options = settings.options()
     if options[utility.HONEST] != options[name]:
         tables.append(utility.rerank_table(reported, name, **how))
-    return tables, utility.risk_curves(reported, found)
+    return tables, utility.risk_curves(reported, confidences)
 
 
 def _plain(samples: Iterable[Sample], methods: Sequence[str], left_out: Counter[str]) -> Iterator[Sample]:
-    """Plain samples with the chosen methods' maps; others are counted."""
+    """Yield plain samples with the chosen methods' maps; others are counted."""
     known: set[str] = set()
     for sample in samples:
         if sample.condition != PLAIN:
             left_out[f"condition {sample.condition}"] += 1
             continue
-        known |= {each.method for each in sample.maps.values()}
+        known |= {relevance.method for relevance in sample.maps.values()}
         unknown = [method for method in methods if method not in known]
         if unknown:
             raise UsageError(
@@ -433,27 +433,29 @@ def _plain(samples: Iterable[Sample], methods: Sequence[str], left_out: Counter[
 
 
 def with_methods(sample: Sample, methods: Sequence[str]) -> Sample:
-    """The sample with the maps of some methods; all if none is named."""
+    """Return the sample with the maps of some methods; all if none is named."""
     if not methods:
         return sample
-    return replace(sample, maps={key: each for key, each in sample.maps.items() if each.method in methods})
+    return replace(
+        sample, maps={key: relevance for key, relevance in sample.maps.items() if relevance.method in methods}
+    )
 
 
 def plain_pairs(samples: Iterable[Sample], settings: ScoreSettings) -> ProjectedRun:
-    """The plain samples of one prompt, the first if the settings name none."""
-    found, _ = _project(_plain(samples, settings.methods, Counter()), settings)
-    _check_prompt(found, settings.prompt)
-    return found.select(lambda sample: sample.prompt == (settings.prompt or found.samples[0].prompt))
+    """Return the plain samples of one prompt, the first if the settings name none."""
+    projected, _ = _project(_plain(samples, settings.methods, Counter()), settings)
+    _check_prompt(projected, settings.prompt)
+    return projected.select(lambda sample: sample.prompt == (settings.prompt or projected.samples[0].prompt))
 
 
-def _check_prompt(found: ProjectedRun, prompt: str) -> None:
-    known = prompts_of(found)
-    if prompt and prompt not in known:
-        raise UsageError(f"the run has no prompt {prompt!r}; it has {', '.join(known)}")
+def _check_prompt(projected: ProjectedRun, prompt: str) -> None:
+    prompts = prompts_of(projected)
+    if prompt and prompt not in prompts:
+        raise UsageError(f"the run has no prompt {prompt!r}; it has {', '.join(prompts)}")
 
 
 def _project(samples: Iterator[Sample], settings: ScoreSettings) -> tuple[ProjectedRun, str]:
-    """All projections that the settings ask for, in one pass, and the map that was ablated."""
+    """Return all projections that the settings request, computed in one pass, and the map that was ablated."""
     ablated = ""
     wanted = settings.options()
     only: dict[str, Sequence[str]] = {}
@@ -468,8 +470,8 @@ def _project(samples: Iterator[Sample], settings: ScoreSettings) -> tuple[Projec
         wanted |= ABLATIONS
         only = {name: keys if name == ablations.DEFAULT else keys[:1] for name in ABLATIONS}
         samples = chain([first], samples)
-    found = project_samples(samples, wanted, seed=settings.seed, only=only, negative=settings.negative)
-    return found, ablated
+    projected = project_samples(samples, wanted, seed=settings.seed, only=only, negative=settings.negative)
+    return projected, ablated
 
 
 def _means(reported: ProjectedRun) -> framework.Means:
@@ -510,7 +512,7 @@ def _cautions(parts: _Parts) -> list[str]:
 
 
 def _answers(scores: Sequence[ItemScore], title: str, notes: Iterable[str] = ()) -> list[Table]:
-    """The metrics of answers by split: of what was said, and of log-probabilities if there are any."""
+    """Build tables of the metrics of answers by split: of texts, and of log-probabilities if there are any."""
     rows = by_metric(scores)
     tables = []
     for name, columns in (("answers", _ANSWERS), ("shifts", _SHIFTS)):
@@ -604,7 +606,7 @@ class ModelRun:
 
 
 def read_model_run(run: Run, model: str, settings: ScoreSettings) -> ModelRun:
-    """Projects the plain pairs of a run, and the probes of relocation if it holds any.
+    """Project the plain pairs of a run, and the probes of relocation if it holds any.
 
     Args:
         run: A compass run with relevance maps.
@@ -614,10 +616,10 @@ def read_model_run(run: Run, model: str, settings: ScoreSettings) -> ModelRun:
     samples = list(read_samples(run))
     plain = plain_pairs(samples, settings)
     name = "" if settings.changed else run.info.model
-    found = ModelRun(model, name, plain, notes=tuple(run_notes(run)))
-    probes = [s for s in samples if s.meta.get("control") == RELOCATION and s.prompt == found.prompt]
+    model_run = ModelRun(model, name, plain, notes=tuple(run_notes(run)))
+    probes = [s for s in samples if s.meta.get("control") == RELOCATION and s.prompt == model_run.prompt]
     if not probes:
-        return found
+        return model_run
     # A pair has several probes, so each needs an id of its own.
     named = [replace(each, id=f"{each.id}/{each.condition}") for each in probes]
     moved = project_samples(
@@ -627,11 +629,11 @@ def read_model_run(run: Run, model: str, settings: ScoreSettings) -> ModelRun:
         negative=settings.negative,
     )
     control = score_family(RELOCATION, probes, (), methods=settings.methods, seed=settings.seed)
-    return replace(found, moved=moved, relocation=control)
+    return replace(model_run, moved=moved, relocation=control)
 
 
 def model_tables(runs: Sequence[ModelRun], settings: ScoreSettings) -> list[Table]:
-    """For each projection the models with their differences; then the same for relocated targets, if there are any."""
+    """Build for each projection a table of models and their differences; then the same for relocated targets, if any."""
     tables: list[Table] = []
     seed = settings.seed
     for projection in settings.projections:
@@ -646,14 +648,14 @@ def model_tables(runs: Sequence[ModelRun], settings: ScoreSettings) -> list[Tabl
         if moved:
             tables.append(_relocation_table(moved, projection))
             tables += _differences_table(moved, projection, seed, relocated=True)
-    told = [f"{run.model} on {run.data}: {note}" for run in runs for note in run.notes]
+    notes = [f"{run.model} on {run.data}: {note}" for run in runs for note in run.notes]
     if settings.changed:
-        told.append(f"Projections with {settings.changed}; relocated targets (Table 15) keep their own.")
+        notes.append(f"Projections with {settings.changed}; relocated targets (Table 15) keep their own.")
     if not any(run.moved is not None for run in runs):
-        told.append(
+        notes.append(
             "Table 15 needs targets that were moved: measure with `theodolite compass run --controls relocation`."
         )
-    tables[0] = replace(tables[0], notes=(*tables[0].notes, *told))
+    tables[0] = replace(tables[0], notes=(*tables[0].notes, *notes))
     return tables
 
 
@@ -668,9 +670,9 @@ class _Scored:
     @classmethod
     def of(cls, run: ModelRun, projected: ProjectedRun, projection: str) -> _Scored:
         wanted = {f"{kind}_{projection}" for kind in _KINDS}
-        found = (score for key in projected.keys for score in map_scores(projected, key))
+        scores = (score for key in projected.keys for score in map_scores(projected, key))
         # Drawn pairs of other pictures may have the same id.
-        named = (replace(s, item=f"{s.cluster}/{s.item}") for s in found if _kind(s.metric) in wanted)
+        named = (replace(s, item=f"{s.cluster}/{s.item}") for s in scores if _kind(s.metric) in wanted)
         return cls(run, projected, by_metric(named))
 
     @property
@@ -680,8 +682,8 @@ class _Scored:
 
     def mean(self, kind: str, key: str) -> stats.Estimate | None:
         metric = map_metric(kind, key)
-        found = stats.score_mean(metric, self.scores.get(metric.key, ()))
-        return negated(found) if found is not None and kind.startswith("excess") else found
+        estimate = stats.score_mean(metric, self.scores.get(metric.key, ()))
+        return negated(estimate) if estimate is not None and kind.startswith("excess") else estimate
 
 
 def _kind(metric: str) -> str:
@@ -689,29 +691,29 @@ def _kind(metric: str) -> str:
 
 
 def _models_table(runs: Sequence[_Scored], projection: str) -> Table:
-    """Table 2: one row per model and map, and the numbers of each data set beside each other."""
-    sets = list(dict.fromkeys(each.run.data for each in runs))
-    models = list(dict.fromkeys(each.run.model for each in runs))
+    """Build Table 2: one row per model and map, with the numbers of each data set side by side."""
+    sets = list(dict.fromkeys(scored.run.data for scored in runs))
+    models = list(dict.fromkeys(scored.run.model for scored in runs))
     rows: list[list[Cell]] = []
     for model in models:
-        own = {each.run.data: each for each in runs if each.run.model == model}
-        for key in dict.fromkeys(key for each in own.values() for key in each.projected.keys):
-            prompts = dict.fromkeys(each.run.prompt for each in own.values())
+        own = {scored.run.data: scored for scored in runs if scored.run.model == model}
+        for key in dict.fromkeys(key for scored in own.values() for key in scored.projected.keys):
+            prompts = dict.fromkeys(scored.run.prompt for scored in own.values())
             row: list[Cell] = [model, ", ".join(prompts), *split_key(key)]
-            told = []
+            published = []
             for name in sets:
-                each = own.get(name)
-                has = each is not None and key in each.projected.grids
-                row += [each.mean(f"{k}_{projection}", key) if has and each else None for k in _KINDS]
-                row.append(len(each.projected.angles[projection][key].kept) if has and each else None)
-                told += [reported(each.projected, key, each.run.name)] if has and each else []
-            rows.append([*row, "; ".join(filter(None, told))])
+                scored = own.get(name)
+                has = scored is not None and key in scored.projected.grids
+                row += [scored.mean(f"{k}_{projection}", key) if has and scored else None for k in _KINDS]
+                row.append(len(scored.projected.angles[projection][key].kept) if has and scored else None)
+                published += [reported(scored.projected, key, scored.run.name)] if has and scored else []
+            rows.append([*row, "; ".join(filter(None, published))])
     columns = [_MODEL, _PROMPT, METHOD, TARGET]
-    for place, name in enumerate(sets):
+    for index, name in enumerate(sets):
         columns += [
-            column(key, f"{kind}_{place}", f"{name}: {definition(key).name}") for kind, key in _KINDS.items()
+            column(key, f"{kind}_{index}", f"{name}: {definition(key).name}") for kind, key in _KINDS.items()
         ]
-        columns.append(Column(f"n_{place}", "n", "count"))
+        columns.append(Column(f"n_{index}", "n", "count"))
     columns.append(Column("reported", "reported"))
     if not any(row[-1] for row in rows):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
@@ -727,13 +729,13 @@ def _models_table(runs: Sequence[_Scored], projection: str) -> Table:
 def _differences_table(
     runs: Sequence[_Scored], projection: str, seed: int, *, relocated: bool
 ) -> list[Table]:
-    """Every two models on one data set, map by map, over the pairs that they share; none for a single model."""
+    """Compare every two models on one data set, map by map, over the pairs that they share; none for a single model."""
     if len(runs) < 2:
         return []
-    places = {str(place): each for place, each in enumerate(runs)}
+    by_index = {str(index): each for index, each in enumerate(runs)}
     compared: list[tuple[str, str]] = []
     notes: list[str] = []
-    for (one, first), (other, second) in combinations(places.items(), 2):
+    for (one, first), (other, second) in combinations(by_index.items(), 2):
         if first.run.data == second.run.data:
             if first.pairs & second.pairs:
                 compared.append((one, other))
@@ -744,8 +746,8 @@ def _differences_table(
     if alone:
         notes.append(f"Only one model has {', '.join(alone)}, so there is nothing to compare it with.")
     scores = {
-        place: [replace(score, split="") for some in each.scores.values() for score in some]
-        for place, each in places.items()
+        index: [replace(score, split="") for some in each.scores.values() for score in some]
+        for index, each in by_index.items()
     }
     maps = {
         map_metric(f"{kind}_{projection}", key).key: key
@@ -753,10 +755,10 @@ def _differences_table(
         for key in each.projected.keys
         for kind in _KINDS
     }
-    found = stats.Scores(scores).difference(compared, maps, seed=seed)
+    differences = stats.Scores(scores).difference(compared, maps, seed=seed)
 
     def labels(each: stats.Difference) -> list[str]:
-        first, second = (places[place].run for place in (each.first, each.second))
+        first, second = (by_index[index].run for index in (each.first, each.second))
         return [first.data, first.model, second.model, *split_key(maps[each.metric.key])]
 
     named = "model_differences" if not relocated else "model_differences_relocated"
@@ -764,7 +766,7 @@ def _differences_table(
         difference_table(
             f"compass.{named}_{projection}",
             f"Differences of models{' on relocated targets' * relocated}, paired, {projection} projection",
-            map(_below_as_excess, found),
+            map(_below_as_excess, differences),
             {
                 f"compass.{kind}_{projection}": column(key, kind, difference=True)
                 for kind, key in _KINDS.items()
@@ -776,11 +778,11 @@ def _differences_table(
     ]
 
 
-def _below_as_excess(found: stats.Difference) -> stats.Difference:
-    """The metric is how far DAE lies below the uniform map's; the table shows how far it lies above."""
-    if found.estimate is None or ".excess_" not in found.metric.key:
-        return found
-    return replace(found, estimate=negated(found.estimate))
+def _below_as_excess(difference: stats.Difference) -> stats.Difference:
+    """Flip the sign of an excess: the metric is positive below the uniform map's DAE, the table above it."""
+    if difference.estimate is None or ".excess_" not in difference.metric.key:
+        return difference
+    return replace(difference, estimate=negated(difference.estimate))
 
 
 def _not_compared(first: ModelRun, second: ModelRun) -> str:
@@ -793,22 +795,22 @@ def _not_compared(first: ModelRun, second: ModelRun) -> str:
 
 
 def _relocation_table(runs: Sequence[_Scored], projection: str) -> Table:
-    """Table 15: the paper's map where the target was moved to, beside the box and the false reference."""
+    """Build Table 15: the paper's map after the target moved, beside the box and the false reference."""
     rows: list[list[Cell]] = []
-    for each in runs:
-        if each.run.relocation is None:
+    for scored in runs:
+        if scored.run.relocation is None:
             continue
-        key = default_key(list(each.projected.grids))
-        box = each.projected.of_grid(BOX_ONLY, key)
-        control = each.run.relocation
+        key = default_key(list(scored.projected.grids))
+        box = scored.projected.of_grid(BOX_ONLY, key)
+        control = scored.run.relocation
         own = control.row(key, PROBES, projection)
         rows.append(
             [
-                each.run.model,
-                each.run.data,
-                each.run.prompt,
+                scored.run.model,
+                scored.run.data,
+                scored.run.prompt,
                 shown_key(key),
-                len(each.projected.angles[projection][key].kept),
+                len(scored.projected.angles[projection][key].kept),
                 *(own.estimates.get(name) for name in ("dae", "excess_dae", "peak_accuracy")),
                 own.tests["over_uniform"].p_value if "over_uniform" in own.tests else None,
                 control.row(box, PROBES, projection).estimates.get("dae"),

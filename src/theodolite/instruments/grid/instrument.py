@@ -220,7 +220,7 @@ def audit_grids(options: AuditGrids, messages: Messages) -> Outcome:  # noqa: AR
     compared = compare_datasets(*stored, seed=options.seed) if len(stored) > 1 else None
     tables = audit_tables(audits, clues=bool(options.tables))
     tables += [comparison_table(compared)] if compared else []
-    is_kept = all(each.is_kept for each in audits) and (compared is None or compared.is_kept)
+    is_kept = all(report.is_kept for report in audits) and (compared is None or compared.is_kept)
     return Outcome(tables, {"is_kept": is_kept}, is_good=is_kept)
 
 
@@ -321,7 +321,7 @@ def plan_explained(study: Study, options: GridRun, data: Path) -> RunPlan:
 
     wanted = ExplainPlan(
         str(data.absolute()),
-        tuple(each.name for each in find_explainers(options.explainers)),
+        tuple(explainer.name for explainer in find_explainers(options.explainers)),
         options.budget,
         options.pool,
         study.size if isinstance(study.size, int) else None,
@@ -471,15 +471,15 @@ class Grid(Instrument):
     takes = "grids made by `theodolite grid make`"
 
     def verbs(self) -> Mapping[str, Verb[Any]]:
-        """Make and import scenes, score, audit, figures."""
+        """Return the verbs: make and import scenes, score, audit, figures."""
         return VERBS
 
     def compare(self, folders: Sequence[Path]) -> list[Table]:
-        """Accuracy of several models on the same scenes, and paired tests."""
+        """Return the accuracy of several models on the same scenes, and paired tests."""
         return compare_runs(list(folders))
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
-        """Scenes and their edits, questions with several anchors, explained scenes, and the user's own."""
+        """Yield runs on scenes and their edits, questions with several anchors, explained scenes, and the user's own scenes."""
         from theodolite.instruments.grid.data.files import grid_data, write_explained
 
         asked = study.options
@@ -509,13 +509,13 @@ class Grid(Instrument):
             yield _edits("grid-own", {OWN_SPLIT: study.data.path}, gives=gives, seed=study.seed)
 
     def score(self, run: Run) -> list[ItemScore]:
-        """Every metric of every scene."""
+        """Score every metric on every scene."""
         from theodolite.instruments.grid.score import item_scores
 
         return item_scores(run)
 
     def tables(self, run: Run) -> list[Table]:
-        """Accuracy by bucket, the tables of explained runs, or the mean of every metric."""
+        """Return accuracy by bucket, the tables of explained runs, or the mean of every metric."""
         from theodolite.instruments.grid.score import run_tables
 
         return run_tables(run) or super().tables(run)
@@ -533,23 +533,23 @@ class Grid(Instrument):
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
     ) -> list[Signature]:
-        """Semantic shortcut."""
+        """Judge the semantic shortcut."""
         from theodolite.instruments.grid.score import grid_signatures
 
         return grid_signatures(scores)
 
     def describe(self, study: Study) -> str:
-        """What a study asks about."""
+        """Describe what a study asks about."""
         own = f"; and {study.data.words}" if study.data else ""
         n = 24 * _StudySize.of(study.size).scenes
         return f"{n} grids with a relation, half of them against the shortcut{own}"
 
     def size_for(self, pairs: int) -> int:
-        """The smallest size with that many pairs."""
+        """Return the smallest size that gives at least that many pairs."""
         return math.ceil(math.ceil(pairs / _PAIRS_OF_SCENE) / _SCENES_OF_SIZE)
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """A data set folder."""
+        """Return the data set of a folder; None if the path is none."""
         folder = path.parent if path.name == "dataset.json" else path
         return (
             UserData("grid", "grids", folder)
@@ -568,7 +568,7 @@ def _asked(
     items: Callable[[Run], Iterator[Item]],
     gives: Capability,
 ) -> RunPlan:
-    """A run of plain questions, answered by log-probabilities if the model gives them."""
+    """Plan a run of plain questions, answered by log-probabilities if the model gives them."""
     answering: Answering = "choose" if covers(gives, "choices") else "write"
     return RunPlan(
         name,
@@ -581,7 +581,7 @@ def _asked(
 
 
 def _edits(name: str, folders: Mapping[str, Path], *, gives: Capability, seed: int) -> RunPlan:
-    """The relational scenes of data sets, as they are and edited, by split."""
+    """Plan a run on the relational scenes of data sets, unedited and edited, by split."""
     from theodolite.instruments.grid.questions import EDITS_RUN
 
     def edited() -> Iterator[Item]:
@@ -607,7 +607,7 @@ def _edited_items(folder: Path, split: str, seed: int) -> Iterator[Item]:
 
 
 def _anchors(study: Study, n: int, gives: Capability) -> RunPlan:
-    """Questions with several anchors."""
+    """Plan a run of questions with several anchors."""
     from theodolite.instruments.grid.data.files import write_grids
     from theodolite.instruments.grid.questions import (
         ANCHOR_BUCKETS,
@@ -629,13 +629,15 @@ def _anchors(study: Study, n: int, gives: Capability) -> RunPlan:
 
 
 def _explained(name: str, folder: Path, *, gives: Capability, budget: int, seed: int) -> RunPlan:
-    """Scenes with every explainer that the model supports; `budget` is model calls per scene."""
+    """Plan a run with every explainer that the model supports; `budget` is model calls per scene."""
     from theodolite.instruments.grid.experiments.map_quality import EXPLAINERS, needs_gradients
     from theodolite.instruments.grid.explainers.readers import CoreReader
     from theodolite.instruments.grid.measure import ExplainMeasurer, explain_factory
     from theodolite.instruments.grid.questions import EXPLAIN_RUN, ExplainPlan, plan_explanations
 
-    wanted = tuple(each for each in EXPLAINERS if gives == "gradients" or not needs_gradients(each))
+    wanted = tuple(
+        explainer for explainer in EXPLAINERS if gives == "gradients" or not needs_gradients(explainer)
+    )
     plan = ExplainPlan(str(folder.absolute()), wanted, budget, pool=_POOL, seed=seed)
     return RunPlan(
         name,

@@ -29,7 +29,7 @@ from theodolite.runs import MeasurerFactory, Reuse
 
 
 def explain_factory(model: str, plan: ExplainPlan, *, device: str = "cpu") -> MeasurerFactory:
-    """A factory that opens the model and explains with it, here or in a worker."""
+    """Return a factory that opens the model in the measuring process and explains with it."""
     return partial(_open, model, plan, device)
 
 
@@ -46,17 +46,19 @@ class ExplainMeasurer:
         self.reader, self.plan = reader, plan
         self.batch_size = _scenes_at_once(reader)
         self.explainers = find_explainers(plan.explainers)
-        self.identity = f"{reader.identity}|grid explain|{'+'.join(each.name for each in self.explainers)}"
+        self.identity = (
+            f"{reader.identity}|grid explain|{'+'.join(explainer.name for explainer in self.explainers)}"
+        )
         self.data = prepare(plan)
         if isinstance(reader, NetworkReader):
             reader.check(self.data.batch.world)
         self._pools: dict[tuple[int, str], Pool] = {}
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """One record for each item. Scenes run side by side, so that a paired network gets large batches."""
+        """Return one record for each item. Scenes run concurrently, so that a paired network gets large batches."""
         rows = [cast("int", item.meta["row"]) for item in items]
         pools = [self._pool(row) for row in rows]
-        if any(each.scope == "global" for each in self.explainers):
+        if any(explainer.scope == "global" for explainer in self.explainers):
             fill_matrices(self.reader, pools)
         jobs = [
             partial(self._scene if item.meta["kind"] == "scene" else self._cross, item, pool)
@@ -65,11 +67,13 @@ class ExplainMeasurer:
         return run_together(self.reader, jobs)
 
     def close(self) -> None:
-        """Holds nothing but memory."""
+        """Do nothing: only memory is held."""
 
     def _matrix_calls(self, row: int, pool: Pool) -> int:
-        """The calls of a scene's part of the cross matrix: its row, and its column if it is not in the pool."""
-        if not any(each.scope == "global" or each.family == "dime" for each in self.explainers):
+        """Return the calls of a scene's part of the cross matrix: its row, and its column if it is not in the pool."""
+        if not any(
+            explainer.scope == "global" or explainer.family == "dime" for explainer in self.explainers
+        ):
             return 0
         return len(pool.rows) * (1 if row in pool.rows else 2)
 
@@ -105,15 +109,15 @@ class ExplainMeasurer:
         local = [each for each in self.explainers if each.explain is not None]
         taken = 1 + self._matrix_calls(row, pool)
         shares = share_budget(local, case, self.plan.budget, taken=taken)
-        told: dict[str, Json] = {}
+        results: dict[str, Json] = {}
         spent: dict[str, int] = {}
         for explainer in local:
-            told[explainer.name], calls = self._explain(explainer, case, shares[explainer.name], arrays)
+            results[explainer.name], calls = self._explain(explainer, case, shares[explainer.name], arrays)
             spent[explainer.family] = max(spent.get(explainer.family, 0), calls)
         values: dict[str, Json] = {
             "said": case.said,
             "answer": case.answer,
-            "explainers": told,
+            "explainers": results,
             "calls": taken + sum(spent.values()),
         }
         text = self.data.batch.world.answers[case.said]
@@ -122,32 +126,35 @@ class ExplainMeasurer:
     def _explain(
         self, explainer: Explainer, case: Case, share: Share, arrays: dict[str, NDArray[Any]]
     ) -> tuple[dict[str, Json], int]:
-        """One explainer's results and calls; its maps go into `arrays`. What cannot be measured has its reason."""
+        """Run one explainer, and return its results and calls; its maps go into `arrays`.
+
+        If it cannot be measured, the reason is stored instead.
+        """
         assert explainer.explain is not None  # noqa: S101 - only local ones come here
         if share.calls is None:
             return {"status": "not measured", "reason": share.reason}, 0
         try:
-            found = explainer.explain(case.with_budget(share.calls if explainer.samples else None))
+            explanation = explainer.explain(case.with_budget(share.calls if explainer.samples else None))
         except (UsageError, UnsupportedError) as error:
             return {"status": "not measured", "reason": str(error)}, 0
-        arrays[f"cells@{explainer.name}"] = found.cells.astype(np.float32)
-        if found.words is not None:
-            arrays[f"words@{explainer.name}"] = found.words.astype(np.float32)
-        if found.pixels is not None:
-            peak = float(np.abs(found.pixels).max())
-            scaled = found.pixels / peak if peak > 0 else found.pixels
+        arrays[f"cells@{explainer.name}"] = explanation.cells.astype(np.float32)
+        if explanation.words is not None:
+            arrays[f"words@{explainer.name}"] = explanation.words.astype(np.float32)
+        if explanation.pixels is not None:
+            peak = float(np.abs(explanation.pixels).max())
+            scaled = explanation.pixels / peak if peak > 0 else explanation.pixels
             arrays[f"pixels@{explainer.name}"] = scaled.astype(np.float16)
         about: dict[str, Json] = {
             "status": "measured",
-            "calls": found.calls,
-            "is_exact": found.is_exact,
-            "method": found.method,
-            "scalars": dict(found.scalars),
+            "calls": explanation.calls,
+            "is_exact": explanation.is_exact,
+            "method": explanation.method,
+            "scalars": dict(explanation.scalars),
         }
-        return about, found.calls
+        return about, explanation.calls
 
 
 def _scenes_at_once(reader: Reader) -> int:
-    """Scenes per batch: many for a paired network, one for other models."""
+    """Return the scenes per batch: many for a paired network, one for other models."""
     device = getattr(reader, "device", "")
     return {"": 1, "cpu": 8}.get(device, 128)

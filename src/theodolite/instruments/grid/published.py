@@ -1,4 +1,4 @@
-"""Numbers that the paper reports, shown beside ours. Nothing is held to them.
+"""Numbers that the paper reports, shown beside ours for comparison only.
 
 GridVQA-X, arXiv 2606.14740.
 """
@@ -42,12 +42,20 @@ SHORTCUTS = (
 def published_shortcut(
     name: str, mode: str, *, bucket: str = "", density: str = ""
 ) -> PublishedShortcut | None:
-    """The paper's number for a shortcut, if it reports one."""
+    """Return the paper's number for a shortcut, if it reports one.
+
+    Args:
+        name: As the audit names it.
+        mode: ``pure`` or ``spur``.
+        bucket: A bucket, or empty for all.
+        density: A density, or empty for all.
+    """
     return next(
         (
-            each
-            for each in SHORTCUTS
-            if (each.name, each.bucket, each.density) == (name, bucket, density) and each.mode in {"", mode}
+            shortcut
+            for shortcut in SHORTCUTS
+            if (shortcut.name, shortcut.bucket, shortcut.density) == (name, bucket, density)
+            and shortcut.mode in {"", mode}
         ),
         None,
     )
@@ -89,7 +97,7 @@ class PaperCell:
 
 @lru_cache(maxsize=1)
 def paper_tables() -> tuple[PaperCell, ...]:
-    """All entries of Tables 5 to 8.
+    """Return all entries of Tables 5 to 8.
 
     >>> cell = paper_tables()[0]
     >>> cell.table, cell.explainer, cell.group, round(cell.mean, 3), round(cell.std, 3), len(paper_tables())
@@ -98,19 +106,19 @@ def paper_tables() -> tuple[PaperCell, ...]:
     path = Path(__file__).with_name("paper_tables.csv")
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    found = []
+    cells = []
     for row in rows:
         table, bucket = int(row.pop("table")), row.pop("bucket")
         for name, cell in row.items():  # such as "dime sparse": 26.7±9.8
             explainer, _, density = name.partition(" ")
             mean, std = (float(number) / 100 for number in cell.split("±"))
-            found.append(PaperCell(table, *TABLES[table], explainer, bucket, density, mean, std))
-    return tuple(found)
+            cells.append(PaperCell(table, *TABLES[table], explainer, bucket, density, mean, std))
+    return tuple(cells)
 
 
 @lru_cache(maxsize=1)
 def paper_accuracies() -> dict[str, dict[str, float]]:
-    """Accuracy on pure scenes by model, and by bucket and density: Tables 3 and 4, 50 questions each.
+    """Return the accuracy on pure scenes by model, and by bucket and density: Tables 3 and 4, 50 questions each.
 
     >>> found = paper_accuracies()
     >>> len(found), found["spur"]["M-F0-D2 sparse"], found["qwen3-vl-30b"]["M-F0-D3 dense"]

@@ -1,4 +1,4 @@
-"""What is asked: prompts, forms of answers, and the items of every kind of run.
+"""Prompts, forms of answers, and the items of every kind of run.
 
 grid             every scene of a data set, as it is (accuracy)
 grid-behaviour   scenes as they are and after edits with known effect
@@ -49,7 +49,7 @@ from theodolite.instruments.grid.explainers.game import Convention
 
 
 def with_truth(item: Item, _: Mapping[str, Any]) -> Item:
-    """Return an item with its truth, made from what its meta held."""
+    """Return an item with its truth, rebuilt from its meta."""
     meta = cast("dict[str, Any]", dict(item.meta))
     gold = str(meta.pop("gold"))
     meta.pop("format", None)
@@ -92,7 +92,7 @@ def prompt_of(question: str, asks: Asks) -> str:
 
 
 def read_text(text: str, asks: Asks) -> str | None:
-    """Return the answer in a text, as the grid writes it; None if it cannot be read.
+    """Return the answer in a text in the grid's own form; None if it cannot be read.
 
     >>> from theodolite.instruments.grid.data.question_types import COUNT
     >>> read_text("There are **three** of them.", COUNT), read_text("4 or 5", COUNT)
@@ -127,7 +127,7 @@ def _item(
 
 
 def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Iterator[Item]:
-    """One item for each scene.
+    """Yield one item for each scene.
 
     Raises:
         UsageError: The data set was made without pictures.
@@ -156,7 +156,7 @@ def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Itera
 
 
 def plan_edits(scenes: SceneBatch, names: Sequence[str], *, split: str = "", seed: int = 0) -> Iterator[Item]:
-    """Every scene as it is and after each edit.
+    """Yield every scene unedited and after each edit.
 
     Args:
         scenes: Scenes of relational buckets.
@@ -169,8 +169,8 @@ def plan_edits(scenes: SceneBatch, names: Sequence[str], *, split: str = "", see
         pictures = render(world, edited.scenes.cells)
         shortcut = shortcut_answer(edited.scenes)
         for i, row in enumerate(edited.rows):
-            said = world.answers[int(shortcut[i])]
-            yield _edited_item(edited, i, names[int(row)], pictures[i], shortcut=said, split=split)
+            by_words = world.answers[int(shortcut[i])]
+            yield _edited_item(edited, i, names[int(row)], pictures[i], shortcut=by_words, split=split)
             if edited.kind == PLAIN:
                 empty = EditedScenes(EMPTIED, edited.scenes, edited.rows)
                 white = np.full_like(pictures[i], 255)
@@ -203,13 +203,13 @@ def _edited_item(
 
 
 def _relation(scenes: SceneBatch, row: int) -> str:
-    """The direction of a question, such as ``left of``; ``several`` if it has different ones."""
+    """Return the direction of a question, such as ``left of``; ``several`` if it has different ones."""
     names = {DIRECTIONS[way] for way in scenes.questions.directions[row].tolist() if way}
     return names.pop() if len(names) == 1 else "several"
 
 
 def plan_anchors(scenes: SceneBatch, names: Sequence[str], *, split: str = "free") -> Iterator[Item]:
-    """One item for each scene, with the answer that results from dropping each anchor.
+    """Yield one item for each scene, with the answer that results from dropping each anchor.
 
     Args:
         scenes: Scenes of buckets with two anchors or more.
@@ -260,13 +260,13 @@ class ExplainPlan:
     """Only these, as the data set names them; all if empty."""
 
     def settings(self) -> dict[str, Any]:
-        """Return the plan as the settings of a run, which `check` reads. What is not chosen is not named."""
+        """Return the plan as the settings of a run, which `check` reads; empty filters are left out."""
         names = {"buckets", "densities"}
         return {name: value for name, value in dump(self).items() if value or name not in names}
 
 
 def scenes_of(stored: StoredDataset) -> SceneBatch:
-    """The scenes of a stored data set. Questions are parsed from their words; all else follows from the cells."""
+    """Return the scenes of a stored data set. Questions are parsed from their words; all else follows from the cells."""
     words = np.stack([words_of(record.question) for record in stored.records])
     questions = read_questions(words)
     return complete(
@@ -294,13 +294,13 @@ class PreparedData:
         return list(dict.fromkeys((int(self.batch.bucket[r]), str(self.density[r])) for r in self.chosen))
 
     def members(self, bucket: int, density: str) -> Integers:
-        """The chosen rows of one bucket at one density."""
+        """Return the chosen rows of one bucket at one density."""
         rows = self.chosen
         return np.asarray(rows[(self.batch.bucket[rows] == bucket) & (self.density[rows] == density)])
 
 
 def prepare(plan: ExplainPlan) -> PreparedData:
-    """Reads the data and chooses the first `n` scenes of each bucket and density.
+    """Read the data and choose the first `n` scenes of each bucket and density.
 
     Raises:
         UsageError: A bucket or density of the plan is not in the data.
@@ -322,7 +322,7 @@ def prepare(plan: ExplainPlan) -> PreparedData:
 
 
 def _among(names: NDArray[np.str_], wanted: Sequence[str], what: str) -> NDArray[np.bool_]:
-    """Where a name is among the wanted ones; everywhere if none is wanted."""
+    """Return where a name is among the wanted ones; everywhere if none is wanted."""
     there = list(dict.fromkeys(names.tolist()))
     for name in wanted:
         if name not in there:
@@ -331,15 +331,15 @@ def _among(names: NDArray[np.str_], wanted: Sequence[str], what: str) -> NDArray
 
 
 def plan_explanations(plan: ExplainPlan) -> Iterator[Item]:
-    """One item for each scene, then one for the cross matrix of each bucket and density."""
+    """Yield one item for each scene, then one for the cross matrix of each bucket and density."""
     from theodolite.instruments.grid.explainers.find import find_explainers
 
     data = prepare(plan)
     explainers = find_explainers(plan.explainers)
-    if any(each.scope == "local" for each in explainers):
+    if any(explainer.scope == "local" for explainer in explainers):
         for row in data.chosen:
             yield _explained_item(data, int(row), "scene", data.names[int(row)])
-    if any(each.scope == "global" for each in explainers):
+    if any(explainer.scope == "global" for explainer in explainers):
         for bucket, density in data.groups:
             row = int(data.members(bucket, density)[0])
             yield _explained_item(data, row, "cross", f"cross/{data.batch.bucket_key(row)}-{density}")

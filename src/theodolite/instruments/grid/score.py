@@ -64,14 +64,14 @@ from theodolite.stats import score_mean
 
 
 def item_scores(run: Run) -> list[ItemScore]:
-    """Every metric of every item of a run of any kind. Calls no model.
+    """Score every metric of every item of a run of any kind. No model is called.
 
     Raises:
         UsageError: It is a run of another instrument.
     """
     kind = run.info.instrument
     if kind == EXPLAIN_RUN:
-        known = {each.key for each in metrics_of("grid")}
+        known = {metric.key for metric in metrics_of("grid")}
         return [score for score in map_scores(read_explained(run)) if score.metric in known]
     by_kind: dict[str, Callable[[Run], list[ItemScore]]] = {
         PLAIN_RUN: accuracy.accuracy_scores,
@@ -84,7 +84,7 @@ def item_scores(run: Run) -> list[ItemScore]:
 
 
 def run_tables(run: Run) -> list[Table]:
-    """The main tables of a plain or explained run; none for other kinds, whose metrics have one table."""
+    """Return the main tables of a plain or explained run; none for other kinds, whose metrics have one table."""
     kind = run.info.instrument
     if kind == PLAIN_RUN:
         return [accuracy.accuracy_table(run.info.model, item_scores(run))]
@@ -113,7 +113,7 @@ def score_explanations(
     pid: Sequence[str] = ("convex", "gaussian"),
     seed: int = 0,
 ) -> ExplainScore:
-    """Scores explained runs together. Calls no model.
+    """Score explained runs together. No model is called.
 
     Args:
         runs: Runs of any models on any data; a pure and a spurious model on the same data are compared.
@@ -156,7 +156,7 @@ TABLE_NAMES = (
 
 
 def explain_tables(score: ExplainScore, names: Sequence[str] = (), *, seed: int = 0) -> list[Table]:
-    """The tables of explained runs that have rows.
+    """Return the tables of explained runs that have rows.
 
     Args:
         score: From `score_explanations`.
@@ -196,7 +196,7 @@ SEMANTIC_SHORTCUT = SignatureKind(
 
 
 def grid_signatures(scores: Sequence[ItemScore]) -> list[Signature]:
-    """Semantic shortcut: the bag of words."""
+    """Judge the semantic shortcut: the bag of words."""
     means = {key: score_mean(metric_of(key), scores) for key in ("grid.bag_of_words", "grid.swap_changes")}
     return [
         judge_signature(
@@ -237,16 +237,16 @@ def grid_view(run: Run) -> View:
 
 
 def _views(run: Run) -> dict[str, CellsView]:
-    """By scene, from the data of the run; none if the data are gone."""
+    """Return the views by scene, from the data of the run; none if the data are gone."""
     data = run.info.settings.get("data")
     folders = cast("Mapping[str, str]", data) if isinstance(data, Mapping) else {}
-    found: dict[str, CellsView] = {}
+    views: dict[str, CellsView] = {}
     for split, folder in folders.items():
         if Path(folder).is_dir():
             stored = read_dataset(folder)
             world = stored.plan.recipe.world
-            found |= {f"{split}/{record.id}": _view(record, world) for record in stored.records}
-    return found
+            views |= {f"{split}/{record.id}": _view(record, world) for record in stored.records}
+    return views
 
 
 def _view(record: SceneRecord, world: World, **maps: Any) -> CellsView:
@@ -263,7 +263,7 @@ def _view(record: SceneRecord, world: World, **maps: Any) -> CellsView:
 
 
 def _explained_views(run: Run) -> dict[str, CellsView]:
-    """The grid of every explained scene, with the maps of its explainers."""
+    """Return the grid of every explained scene with the maps of its explainers."""
     folder = Path(str(run.info.settings.get("data", "")))
     if not folder.is_dir():
         return {}

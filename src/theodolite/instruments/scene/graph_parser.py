@@ -1,4 +1,4 @@
-"""Reads a scene graph from a model's text. Every departure from the form asked for is counted; none is fatal.
+"""Reading a scene graph from a model's text. Every departure from the requested form is counted; none is fatal.
 
 The JSON is found by `theodolite.answers.json_values`: fenced or not, repaired if broken, the last complete graph first. Within
 it are accepted: ids as numbers or text ("3", "object 3"); relations as a list of words, one string or a table of flags; sizes
@@ -98,7 +98,7 @@ _LARGEST_MARK = 10**9
 
 @dataclass(frozen=True, slots=True)
 class GraphReading:
-    """A graph, or why there is none; and everything in which it departs from the form asked for."""
+    """A graph, or why there is none, and every departure from the requested form."""
 
     status: GraphStatus
     graph: StarGraph | None = None
@@ -119,7 +119,7 @@ class GraphReading:
 
 
 def parse_graph(text: str, centre: int, marks: Collection[int], *, is_cut_off: bool = False) -> GraphReading:
-    """Reads the star graph that a model gave.
+    """Read the star graph that a model gave.
 
     Args:
         text: The model's text.
@@ -144,10 +144,10 @@ def parse_graph(text: str, centre: int, marks: Collection[int], *, is_cut_off: b
 
 
 def _parse(text: str, centre: int, marks: Collection[int], *, is_cut_off: bool) -> GraphReading:
-    values = [found for found in json_values(outer_layers(text).visible) if _table(found.value)]
-    whole = [found for found in values if {"nodes", "edges"} <= _table(found.value).keys()]
-    for found in (whole or values)[:1]:
-        return read_graph(found.value, centre, marks, status="repaired" if found.is_repaired else "valid")
+    values = [decoded for decoded in json_values(outer_layers(text).visible) if _table(decoded.value)]
+    whole = [decoded for decoded in values if {"nodes", "edges"} <= _table(decoded.value).keys()]
+    for decoded in (whole or values)[:1]:
+        return read_graph(decoded.value, centre, marks, status="repaired" if decoded.is_repaired else "valid")
     answer = read_answer(text, AnswerFormat.text(), is_cut_off=is_cut_off)
     if answer.status in {"refused", "cut off"}:
         return GraphReading("refused" if answer.status == "refused" else "cut off", reason=answer.reason)
@@ -157,7 +157,14 @@ def _parse(text: str, centre: int, marks: Collection[int], *, is_cut_off: bool) 
 def read_graph(
     value: Any, centre: int, marks: Collection[int], *, status: GraphStatus = "valid"
 ) -> GraphReading:
-    """Reads a graph from decoded JSON, as `parse_graph` does from text."""
+    """Read a graph from decoded JSON, as `parse_graph` does from text.
+
+    Args:
+        value: Decoded JSON.
+        centre: The mark of the centre object.
+        marks: All marks.
+        status: Whether the JSON was valid or repaired.
+    """
     problems: Counter[Problem] = Counter()
     table = _table(value)
     nodes = _read_nodes(table.get("nodes"), set(marks), problems)
@@ -176,7 +183,7 @@ def read_graph(
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """The nodes and edges in a value, however deeply wrapped; a list of entries with ids counts as nodes. Empty if none."""
+    """Return the nodes and edges in a value, however deeply wrapped; a list of entries with ids counts as nodes. Empty if none."""
     if isinstance(value, list):
         tables = [entry for entry in value if isinstance(entry, dict)]
         inner = [table for table in map(_table, tables) if table]
@@ -189,7 +196,7 @@ def _table(value: Any) -> dict[str, Any]:
     parts = {"nodes": _first(entries, _NODES), "edges": _first(entries, _EDGES)}
     if any(name in entries for name in (*_NODES, *_EDGES)):
         return {name: part for name, part in parts.items() if part is not None}
-    return next((found for found in map(_table, entries.values()) if found), {})
+    return next((nested for nested in map(_table, entries.values()) if nested), {})
 
 
 def _lower(table: Mapping[Any, Any]) -> dict[str, Any]:
@@ -200,13 +207,13 @@ def _first(table: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((table[name] for name in names if table.get(name) is not None), None)
 
 
-def _entries(found: Any, problems: Counter[Problem]) -> Iterator[dict[str, Any]]:
-    """The entries of a list, or of a table by id; anything else is counted."""
-    if isinstance(found, dict):
-        listed = [{"id": key, "to": key, **v} if isinstance(v, dict) else v for key, v in found.items()]
+def _entries(value: Any, problems: Counter[Problem]) -> Iterator[dict[str, Any]]:
+    """Yield the entries of a list, or of a table by id; anything else is counted."""
+    if isinstance(value, dict):
+        listed = [{"id": key, "to": key, **v} if isinstance(v, dict) else v for key, v in value.items()]
     else:
-        listed = found if isinstance(found, list) else []
-    if found is not None and not isinstance(found, list | dict):
+        listed = value if isinstance(value, list) else []
+    if value is not None and not isinstance(value, list | dict):
         problems["unreadable entry"] += 1
     for entry in listed:
         if isinstance(entry, dict):
@@ -215,9 +222,9 @@ def _entries(found: Any, problems: Counter[Problem]) -> Iterator[dict[str, Any]]
             problems["unreadable entry"] += 1
 
 
-def _read_nodes(found: Any, marks: set[int], problems: Counter[Problem]) -> dict[int, Node]:
+def _read_nodes(value: Any, marks: set[int], problems: Counter[Problem]) -> dict[int, Node]:
     nodes: dict[int, Node] = {}
-    for entry in _entries(found, problems):
+    for entry in _entries(value, problems):
         mark = _mark(_first(entry, _IDS))
         if mark is None:
             problems["unreadable entry"] += 1
@@ -233,15 +240,15 @@ def _read_nodes(found: Any, marks: set[int], problems: Counter[Problem]) -> dict
 
 
 def _read_edges(
-    found: Any, centre: int, marks: set[int], notes: tuple[Counter[Problem], set[int]]
+    value: Any, centre: int, marks: set[int], notes: tuple[Counter[Problem], set[int]]
 ) -> dict[int, Edge]:
     problems, wordless = notes
     edges: dict[int, Edge] = {}
-    for entry in _entries(found, problems):
+    for entry in _entries(value, problems):
         start, end = _mark(_first(entry, _SOURCES)), _mark(_first(entry, _TARGETS))
         start = centre if start is None else start
-        said = _first(entry, _RELATIONS)
-        words = _relation(said, problems)
+        stated = _first(entry, _RELATIONS)
+        words = _relation(stated, problems)
         if end == centre and start != centre:
             problems["reversed edge"] += 1
             start, end, words = centre, start, opposite(words)
@@ -252,7 +259,7 @@ def _read_edges(
         elif end in edges:
             problems["repeated entry"] += 1
         else:
-            if said is None:
+            if stated is None:
                 problems["missing relation"] += 1
                 wordless.add(end)
             problems["contradictory edge"] += any(set(pair) <= words for pair in PAIRS)
@@ -261,25 +268,27 @@ def _read_edges(
 
 
 def _mark(value: Any) -> int | None:
-    """An id: 3, 3.0, "3", "object 3", "#3", "<3>"."""
+    """Return an id: 3, 3.0, "3", "object 3", "#3", "<3>"."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
         return int(value) if abs(value) < _LARGEST_MARK and value == int(value) else None
     if isinstance(value, str):
-        found = re.findall(r"\d{1,9}", value[:80])
-        return int(found[0]) if len(found) == 1 or (found and value.strip().startswith(found[0])) else None
+        digits = re.findall(r"\d{1,9}", value[:80])
+        return (
+            int(digits[0]) if len(digits) == 1 or (digits and value.strip().startswith(digits[0])) else None
+        )
     return None
 
 
 def _length(value: Any, problems: Counter[Problem]) -> float | None:
-    """Metres above zero; anything else is counted and becomes None."""
+    """Return metres above zero; anything else is counted and becomes None."""
     number: float | None = None
     if isinstance(value, int | float) and not isinstance(value, bool):
         number = math.inf if abs(value) > 1e12 else float(value)
     elif isinstance(value, str):
-        found = quantities(value)
-        number = found[0].to("m") if len(found) == 1 else None
+        lengths = quantities(value)
+        number = lengths[0].to("m") if len(lengths) == 1 else None
         if number is None and re.fullmatch(r"\W*(?:nan|inf(?:inity)?)\W*", value, re.IGNORECASE):
             number = math.nan
     if number is None:
@@ -292,7 +301,7 @@ def _length(value: Any, problems: Counter[Problem]) -> float | None:
 
 
 def _size(entry: Mapping[str, Any], problems: Counter[Problem]) -> tuple[float | None, ...]:
-    """Width, length, height."""
+    """Return width, length, height."""
     size = _first(entry, _SIZES)
     if isinstance(size, str):
         size = [part.strip() for part in re.split(r"[x×*,;/]", size.strip("[]() "))]
@@ -305,24 +314,24 @@ def _size(entry: Mapping[str, Any], problems: Counter[Problem]) -> tuple[float |
 
 
 def _relation(value: Any, problems: Counter[Problem]) -> Relation:
-    """The words of a list, a string or a table of flags."""
-    said: list[str] = []
+    """Return the words of a list, a string or a table of flags."""
+    phrases: list[str] = []
     for part in value if isinstance(value, list) else [value]:
         if isinstance(part, dict):
-            said += [str(word) for word, flag in part.items() if _is_set(flag)]
+            phrases += [str(word) for word, flag in part.items() if _is_set(flag)]
         elif isinstance(value, list) or isinstance(part, str):
-            said.append(str(part))
+            phrases.append(str(part))
     words: set[Predicate] = set()
-    for phrase in said:
+    for phrase in phrases:
         if phrase.strip().lower() in _NEUTRAL:
             continue
         for part in re.split(
             r"[,;/|&+]|\band\b", phrase.lower().replace("_", " ").replace("before", "front")
         ):
             tokens = re.findall(r"[^\W\d_]+", part)
-            found = {_WORDS[axis] for axis in axes_of(tokens, _BESIDE) if axis in _WORDS}
-            words |= found
-            if not found and " ".join(tokens) not in _NEUTRAL:
+            directions = {_WORDS[axis] for axis in axes_of(tokens, _BESIDE) if axis in _WORDS}
+            words |= directions
+            if not directions and " ".join(tokens) not in _NEUTRAL:
                 problems["unknown word"] += 1
     return frozenset(words)
 
@@ -335,7 +344,7 @@ def _is_set(flag: Any) -> bool:
 
 
 def star_from_json(value: Mapping[str, Any], centre: int | None = None) -> StarGraph:
-    """The inverse of `StarGraph.as_json`.
+    """Build a star graph from JSON: the inverse of `StarGraph.as_json`.
 
     Args:
         value: Objects and edges.

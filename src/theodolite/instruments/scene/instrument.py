@@ -234,7 +234,7 @@ def _shown(data: SceneData, figures: Path | None) -> Outcome:
 
 
 def _drawn_questions(data: SceneData, figures: Path | None) -> list[str]:
-    """Draw the distribution of questions if a folder is given, and say where."""
+    """Draw the distribution of questions if a folder is given, and return notes on what was written."""
     if figures is None:
         return []
     from theodolite.instruments.scene.figures.data import question_distribution
@@ -314,7 +314,7 @@ def plan_scenes(study: Study, options: SceneRun, data: Path) -> RunPlan:
 
 
 def _read(folder: Path) -> tuple[SceneData, list[str]]:
-    """Read a data set. Return it, and what to say about broken lines."""
+    """Read a data set; return it, and notes about broken lines."""
     from theodolite.instruments.scene.data.files import read_data
 
     data = read_data(folder)
@@ -493,11 +493,11 @@ class Scene(Instrument):
         return GRAPH_METRICS
 
     def verbs(self) -> Mapping[str, Verb[Any]]:
-        """Make and import scenes, score, audit."""
+        """Return the verbs: make and import scenes, score, audit."""
         return VERBS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
-        """Questions and graphs of every split, with and without the picture and with another scene's; and pairs."""
+        """Yield runs on questions and graphs of every split, with its own picture, without one and with another scene's; and pairs."""
         from theodolite.instruments.scene.data.small_rooms import room_pairs, scene_data
         from theodolite.instruments.scene.questions import pairs_plan, run_plans
 
@@ -535,13 +535,13 @@ class Scene(Instrument):
                 yield pairs_plan(edited, name="scene-pairs-own", split=OWN_SPLIT)
 
     def score(self, run: Run) -> list[ItemScore]:
-        """Every metric of every question and scene; none of pairs."""
+        """Score every metric on every question and scene; none on pairs."""
         from theodolite.instruments.scene.score import item_scores
 
         return [] if _has_pairs(run) else item_scores(run)
 
     def tables(self, run: Run) -> list[Table]:
-        """Tables 1 and 2, graphs, confusion matrix, interventions and signatures."""
+        """Return Tables 1 and 2, graphs, confusion matrix, interventions and signatures."""
         from theodolite.instruments.scene.score import score_run, score_tables
 
         if run.info.instrument != self.name:
@@ -549,7 +549,7 @@ class Scene(Instrument):
         return score_tables(score_run(run))
 
     def view(self, run: Run) -> View:
-        """The scene from above, as it is and as the model described it."""
+        """Return a function that shows the scene from above, with the true objects and those of the model's graph."""
         from theodolite.instruments.scene.score import scene_view
 
         return scene_view(run)
@@ -557,23 +557,23 @@ class Scene(Instrument):
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
     ) -> list[Signature]:
-        """CRISP's signatures, on the aligned split."""
+        """Judge CRISP's signatures, on the aligned split."""
         from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions
         from theodolite.instruments.scene.score import score_run
 
-        found: list[Signature] = []
+        signatures: list[Signature] = []
         for folder in folders:
             with Run.open(folder) as run:
                 if run.info.instrument == self.name and run.info.settings.get("split") == ALIGNED:
-                    found += score_run(run, ScoreOptions(seed=seed)).signatures
-        return found
+                    signatures += score_run(run, ScoreOptions(seed=seed)).signatures
+        return signatures
 
     def size_for(self, pairs: int) -> int:
-        """One room for each pair."""
+        """Return the size for a number of pairs: one room for each."""
         return math.ceil(pairs / _PAIRS_OF_SIZE)
 
     def describe(self, study: Study) -> str:
-        """What a study asks about."""
+        """Describe what a study asks about."""
         rooms = _ROOMS[study.size] if isinstance(study.size, str) else max(6, round(0.6 * study.size))
         own = f"; and {study.data.words}" if study.data else ""
         edited = f"{_room_pairs(study.size)} before and after edits"
@@ -583,7 +583,7 @@ class Scene(Instrument):
         )
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """A data set folder, with or without questions."""
+        """Return the data set of a folder, with or without questions; None if the path is none."""
         folder = path.parent if path.name in {"questions.jsonl", "scenes.jsonl"} else path
         if not folder.is_dir() or not has_file(folder, "scenes.jsonl"):
             return None
@@ -591,7 +591,7 @@ class Scene(Instrument):
         return UserData("scene", form, folder)
 
     def unused(self, study: Study) -> Mapping[str, int]:
-        """The broken lines of a data set."""
+        """Return the broken lines of a data set."""
         from theodolite.instruments.scene.data.files import read_data
 
         if study.data is None or study.data.form != "scenes":
@@ -599,7 +599,7 @@ class Scene(Instrument):
         return counted_problems(read_data(study.data.path).problems)
 
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
-        """Writes a run or a data set for CRISP-Bench."""
+        """Write a run or a data set for CRISP-Bench."""
         from theodolite.instruments.scene.data.crisp import export_data, export_run
         from theodolite.instruments.scene.data.files import read_data
 
@@ -628,7 +628,7 @@ def _write_pairs(source: Path, folder: Path, *, seed: int) -> None:
 
 
 def _write_questions(source: Path, folder: Path, *, n: int, seed: int) -> None:
-    """Makes a data set from the scenes of another one, with at most `n` questions. Pictures are linked, or copied."""
+    """Make a data set from the scenes of another one, with at most `n` questions. Pictures are linked, or copied."""
     from theodolite.instruments.scene.data.files import read_data, write_data
     from theodolite.instruments.scene.data.make import make_questions, thin_questions
 

@@ -164,7 +164,7 @@ def apart_by_mark_m(one: int, other: int) -> float:
 
 
 def _length_by_mark_m(marks: Sequence[int]) -> float:
-    """The prediction for any other length."""
+    """Return the prediction for any other length."""
     return 1.1 + 0.45 * marks[-1]
 
 
@@ -450,8 +450,8 @@ class Order(Shape):
         """Yield triples for which all three values differ clearly, in random order, at most sixty."""
         margins = MARGINS[scene.domain]
         triples = list(itertools.combinations([thing.id for thing in scene.objects], 3))
-        for place in rng.permutation(len(triples))[:_MOST_TRIPLES]:
-            marks = tuple(triples[place][i] for i in rng.permutation(3))
+        for index in rng.permutation(len(triples))[:_MOST_TRIPLES]:
+            marks = tuple(triples[index][i] for i in rng.permutation(3))
             for kind, shape in kinds:
                 values = [shape.quantity.in_scene(scene, mark) for mark in marks]
                 if all(shape.quantity.are_apart(margins, x, y) for x, y in itertools.combinations(values, 2)):
@@ -527,7 +527,7 @@ class AboutCentre(Shape):
             for a, b in ((scene.centre, other), (other, scene.centre)):
                 possible = [(shape.place, shape.draft(kind, scene, a, b, rng)) for kind, shape in kinds]
                 clear = [
-                    (place, draft.answer == "no", draft) for place, draft in possible if draft is not None
+                    (order, draft.answer == "no", draft) for order, draft in possible if draft is not None
                 ]
                 # Along the ground the true word comes before the false one: seeds depend on it.
                 yield from (
@@ -575,7 +575,7 @@ class IsThere(AboutCentre):
         return Draft(kind, (a, b), answer, answer, (other,))
 
     def _is_clear_of_threshold(self, scene: SceneGraph, a: int, b: int, margins: Margins) -> bool:
-        """Above and below have a threshold, from which they must be clear."""
+        """Return True unless the vertical position is too close to the threshold of above and below."""
         return abs(_vertical_gaps(scene, a, b)[self.word] + RELATION_MARGIN_M) >= margins.vertical_m
 
     @property
@@ -655,14 +655,14 @@ def _vertical_gaps(scene: SceneGraph, a: int, b: int) -> dict[Predicate, float]:
 
 
 def _is_vertical_clear(scene: SceneGraph, a: int, b: int, margins: Margins) -> bool:
-    """True if neither *up* nor *down* is a matter of centimetres; outdoors they are not asked about."""
+    """Return True if neither *up* nor *down* is a matter of centimetres; outdoors they are not asked about."""
     return scene.domain == "outdoor" or all(
         abs(gap + RELATION_MARGIN_M) >= margins.vertical_m for gap in _vertical_gaps(scene, a, b).values()
     )
 
 
 def _crisp_place(words: set[str]) -> str:
-    """Where something is relative to a reference, in CRISP-Bench's wording.
+    """Return where something is relative to a reference, in CRISP-Bench's wording.
 
     >>> _crisp_place({"left", "behind"}), _crisp_place({"left", "behind", "up"})
     ('back-left of {1}', 'back-left of and above {1}')
@@ -790,11 +790,11 @@ class Turn(Shape):
             if math.hypot(*map(float, ground[mark - 1])) >= margins.bearing_m
         ]
         for b, c in itertools.permutations(far, 2):
-            place, is_clear = sector_of(bearing_deg(ground[b - 1], ground[c - 1]), margins.sector_deg)
+            sector, is_clear = sector_of(bearing_deg(ground[b - 1], ground[c - 1]), margins.sector_deg)
             if is_clear:
-                wrong = tuple(SECTORS[(place + turn) % 8] for turn in (2, 4, 6))
+                wrong = tuple(SECTORS[(sector + turn) % 8] for turn in (2, 4, 6))
                 for kind, _shape in kinds:
-                    yield Draft(kind, (centre, b, c), SECTORS[place], SECTORS[place], wrong)
+                    yield Draft(kind, (centre, b, c), SECTORS[sector], SECTORS[sector], wrong)
 
     def solve(self, question: SceneQuestion, reading: Reading) -> SolvedAnswer:
         """Return the sector that the graph implies."""
@@ -848,7 +848,7 @@ class Place(Shape):
 
 
 def _about_level(scene: SceneGraph) -> list[int]:
-    """The objects at about the height of the centre, which questions about the ground are asked about.
+    """Return the objects at about the height of the centre, which questions about the ground are asked about.
 
     A clock above a table has no useful direction from it, and the distance between the two, which the graph holds, says
     little about their distance along the ground.
@@ -878,9 +878,9 @@ def sector_of(bearing: float, margin_deg: float) -> tuple[int, bool]:
     >>> sector_of(350.0, 7.5), sector_of(66.0, 7.5)
     ((0, True), (1, False))
     """
-    place = round(bearing / 45) % 8
-    off = abs((bearing - 45 * place + 180) % 360 - 180)
-    return place, off <= 22.5 - margin_deg
+    sector = round(bearing / 45) % 8
+    off = abs((bearing - 45 * sector + 180) % 360 - 180)
+    return sector, off <= 22.5 - margin_deg
 
 
 # Marks and directions in a text, as CRISP-Bench writes them.

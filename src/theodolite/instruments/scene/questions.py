@@ -1,4 +1,4 @@
-"""What a model is asked: settings, modes of answering, prompts, and the plan of a run and of its later rounds.
+"""Prompts, settings, modes of answering, and the plan of a run and of its later rounds.
 
 No prompt contains a category, a 2D box, a coordinate or anything about the camera. A prompt without a picture says so, and
 asks for the best guess.
@@ -53,7 +53,7 @@ from theodolite.worlds.scene_graph import PREDICATES, SceneGraph, StarGraph
 
 
 def with_truth(item: Item, _: Mapping[str, Any]) -> Item:
-    """Return an item with its truth, made from what its meta held."""
+    """Return an item with its truth, rebuilt from its meta."""
     meta = cast("Mapping[str, Any]", item.meta)
     setting, mode = str(meta["setting"]), str(meta.get("mode", "direct"))
     if meta["task"] == "graph":
@@ -143,7 +143,7 @@ class Settings:
 
     @classmethod
     def parse(cls, text: str, mode: Mode) -> Settings:
-        """Settings from a comma-separated list of words with hyphens; ``all`` for every one except noisy graphs.
+        """Parse a comma-separated list of words with hyphens; ``all`` for every setting except noisy graphs.
 
         ``graphs`` asks for the model's own graphs. Graphs and base questions are added where other settings need them.
         """
@@ -228,7 +228,7 @@ def qa_prompt(
     mode: Mode | None = None,
     graph: StarGraph | None = None,
 ) -> str:
-    """The whole text of a question.
+    """Return the whole text of a question.
 
     Args:
         question: What to ask.
@@ -246,7 +246,7 @@ def qa_prompt(
 
 
 def graph_prompt(scene: SceneGraph, *, setting: GraphSetting = "base", mode: Mode | None = None) -> str:
-    """The whole text that asks for a scene's star graph."""
+    """Return the whole text that asks for a scene's star graph."""
     mode = mode or Mode()
     task = _GRAPH_TASK.format(
         marks=", ".join(str(thing.id) for thing in scene.objects),
@@ -259,7 +259,7 @@ def graph_prompt(scene: SceneGraph, *, setting: GraphSetting = "base", mode: Mod
 
 
 def graph_text(graph: StarGraph) -> str:
-    """A graph as prompts show it: JSON, one object or edge per line.
+    """Return a graph as prompts show it: JSON, one object or edge per line.
 
     >>> from theodolite.worlds.scene_graph import Edge, Node
     >>> print(graph_text(StarGraph(1, (Node(1, 5.0, 1.0, 2.0, 0.5),), (Edge(2, 3.0, frozenset({"left"})),))))
@@ -274,7 +274,7 @@ def graph_text(graph: StarGraph) -> str:
 
 
 def _longest_answer(task: str, mode: Mode) -> int:
-    """In tokens. With a thinking budget, the budget plus room for the answer."""
+    """Return the longest answer in tokens; with a thinking budget, the budget plus room for the answer."""
     direct = QA_TOKENS if task == "qa" else GRAPH_TOKENS
     if mode.name == "thinking":
         return mode.budget_tokens + (_FINAL_TOKENS if task == "qa" else GRAPH_TOKENS)
@@ -297,7 +297,7 @@ def plan_run(
     noise_levels: Sequence[float] = NOISE_LEVELS,
     seed: int = 0,
 ) -> Iterator[Item]:
-    """All items of a run that are known so far: questions with the model's own graph follow once it has given its graphs.
+    """Yield all items of a run that are known so far; questions with the model's own graph follow once it has given its graphs.
 
     Args:
         data: The data set.
@@ -317,7 +317,7 @@ def plan_run(
 
 
 def plan_scenes(data: SceneData, settings: Settings | None = None) -> Iterator[Item]:
-    """Scene by scene: its graph in each setting, then its questions, so that any first part of the plan has all settings.
+    """Yield the items scene by scene: graphs in each setting, then questions, so that any first part of the plan has all settings.
 
     Questions that need the model's own graph or a noisy one are not included: see `plan_with_graphs`.
     """
@@ -346,7 +346,7 @@ def plan_with_graphs(
     mode: Mode | None = None,
     noise: float | None = None,
 ) -> Iterator[Item]:
-    """The questions about every scene that has a graph, with that graph in the prompt.
+    """Yield the questions about every scene that has a graph, with that graph in the prompt.
 
     Args:
         data: The data set.
@@ -363,7 +363,7 @@ def plan_with_graphs(
 
 
 def plan_pictures(data: SceneData, *, seed: int = 0) -> Iterator[Item]:
-    """Every question and graph with its own picture, and with that of another scene with as many marks, if there is one.
+    """Yield every question and graph with its own picture, and with that of another scene with as many marks, if there is one.
 
     Args:
         data: With marked pictures.
@@ -378,7 +378,7 @@ def plan_pictures(data: SceneData, *, seed: int = 0) -> Iterator[Item]:
 
 
 def plan_pairs(pairs: Mapping[str, SceneData], *, split: str = "") -> Iterator[Item]:
-    """Every question before and after its edits.
+    """Yield every question before and after its edits.
 
     Args:
         pairs: From `theodolite.instruments.scene.data.make.read_pairs`.
@@ -397,7 +397,13 @@ def plan_pairs(pairs: Mapping[str, SceneData], *, split: str = "") -> Iterator[I
 
 
 def with_picture(item: Item, picture: Picture, *, setting: str = OTHER_PICTURE) -> Item:
-    """The same question or graph with another picture, as an item of its own."""
+    """Return the same question or graph with another picture, as a separate item.
+
+    Args:
+        item: The question or graph.
+        picture: The other picture.
+        setting: Setting of the new item.
+    """
     words = [part for part in item.request.messages[0].content if isinstance(part, str)]
     name = f"{item.name}/{setting}"
     hint = {
@@ -415,24 +421,24 @@ def with_picture(item: Item, picture: Picture, *, setting: str = OTHER_PICTURE) 
 
 
 def _other_pictures(data: SceneData, seed: int) -> dict[str, Picture]:
-    """For every scene the picture of the next one with as many marks, in random order."""
+    """Return for every scene the picture of the next one with as many marks, in random order."""
     rng = np.random.default_rng(seed)
     by_size: dict[int, list[str]] = {}
     for scene in data.scenes.values():
         by_size.setdefault(len(scene.objects), []).append(scene.id)
-    found: dict[str, Picture] = {}
+    pictures: dict[str, Picture] = {}
     for names in by_size.values():
         order = [names[i] for i in rng.permutation(len(names))]
         for name, other in zip(order, [*order[1:], order[0]], strict=True):
             picture = data.picture(other) if other != name else None
             if picture is not None:
-                found[name] = picture
-    return found
+                pictures[name] = picture
+    return pictures
 
 
 def _predicted_graphs(measured: Iterable[tuple[Item, Record | None]], mode: Mode) -> dict[str, StarGraph]:
-    """The model's own graphs, given with the picture, by scene; scenes without a readable graph are left out."""
-    found: dict[str, StarGraph] = {}
+    """Return the model's own graphs, given with the picture, by scene; scenes without a readable graph are left out."""
+    graphs: dict[str, StarGraph] = {}
     for item, record in measured:
         is_asked = is_graph(item) and item.truth.is_plain and item.meta["mode"] == mode.name
         if not is_asked or record is None or not record.response.is_answered:
@@ -440,8 +446,8 @@ def _predicted_graphs(measured: Iterable[tuple[Item, Record | None]], mode: Mode
         true = true_graph(item)
         reading = parse_graph(record.response.text, true.centre, [node.id for node in true.nodes])
         if reading.graph is not None:
-            found[item.cluster] = reading.graph
-    return found
+            graphs[item.cluster] = reading.graph
+    return graphs
 
 
 def _qa_item(
@@ -584,7 +590,7 @@ def _item(
     meta: Mapping[str, Json],
     truth: Truth,
 ) -> Item:
-    """An item that a log finds again only by its content.
+    """Return an item that a log identifies only by its content.
 
     The same words are asked about many pictures and with many graphs, so no record can be found by its words; the id that
     exported tasks and their logs carry ends in a hash of everything that the model sees.
@@ -594,7 +600,7 @@ def _item(
 
 
 def _shown(text: str, setting: str, picture: Picture | None) -> tuple[str | Picture, ...]:
-    """What a model receives: the picture, if there is one and the setting shows it, and the text."""
+    """Return what a model receives: the picture, if there is one and the setting shows it, and the text."""
     return (text,) if picture is None or setting in WITHOUT_PICTURE else (picture, text)
 
 
@@ -612,7 +618,7 @@ def _picture(data: SceneData, scene: SceneGraph) -> Picture:
 
 
 def run_plans(folder: Path, *, split: str, settings: Sequence[str], seed: int) -> Iterator[RunPlan]:
-    """The runs on one data set: its questions and graphs, and the same with another scene's picture.
+    """Yield the runs on one data set: its questions and graphs, and the same with another scene's picture.
 
     Args:
         folder: The data set.
@@ -644,7 +650,7 @@ def run_plans(folder: Path, *, split: str, settings: Sequence[str], seed: int) -
 
 
 def pairs_plan(folder: Path, *, name: str, split: str = "") -> RunPlan:
-    """The run on a data set of pairs.
+    """Return the run on a data set of pairs.
 
     Args:
         folder: From `theodolite.instruments.scene.data.make.write_pairs`.
@@ -666,6 +672,6 @@ def pairs_plan(folder: Path, *, name: str, split: str = "") -> RunPlan:
 
 
 def next_items(data: SceneData, settings: Settings, run: Run, *, seed: int = 0) -> Iterator[Item]:
-    """The plan of a run, which grows when the model has given its graphs."""
+    """Return the plan of a run, which grows once the model has given its graphs."""
     measured = ((result.item, result.record) for result in run.results())
     return plan_run(data, settings, measured, seed=seed)

@@ -101,11 +101,11 @@ class SceneResults:
     parsed: tuple[Parsed, ...] = field(default=(), repr=False)
 
     def answers(self, setting: str) -> Mapping[str, AnswerResult]:
-        """The answers in a setting without noise, by question."""
+        """Return the answers in a setting without noise, by question."""
         return self.qa.get((setting, None), {})
 
     def measured_graphs(self, setting: str) -> dict[str, GraphResult]:
-        """The graphs that were answered or refused in a setting, by scene."""
+        """Return the graphs that were answered or refused in a setting, by scene."""
         return {scene: row for scene, row in self.graphs.get(setting, {}).items() if row.is_measured}
 
     @property
@@ -116,11 +116,11 @@ class SceneResults:
     @property
     def domains(self) -> dict[str, Domain]:
         """The domain of every scene."""
-        found: dict[str, Domain] = {q.scene: q.domain for q in self.questions.values()}
-        return found | {scene: row.domain for rows in self.graphs.values() for scene, row in rows.items()}
+        domains: dict[str, Domain] = {q.scene: q.domain for q in self.questions.values()}
+        return domains | {scene: row.domain for rows in self.graphs.values() for scene, row in rows.items()}
 
     def true_graph(self, scene: str) -> StarGraph | None:
-        """The true graph of a scene that was asked for its graph."""
+        """Return the true graph of a scene that was asked for its graph."""
         return next((rows[scene].true for rows in self.graphs.values() if scene in rows), None)
 
     @property
@@ -137,7 +137,7 @@ class SceneResults:
 
 
 def read_run(run: Run, *, mode: str | None = None) -> SceneResults:
-    """Reads a run of scenes, and stores what was read beside the raw text if the run is writable.
+    """Read a run of scenes; if the run is writable, store the readings beside the raw text.
 
     Args:
         run: Measured or partly measured.
@@ -149,15 +149,15 @@ def read_run(run: Run, *, mode: str | None = None) -> SceneResults:
     if run.info.instrument not in RUN_KINDS:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of scene")
     settings = run.info.settings
-    found = read_results(
+    results = read_results(
         run.results(),
         model=run.info.model,
         mode=mode,
         asked_for=settings.get("settings") or (),
         split=str(settings.get("split") or ""),
     )
-    run.write_parsed(found.parsed)
-    return found
+    run.write_parsed(results.parsed)
+    return results
 
 
 def read_results(
@@ -168,7 +168,15 @@ def read_results(
     asked_for: Iterable[str] = (),
     split: str = "",
 ) -> SceneResults:
-    """Reads the results of a plan; `read_run` does so for a run."""
+    """Read the results of a plan; `read_run` does so for a run.
+
+    Args:
+        results: Items with their records.
+        model: Name of the model.
+        mode: The mode of answering, of a plan that has several.
+        asked_for: The settings that the run was started with.
+        split: Split of the data.
+    """
     qa: dict[tuple[str, float | None], dict[str, AnswerResult]] = {}
     graphs: dict[str, dict[str, GraphResult]] = {}
     known = _Known()
@@ -203,14 +211,14 @@ def read_results(
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was read already: the same question is asked in many settings, and often gets the same answer."""
+    """Answers read before: the same question is asked in many settings, and often gets the same answer."""
 
     questions: dict[tuple[str, ...], SceneQuestion] = field(default_factory=dict)
     answers: dict[tuple[str, ...], Answer] = field(default_factory=dict)
 
 
 def read_answer_result(result: Result, known: _Known | None = None) -> AnswerResult:
-    """One question of a run with its answer."""
+    """Read one question of a run with its answer."""
     known = known or _Known()
     item, record = result.item, result.record
     meta, key = cast("Mapping[str, Any]", item.meta), item.subject
@@ -230,7 +238,7 @@ def read_answer_result(result: Result, known: _Known | None = None) -> AnswerRes
 
 
 def read_graph_result(result: Result) -> GraphResult:
-    """One graph of a run, read and scored."""
+    """Read and score one graph of a run."""
     item, record = result.item, result.record
     true, status = true_graph(item), _status(result.record)
     if record is not None and status == "answered":
@@ -251,7 +259,7 @@ def _status(record: Record | None) -> str:
 
 
 def _id(result: Result) -> str:
-    """The item's id as stored: hashing all requests again would take longer than scoring them."""
+    """Return the item's id as stored: hashing all requests again would take longer than scoring them."""
     return result.record.item_id if result.record is not None else result.item.id
 
 
@@ -259,7 +267,14 @@ def _id(result: Result) -> str:
 
 
 def grade(text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = "") -> Grade:
-    """Accuracy of a choice, MRA of a number, SGC of a graph."""
+    """Grade an answer: accuracy of a choice, MRA of a number, SGC of a graph.
+
+    Args:
+        text: The model's text.
+        rubric: What the item asks for, from its meta.
+        is_cut_off: True if generation stopped at the token limit.
+        reasoning: The model's reasoning, if it was given separately.
+    """
     if "graph" in rubric:
         true = star_from_json(rubric["graph"], int(rubric["centre"]))
         reading = parse_graph(text, true.centre, {node.id for node in true.nodes}, is_cut_off=is_cut_off)
@@ -270,5 +285,5 @@ def grade(text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, rea
     if expected.kind != "number":
         return grade_choice(text, rubric, is_cut_off=is_cut_off, reasoning=reasoning)
     answer = read_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning)
-    said = float(answer.value) if answer.is_read and answer.value is not None else float("nan")
-    return Grade(answer, float(mean_relative_accuracy(said, float(rubric["golds"][0]))))
+    number = float(answer.value) if answer.is_read and answer.value is not None else float("nan")
+    return Grade(answer, float(mean_relative_accuracy(number, float(rubric["golds"][0]))))

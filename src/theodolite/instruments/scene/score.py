@@ -1,4 +1,4 @@
-"""Item scores of a run, and what is made from them.
+"""Item scores of a run, and the tables made from them.
 
 Question metrics have one row per question (cluster: its scene; group: one of the nine), and are macro means over groups; graph
 metrics have one row per scene. With s(q) the score of the answer to q, 1 or 0 of a choice and MRA of a number:
@@ -103,7 +103,7 @@ GRAPH_METRICS = frozenset(each.key for each in metrics_of("scene") if each.avera
 
 
 def item_scores(run: Run, options: ScoreOptions | None = None) -> list[ItemScore]:
-    """Every metric of every question and scene of a run. Calls no model.
+    """Score every metric of every question and scene of a run. No model is called.
 
     Args:
         run: A run of kind ``scene`` or ``scene-pictures``.
@@ -120,7 +120,7 @@ def item_scores(run: Run, options: ScoreOptions | None = None) -> list[ItemScore
 def result_scores(
     results: SceneResults, options: ScoreOptions | None = None, cases: DerivedCases | None = None
 ) -> list[ItemScore]:
-    """The scores of all metrics, and of the baselines that tables show.
+    """Return the scores of all metrics, and of the baselines that tables show.
 
     Args:
         results: Results of a run.
@@ -141,11 +141,11 @@ def result_scores(
 
 
 def _answer_scores(results: SceneResults, cases: DerivedCases) -> Iterator[ItemScore]:
-    """QA of every question, and what its scene's graphs imply if the model was asked for one."""
-    graphs, places = results.graphs.get("base", {}), {c.question.id: i for i, c in enumerate(cases.cases)}
+    """Yield QA of every question, and what its scene's graphs imply if the model was asked for one."""
+    graphs, index = results.graphs.get("base", {}), {c.question.id: i for i, c in enumerate(cases.cases)}
     is_solvable, beyond = cases.is_solvable, cases.beyond_derived
     for key, row in results.answers("base").items():
-        i = places.get(key)
+        i = index.get(key)
         if i is None:
             names = ("qa", "derived", "consistency", "direct_over_derived")
             for name in names if row.question.scene in graphs else names[:1]:
@@ -179,7 +179,7 @@ def _graph_scores(results: SceneResults) -> Iterator[ItemScore]:
 
 
 def _drops(results: SceneResults, options: ScoreOptions) -> Iterator[ItemScore]:
-    """With the picture minus without, of the questions and graphs that were asked both ways."""
+    """Yield scores with the picture minus scores without, for questions and graphs asked both ways."""
     base, blind = results.answers("base"), results.answers("blind")
     pair = paired_scores(base, blind, comparison=options.comparison)
     drops = {q.id: float(a - b) for q, a, b in zip(pair.questions, pair.first, pair.second, strict=True)}
@@ -196,7 +196,7 @@ def _drops(results: SceneResults, options: ScoreOptions) -> Iterator[ItemScore]:
 
 
 def _changes(results: SceneResults, setting: str, name: str) -> Iterator[ItemScore]:
-    """Whether answers and graphs differ in another setting, of those that can be read in the base setting."""
+    """Yield whether answers and graphs differ in another setting, for those that can be read in the base setting."""
     base, other = results.answers("base"), results.answers(setting)
     changed = changed_questions(results, setting)
     for key, row in base.items():
@@ -265,7 +265,7 @@ class SceneScore:
         return derived_qa(self.results, self.options)
 
     def mean(self, name: str, *, domain: Domain | None = None, group: str = "") -> stats.Estimate | None:
-        """The mean of a metric, overall or of a domain or a group.
+        """Return the mean of a metric, overall or of a domain or a group.
 
         Args:
             name: The metric's key without ``scene.``.
@@ -274,15 +274,15 @@ class SceneScore:
         """
         metric = self.metric(name)
         of = self.results.domains
-        found = [
+        scores = [
             score
             for score in self._by_metric.get(metric.key, ())
             if (domain is None or of[score.cluster] == domain) and group in {"", score.group}
         ]
-        return stats.score_mean(metric, found)
+        return stats.score_mean(metric, scores)
 
     def metric(self, name: str) -> Metric:
-        """A metric by its key without ``scene.``, as this solver computes it."""
+        """Return a metric by its key without ``scene.``, as this solver computes it."""
         return metric_of(f"scene.{name}{self.options.suffix}")
 
     @cached_property
@@ -300,14 +300,14 @@ class SceneScore:
         """QA by the difficulty of the scene."""
         level = {key: question.difficulty for key, question in self.results.questions.items()}
         names: tuple[Difficulty, ...] = ("easy", "medium", "hard")
-        found = {
+        estimates = {
             name: stats.score_mean(
                 self.metric("qa"),
                 [score for score in self.scores if level.get(score.item) == name],
             )
             for name in names
         }
-        return {name: estimate for name, estimate in found.items() if estimate is not None}
+        return {name: estimate for name, estimate in estimates.items() if estimate is not None}
 
     @cached_property
     def graphs(self) -> tuple[GraphOverview, ...]:
@@ -362,7 +362,7 @@ class SceneScore:
 
 
 def score_run(run: Run, options: ScoreOptions | None = None, *, mode: str | None = None) -> SceneScore:
-    """Scores a run from its stored answers.
+    """Score a run from its stored answers.
 
     Args:
         run: Measured.
@@ -389,22 +389,22 @@ EXTRA_TABLES = (
 
 
 def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
-    """The main tables, and those asked for.
+    """Return the main tables and the requested extra ones.
 
     Args:
         score: What to show.
         extra: Some of `EXTRA_TABLES`; those without rows are left out.
     """
-    found = [qa_table(score), solvable_table(score), counts_table(score)]
-    found += [graphs_table(score.graphs)] if score.graphs else []
+    tables = [qa_table(score), solvable_table(score), counts_table(score)]
+    tables += [graphs_table(score.graphs)] if score.graphs else []
     if score.blind is not None:
-        found += [blind_table(score.blind), changes_table(score)]
+        tables += [blind_table(score.blind), changes_table(score)]
     if score.confusions:
-        found.append(confusion_table([*score.confusions, *confusion_matrices(score.cases, "paper")]))
-    if len({each.setting for each in score.interventions}) > 1:
-        found.append(interventions_table(score.interventions))
-    found += [threshold_table(score.threshold)] if score.threshold is not None else []
-    found.append(signatures_table(score.signatures))
+        tables.append(confusion_table([*score.confusions, *confusion_matrices(score.cases, "paper")]))
+    if len({intervention.setting for intervention in score.interventions}) > 1:
+        tables.append(interventions_table(score.interventions))
+    tables += [threshold_table(score.threshold)] if score.threshold is not None else []
+    tables.append(signatures_table(score.signatures))
     more = {
         "groups": lambda: groups_table(score),
         "difficulty": lambda: difficulty_table(score),
@@ -415,7 +415,7 @@ def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
         "cases": lambda: cases_table(score.examples),
         "solver-curve": lambda: curve_table("words and lengths", score.curves),
     }
-    return [*found, *(table for name in extra if (table := more[name]()).rows)]
+    return [*tables, *(table for name in extra if (table := more[name]()).rows)]
 
 
 _COLUMNS = {
@@ -439,7 +439,7 @@ _COLUMNS = {
 
 
 def qa_table(score: SceneScore) -> Table:
-    """Table 1."""
+    """Return Table 1."""
     shown = ("qa", "sgc", "s_est", "s_rel", "consistency", "derived", "direct_over_derived", "ceiling")
     rows = _by_domain(score, shown)
     prior = {"qa": score.mean("qa_prior"), "sgc": score.mean("sgc_prior")}
@@ -455,7 +455,7 @@ def qa_table(score: SceneScore) -> Table:
 
 
 def solvable_table(score: SceneScore) -> Table:
-    """What Table 1 says of answers and graphs, without the solver's own errors."""
+    """Return Table 1 restricted to solvable questions, without the solver's own errors."""
     shown = ("consistency_solvable", "derived_solvable", "direct_over_derived_solvable")
     columns, rows = [Column("scenes", "scenes"), *map(_COLUMNS.__getitem__, shown)], _by_domain(score, shown)
     return Table.of("scene.solvable", "Questions that the solver can answer", columns, rows)
@@ -466,7 +466,7 @@ def _by_domain(score: SceneScore, shown: Sequence[str]) -> list[list[Cell]]:
 
 
 def changes_table(score: SceneScore) -> Table:
-    """How often answers, and how far graphs, change without the picture."""
+    """Return how often answers, and how far graphs, change without the picture."""
     return Table.of(
         "scene.changes",
         "Changes without the picture",
@@ -479,7 +479,7 @@ def changes_table(score: SceneScore) -> Table:
 
 
 def counts_table(score: SceneScore) -> Table:
-    """What became of the questions of each setting."""
+    """Return the number of questions of each setting by outcome."""
     results = score.results
     lost = len(results.without_graph)
     given = dict(results.qa)
@@ -516,7 +516,7 @@ def counts_table(score: SceneScore) -> Table:
 
 
 def groups_table(score: SceneScore) -> Table:
-    """Every number of Table 1 that is of questions, by group."""
+    """Return every question metric of Table 1 by group."""
     shown = ("qa", "derived", "consistency", "ceiling", "qa_prior")
     sizes = Counter(score.cases.groups)
     return Table.of(
@@ -531,7 +531,7 @@ def groups_table(score: SceneScore) -> Table:
 
 
 def difficulty_table(score: SceneScore) -> Table:
-    """QA by difficulty."""
+    """Return QA by difficulty."""
     return Table.of(
         "scene.difficulty",
         "QA by the difficulty of the scene",
@@ -541,7 +541,7 @@ def difficulty_table(score: SceneScore) -> Table:
 
 
 def readings_table(score: SceneScore) -> Table:
-    """The paper's definitions beside the public code's: MRA with ``<`` and ``<=``, all solvers."""
+    """Return the paper's definitions beside the public code's: MRA with ``<`` and ``<=``, all solvers."""
     readings = (ScoreOptions(), ScoreOptions(comparison="<="), *(ScoreOptions(s) for s in SOLVERS[1:]))
     shown = (
         "qa",
@@ -553,7 +553,7 @@ def readings_table(score: SceneScore) -> Table:
         "direct_over_derived_solvable",
         "ceiling",
     )
-    others = [SceneScore(score.results, replace(each, seed=score.options.seed)) for each in readings]
+    others = [SceneScore(score.results, replace(reading, seed=score.options.seed)) for reading in readings]
     return Table.of(
         "scene.readings",
         "Readings of the definitions",
@@ -566,7 +566,7 @@ def readings_table(score: SceneScore) -> Table:
 
 
 def unsolved_table(cases: DerivedCases) -> Table:
-    """Why the model's own graphs imply no answer."""
+    """Return why the model's own graphs imply no answer."""
     return Table.of(
         "scene.unsolved",
         "Questions without a derived answer",
@@ -586,7 +586,7 @@ _COMPARED = ("qa", "sgc", "consistency", "derived")
 
 
 def check_alike(scores: Mapping[str, SceneScore]) -> None:
-    """Refuses runs on different questions: their numbers cannot be compared.
+    """Refuse runs on different questions: their numbers cannot be compared.
 
     Raises:
         UsageError: The questions differ, in number, wording or gold.
@@ -604,7 +604,7 @@ def check_alike(scores: Mapping[str, SceneScore]) -> None:
 
 
 def compare_tables(scores: Mapping[str, SceneScore]) -> list[Table]:
-    """Tables 1 and 2 of all models, and their differences from the first.
+    """Return Tables 1 and 2 of all models, and their differences from the first.
 
     Args:
         scores: By the name to show, on the same questions.
@@ -635,7 +635,7 @@ def _main_table(scores: Mapping[str, SceneScore]) -> Table:
             column("scene.ceiling", title="solver ceiling"),
         ],
         rows,
-        [told for score in scores.values() for told in unlearnt(score.model, score.results.domains)],
+        [warning for score in scores.values() for warning in unlearnt(score.model, score.results.domains)],
     )
 
 
@@ -711,7 +711,7 @@ _GRAPH_FIELDS = {
 
 
 def _question_fields(result: Result) -> dict[str, Any]:
-    """A number is right if it is near enough; answers are shown as they were asked for, by their letters."""
+    """Return the fields that show a question: a number is right if it is near enough; choices are shown by their letters."""
     row = read_answer_result(result)
     question, answer = row.question, row.answer
     is_right = score_value(question, answer.value) >= RIGHT_FROM if answer.is_read else None
@@ -734,27 +734,27 @@ def _view(scene: SceneGraph | None, asked: Result | None) -> PlanView | None:
     graph = row.reading.graph
     if graph is None:
         return PlanView(true=true, said_text=text, said_problem=row.reading.reason)
-    said = said_objects(graph)
+    described_objects = said_objects(graph)
     described = {node.id for node in graph.nodes} | {edge.to for edge in graph.edges}
-    lost = len(described) - len(said)
+    lost = len(described) - len(described_objects)
     problem = f"{lost} of its objects cannot be placed by its numbers" if lost else ""
-    return PlanView(true=true, said=said, said_text=text, said_problem=problem)
+    return PlanView(true=true, said=described_objects, said_text=text, said_problem=problem)
 
 
 def said_objects(graph: StarGraph) -> list[SeenObject]:
-    """The objects of a model's graph that its numbers place; an edge may lead to one that is not described."""
+    """Return the objects of a model's graph that its numbers place; an edge may lead to one that is not described."""
     nodes = {node.id: node for node in graph.nodes}
-    found = []
+    objects = []
     for mark, (x, z) in lay_out(graph).places_m.items():
         if math.isfinite(x) and math.isfinite(z):
             node = nodes.get(mark)
             width, depth = (node.length_m, node.width_m) if node is not None else (None, None)
-            found.append(
+            objects.append(
                 SeenObject(
                     mark=mark, x_m=round(x, 3), z_m=round(z, 3), width_m=_drawn(width), depth_m=_drawn(depth)
                 )
             )
-    return found
+    return objects
 
 
 def _drawn(length_m: float | None) -> float:

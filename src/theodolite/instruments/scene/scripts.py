@@ -52,13 +52,13 @@ def _is_blind(hint: Mapping[str, Any]) -> bool:
 
 
 def oracle(request: Request) -> str:
-    """Right in everything that it can see."""
+    """Answer right everything that it can see."""
     hint = _hint(request)
     return blind_prior(request) if _is_blind(hint) else str(hint["gold"])
 
 
 def blind_prior(request: Request) -> str:
-    """Answers from the words of the question alone; its graph is the same for every scene."""
+    """Answer from the words of the question alone; its graph is the same for every scene."""
     hint = _hint(request)
     if hint["task"] == "graph":
         true = _true(hint)
@@ -72,7 +72,7 @@ def blind_prior(request: Request) -> str:
 
 
 def shortcut(request: Request) -> str:
-    """Right answers, and a graph that has nothing to do with the scene."""
+    """Answer right, with a graph that has nothing to do with the scene."""
     hint = _hint(request)
     if hint["task"] == "graph":
         return _write(_random_graph(_true(hint), f"{hint['scene']}/{hint['setting']}"))
@@ -80,7 +80,7 @@ def shortcut(request: Request) -> str:
 
 
 def disconnected(request: Request) -> str:
-    """The right graph, and random answers, drawn anew in every setting."""
+    """Give the right graph, and random answers, drawn anew in every setting."""
     hint = _hint(request)
     if hint["task"] == "graph":
         return oracle(request)
@@ -92,27 +92,27 @@ def disconnected(request: Request) -> str:
 
 
 def trusting(request: Request) -> str:
-    """Right from the picture, with a fair graph of its own, but follows any graph in the prompt."""
+    """Answer right from the picture, with a fair graph of its own, but follow any graph in the prompt."""
     hint = _hint(request)
     if _is_blind(hint):
         return blind_prior(request)
     if hint["task"] == "graph":
         true = _true(hint)
         return _write(noisy_graph(true, _TRUST_NOISE, scene_rng(str(hint["scene"]), 2)))
-    found = [each.value for each in json_values(request.text) if isinstance(each.value, dict)]
-    if not found:
+    graphs = [decoded.value for decoded in json_values(request.text) if isinstance(decoded.value, dict)]
+    if not graphs:
         return str(hint["gold"])
-    derived = solve(_question(hint), star_from_json(found[0]))
+    derived = solve(_question(hint), star_from_json(graphs[0]))
     return str(derived.value) if derived.is_solved else "The graph does not say."
 
 
 def refuser(_: Request) -> Response:
-    """Refuses everything."""
+    """Refuse everything."""
     return Response("refused", reason="scripted:scene-refuser refuses every request")
 
 
 def rambler(_: Request) -> str:
-    """Talks around the question and never answers it."""
+    """Talk around the question and never answer it."""
     return (
         "What a rich and layered view. Much could be said of it, and much has been, by many and at length. "
         * 2
@@ -120,7 +120,7 @@ def rambler(_: Request) -> str:
 
 
 def _random_graph(shape: StarGraph, name: str) -> StarGraph:
-    """Lengths from centimetres to a hundred metres, and random words."""
+    """Draw lengths from centimetres to a hundred metres, and random words."""
     rng = scene_rng(name, 3)
 
     def length() -> float:

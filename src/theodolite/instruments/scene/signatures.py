@@ -158,7 +158,14 @@ class SignatureNumbers:
 def signature_numbers(
     results: SceneResults, options: ScoreOptions, cases: DerivedCases, blind: BlindTest | None
 ) -> SignatureNumbers:
-    """Everything that `judge_signatures` needs, as far as it was measured."""
+    """Compute the numbers that `judge_signatures` needs, as far as they were measured.
+
+    Args:
+        results: Results of a run.
+        options: How to score.
+        cases: The questions with their derived answers.
+        blind: The test without the picture, if it was made.
+    """
     prior = qa_prior([case.question for case in cases.cases], comparison=options.comparison)
     sure = cases.where(cases.is_solvable & cases.has_graph)
     questions = tuple(case.question for case in sure.cases)
@@ -200,7 +207,7 @@ def signature_numbers(
 
 
 def _graph_levels(results: SceneResults) -> tuple[stats.Estimate | None, stats.Estimate | None]:
-    """The level of SGC between the prior graph and 1, and SGC minus the prior graph's."""
+    """Return the level of SGC between the prior graph and 1, and SGC minus the prior graph's."""
     graphs = results.graphs.get("base", {})
     prior = graph_prior({s: r.true for s, r in graphs.items()}, {s: r.domain for s, r in graphs.items()})
     scenes = list(results.measured_graphs("base"))
@@ -210,24 +217,24 @@ def _graph_levels(results: SceneResults) -> tuple[stats.Estimate | None, stats.E
 
 
 def _shares(results: SceneResults, *, is_refused: bool) -> dict[str, stats.Estimate]:
-    """The share of refused answers, or of other answers and graphs that cannot be used, by task and setting."""
-    found: dict[str, stats.Estimate | None] = {}
+    """Return the share of refused answers, or of other answers and graphs that cannot be used, by task and setting."""
+    shares: dict[str, stats.Estimate | None] = {}
     for (setting, noise), given in results.qa.items():
         asked = [row for row in given.values() if row.is_measured]
         flags = [bool(row.missing) and (row.missing == "refused") == is_refused for row in asked]
         label = f"QA, {setting}" + (f" {noise:g}" if noise is not None else "")
-        found[label] = stats.clustered_mean(flags, [row.question.scene for row in asked])
+        shares[label] = stats.clustered_mean(flags, [row.question.scene for row in asked])
     for graph_setting in results.graphs:
         graphs = results.measured_graphs(graph_setting).values()
         refused = [row.reading.status == "refused" for row in graphs]
         good = [row.reading.status == "valid" and row.reading.is_complete for row in graphs]
         flags = refused if is_refused else [not (a or b) for a, b in zip(refused, good, strict=True)]
-        found[f"graphs, {graph_setting}"] = stats.clustered_mean(flags, [row.scene for row in graphs])
-    return {label: share for label, share in found.items() if share is not None}
+        shares[f"graphs, {graph_setting}"] = stats.clustered_mean(flags, [row.scene for row in graphs])
+    return {label: share for label, share in shares.items() if share is not None}
 
 
 def judge_signatures(numbers: SignatureNumbers) -> tuple[Signature, ...]:
-    """All nine."""
+    """Judge all nine signatures."""
     n = numbers
     return (
         _alignment(n),
@@ -311,9 +318,9 @@ def _alignment(n: SignatureNumbers) -> Signature:
 
 
 def _shortcut(n: SignatureNumbers) -> Signature:
-    """One low level is enough: the paper writes "low SGC/consistency"."""
+    """Judge the semantic shortcut. One low level is enough: the paper writes "low SGC/consistency"."""
     levels = {"level of SGC": n.sgc_level, "level of self-consistency": n.consistency_level}
-    measured = {label: found for label, found in levels.items() if found is not None}
+    measured = {label: estimate for label, estimate in levels.items() if estimate is not None}
     lowest = min(measured, key=lambda label: measured[label].high, default="level of self-consistency")
     return _judge(
         "semantic shortcut",
@@ -346,26 +353,26 @@ def _judge(
     *,
     also: Mapping[str, stats.Estimate | None] | None = None,
 ) -> Signature:
-    found = judge_signature(KINDS[name], conditions, test=test)
+    signature = judge_signature(KINDS[name], conditions, test=test)
     more = {label: estimate for label, estimate in (also or {}).items() if estimate is not None}
-    return replace(found, numbers={**found.numbers, **more})
+    return replace(signature, numbers={**signature.numbers, **more})
 
 
 def _share(name: str, shares: Mapping[str, stats.Estimate] | None, words: str) -> Signature:
-    """Raised if the whole interval of the share exceeds a tenth in any setting; the worst setting is named."""
+    """Raise the signature if in any setting the whole interval of the share exceeds a tenth; the worst setting is named."""
     if not shares:
         return Signature(KINDS[name], "not measured", "not measured: no answers")
     over = {label: share for label, share in shares.items() if share.low > SHARE}
     worst = max(shares, key=lambda label: shares[label].low)
     most = shares[worst]
-    said = f"{words} in {worst}: {most.value:.2f} [{most.low:.2f}, {most.high:.2f}]"
+    sentence = f"{words} in {worst}: {most.value:.2f} [{most.low:.2f}, {most.high:.2f}]"
     if len(over) > 1:
-        said += f", and in {len(over) - 1} more settings"
-    return Signature(KINDS[name], "raised" if over else "not raised", said, dict(shares))
+        sentence += f", and in {len(over) - 1} more settings"
+    return Signature(KINDS[name], "raised" if over else "not raised", sentence, dict(shares))
 
 
 def signatures_table(signatures: Sequence[Signature]) -> Table:
-    """What was raised, and why."""
+    """Return which signatures were raised, and why."""
     return Table.of(
         "scene.signatures",
         "Signatures",
@@ -377,11 +384,11 @@ def signatures_table(signatures: Sequence[Signature]) -> Table:
         ],
         [
             [
-                each.standing,
-                each.name,
-                each.test.p_value if each.test is not None and each.is_raised else None,
-                each.because,
+                signature.standing,
+                signature.name,
+                signature.test.p_value if signature.test is not None and signature.is_raised else None,
+                signature.because,
             ]
-            for each in signatures
+            for signature in signatures
         ],
     )

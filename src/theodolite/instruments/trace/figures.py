@@ -41,7 +41,7 @@ _SHOWN_TRACES, _SEARCHED_TRACES = 3, 24
 def trace_row(
     trace: JudgedTrace, episode: Episode, *, steps: Sequence[int] | None = None, title: str = ""
 ) -> Drawing:
-    """A trace step by step: the frame with the boxes of the objects, the sentence, and each claim with its verdict.
+    """Return a trace step by step: the frame with the boxes of the objects, the sentence, and each claim with its verdict.
 
     Args:
         trace: Judged.
@@ -101,7 +101,7 @@ def _box(axes: Axes, thing: SceneObject, colour: str) -> None:
 
 
 def _box_colour(thing: SceneObject, step: JudgedStep) -> str | None:
-    """The colour of the worst verdict on a claim that may be about the object."""
+    """Return the colour of the worst verdict on a claim that may be about the object."""
     labels = {verdict.label for claim, verdict in step.counted() if _speaks_of(claim, thing)}
     worst = next((label for label in ("unsupported", "unverifiable", "supported") if label in labels), None)
     return None if worst is None else _VERDICTS[worst]
@@ -139,7 +139,7 @@ def _sentence(axes: Axes, step: JudgedStep) -> None:
 
 
 def _rest(claims: Sequence[tuple[Claim, Verdict]]) -> str:
-    """The number of further claims by verdict."""
+    """Return the number of further claims by verdict."""
     labels = [verdict.label for _, verdict in claims]
     counts = ", ".join(f"{labels.count(label)} {mark}" for label, mark in _MARKS.items() if label in labels)
     return f"… and {len(claims)} more: {counts}"
@@ -257,7 +257,7 @@ def grounding_against_retention(
 
 
 def _numbers(rows: Sequence[ModelRow]) -> dict[str, int]:
-    """A number for each model, from 1 for the one with the highest mean SGR."""
+    """Return a number for each model, from 1 for the one with the highest mean SGR."""
     found: dict[str, list[float]] = {}
     for row in rows:
         if "sgr" in row.predictors:

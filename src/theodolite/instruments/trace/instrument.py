@@ -999,7 +999,7 @@ class Trace(Instrument):
         return trace_signatures(folders, scores, seed=seed)
 
     def references(self) -> Iterator[Reference]:
-        """The lowest and the highest of the paper's eight models on STAR."""
+        """Yield the lowest and the highest of the paper's eight models on STAR."""
         from theodolite.instruments.trace.experiments.predict import paper_rows
 
         rows = [row for row in paper_rows() if row.benchmark == "STAR"]
@@ -1012,7 +1012,7 @@ class Trace(Instrument):
                 )
 
     def describe(self, study: Study) -> str:
-        """What a study asks about."""
+        """Return what a study asks about."""
         own = f"; and {study.data.words}" if study.data else ""
         n = 6 * _episodes(study.size)
         return f"{n} drawn stories of four frames, with their edits, half of them against the shortcut{own}"
@@ -1042,17 +1042,17 @@ class Trace(Instrument):
         return UserData("trace", "traces", path.parent, logs=(path,))
 
     def unused(self, study: Study) -> Mapping[str, int]:
-        """The broken lines of a data set."""
+        """Return the broken lines of a data set."""
         from theodolite.instruments.trace.data.dataset import read_episodes
 
         return counted_problems(read_episodes(study.data.path).problems) if study.data is not None else {}
 
     def size_for(self, pairs: int) -> int:
-        """The smallest size with that many pairs."""
+        """Return the smallest size with that many pairs."""
         return math.ceil(math.ceil(pairs / _PAIRS_OF_EPISODE) / _EPISODES_OF_SIZE)
 
     def recorded_models(self, data: UserData) -> list[RecordedModel]:
-        """The models of the logs."""
+        """Return the models of the logs."""
         from theodolite.instruments.trace.data.traces import logged_models, write_log_run
 
         return [
@@ -1081,7 +1081,7 @@ def _sets(study: Study) -> list[tuple[Path, str, int, int]]:
 
 
 def _pair_sets(study: Study) -> list[tuple[Path, str, int, int]]:
-    """The same of the data sets of pairs."""
+    """Return the same of the data sets of pairs."""
     n, splits = _MORE_PAIRS * _episodes(study.size), study.splits
     return [
         (study.place(f"trace-pairs-{split}"), split, n, _PAIR_SEEDS + len(splits) * study.seed + place)

@@ -111,7 +111,7 @@ _NOTHING_SEEN = "Step 1: I see no frame.\nFinal answer: unknown"
 
 
 def trace_prompt(task: str, *, style: Style = "structured", options: Sequence[str] = ()) -> str:
-    """The text that follows the frames.
+    """Return the text that follows the frames.
 
     >>> print(trace_prompt("Which way did you turn?", style="natural", options=("left", "right")))
     Which way did you turn?
@@ -124,7 +124,7 @@ def trace_prompt(task: str, *, style: Style = "structured", options: Sequence[st
 
 
 def frame_label(index: int, time_s: float) -> str:
-    """The text before a frame.
+    """Return the text before a frame.
 
     >>> frame_label(0, 2.5)
     'Frame 1 (2.5 s):'
@@ -133,7 +133,7 @@ def frame_label(index: int, time_s: float) -> str:
 
 
 def paraphrase(task: str, key: str) -> str:
-    """The unchanged task after another lead-in, which is chosen by `key`.
+    """Return the unchanged task after another lead-in, which is chosen by `key`.
 
     >>> paraphrase("Which ball is red?", "e1").endswith("Which ball is red?")
     True
@@ -142,7 +142,7 @@ def paraphrase(task: str, key: str) -> str:
 
 
 def shown_frames(episode: Episode, frames: Sequence[int] | None = None) -> list[str | Picture]:
-    """The frames of an episode that have a picture, each after its label; all of them by default."""
+    """Return the frames of an episode that have a picture, each after its label; all of them by default."""
     content: list[str | Picture] = []
     for index in range(len(episode.frames)) if frames is None else frames:
         frame = episode.frames[index]
@@ -152,7 +152,7 @@ def shown_frames(episode: Episode, frames: Sequence[int] | None = None) -> list[
 
 
 def plan_study(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterator[Item]:
-    """The items of a diagnosis: every episode, including edits, and every unedited one again without its frames.
+    """Yield the items of a diagnosis: every episode, including edits, and every unedited one again without its frames.
 
     Args:
         episodes: With pictures.
@@ -165,7 +165,7 @@ def plan_study(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterat
 
 
 def plan_pairs(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterator[Item]:
-    """The items of a run of pairs: every episode, including edits.
+    """Yield the items of a run of pairs: every episode, including edits.
 
     Args:
         episodes: With pictures.
@@ -192,7 +192,7 @@ def plan_traces(
     max_frames: int | None = None,
     max_tokens: int = 1024,
 ) -> Iterator[Item]:
-    """The items of a run, episode by episode.
+    """Yield the items of a run, episode by episode.
 
     Args:
         episodes: Those without pictures are left out; `without_pictures` lists them.
@@ -225,7 +225,7 @@ def plan_traces(
 
 
 def without_pictures(episodes: Sequence[Episode]) -> list[Episode]:
-    """The episodes that no model can be asked about."""
+    """Return the episodes that no model can be asked about."""
     return [episode for episode in episodes if all(frame.picture is None for frame in episode.frames)]
 
 
@@ -314,7 +314,7 @@ def with_edit(
 
 
 def _hint(episode: Episode, wording: Wording) -> dict[str, str]:
-    """What scripted models know: the true trace, and, for an edit, the original and the trace that was true of it."""
+    """Return what scripted models know: the true trace, and, for an edit, the original and the trace that was true of it."""
     hint = {"answer": episode.answer, "episode": episode.id}
     if wording == BLIND:
         return {"gold": _NOTHING_SEEN, **hint}

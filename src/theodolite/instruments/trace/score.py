@@ -168,15 +168,15 @@ class JudgedRun:
         return list(dict.fromkeys(t.style for t in self.traces if t.is_own))
 
     def own(self, style: str) -> list[RunTrace]:
-        """The unedited episodes in one style and the original wording."""
+        """Return the unedited episodes in one style and the original wording."""
         return [t for t in self.traces if t.is_own and t.style == style]
 
     def split_of(self, episode: Episode) -> str:
-        """The split of the run, if it has one, else that of the episode."""
+        """Return the split of the run, if it has one, else that of the episode."""
         return self.split or episode.split
 
     def judged(self, trace: RunTrace, verifier: Verifier, hedges: Hedges = "abstract") -> JudgedTrace | None:
-        """The judged trace of an item; None if it has no trace."""
+        """Return the judged trace of an item; None if it has no trace."""
         if trace.trace is None:
             return None
         key = (trace.result.item.id, verifier.name, hedges)
@@ -185,7 +185,7 @@ class JudgedRun:
         return self._judged[key]
 
     def refuted(self, episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]] | str:
-        """The verdicts on false claims about an episode, or why the verifier failed."""
+        """Return the verdicts on false claims about an episode, or why the verifier failed."""
         key = (episode.id, verifier.name)
         if key not in self._refuted:
             self._refuted[key] = refuted_or_why(episode, verifier)
@@ -199,7 +199,7 @@ class JudgedRun:
         sentence_model: str,
         hedges: Hedges = "abstract",
     ) -> list[Transition] | str:
-        """The transitions between the steps of an item, or why the verifier failed."""
+        """Return the transitions between the steps of an item, or why the verifier failed."""
         key = (trace.result.item.id, verifier.name, tau, sentence_model, hedges)
         if trace.trace is None:
             return trace.reason
@@ -217,7 +217,7 @@ class JudgedRun:
     def pair(
         self, before: RunTrace, after: RunTrace, verifier: Verifier, hedges: Hedges = "abstract"
     ) -> EditedPair | None:
-        """The traces of an episode and of its edit; None if one of them is missing."""
+        """Return the traces of an episode and of its edit; None if one of them is missing."""
         if before.trace is None or after.trace is None:
             return None
         key = (before.result.item.id, after.result.item.id, verifier.name, hedges)
@@ -244,7 +244,7 @@ class JudgedRun:
 
 
 def judged_run(run: Run, data: str | Path | None = None) -> JudgedRun:
-    """The traces of a run.
+    """Return the traces of a run.
 
     Args:
         run: A run of ``trace run`` or of a diagnosis.
@@ -265,7 +265,7 @@ def _judged_run(folder: Path, _: Tally, data: Path) -> JudgedRun:
 
 
 def _read(results: Sequence[Result], episodes: Mapping[str, Episode]) -> tuple[RunTrace, ...]:
-    """Reads the answers and parses all traces together."""
+    """Read the answers and parses all traces together."""
     shown = [episodes[str(r.item.meta["episode"])] for r in results]
     answers = [read_item(result.item, result.record) for result in results]
     answered = [
@@ -391,7 +391,7 @@ def _of_episode(read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how
 
 
 def of_trace(judged: JudgedTrace, moves: Sequence[Transition] | str, how: Counting) -> _Values:
-    """The metrics of a single trace."""
+    """Yield the metrics of a single trace."""
     if judged.is_correct is not None:
         yield "right", float(judged.is_correct), judged.trace.unread
     elif judged.failure:
@@ -413,7 +413,7 @@ def of_trace(judged: JudgedTrace, moves: Sequence[Transition] | str, how: Counti
 
 
 def refutable_of(found: Sequence[tuple[Swap, Label]] | str) -> tuple[float | None, str]:
-    """The share of false claims about an episode that are refuted, or why there is none."""
+    """Return the share of false claims about an episode that are refuted, or why there is none."""
     if isinstance(found, str):
         return None, found
     return trace_refutable([label for _, label in found]), "nothing that is annotated can be made false"
@@ -500,12 +500,12 @@ def _changes(before: Answer, after: Answer) -> tuple[float | None, str]:
 
 
 def _words(step: Step) -> str:
-    """The words of a step, without its heading."""
+    """Return the words of a step, without its heading."""
     return " ".join(step.text[heading_end(step.text) :].casefold().strip(" .*").split())
 
 
 def _statements(trace: Trace) -> set[tuple[object, str]]:
-    """The facts that a trace states, of any frame."""
+    """Return the facts that a trace states, of any frame."""
     return {
         (belief.slot, belief.value)
         for step in trace.steps
@@ -518,7 +518,7 @@ def _statements(trace: Trace) -> set[tuple[object, str]]:
 def mean_over(
     rows: Sequence[tuple[float | None, str]], *, bounds: stats.Bounds | None = stats.SHARE
 ) -> stats.Estimate | None:
-    """The mean of the values that are not None, clustered by the second entries."""
+    """Return the mean of the values that are not None, clustered by the second entries."""
     known = [(value, unit) for value, unit in rows if value is not None]
     return stats.clustered_mean(
         [value for value, _ in known], [unit for _, unit in known] or None, bounds=bounds
@@ -526,7 +526,7 @@ def mean_over(
 
 
 def difference_over(rows: Sequence[tuple[float | None, float | None, str]]) -> stats.Estimate | None:
-    """The mean of first − second over the rows that have both, clustered by the third entries."""
+    """Return the mean of first − second over the rows that have both, clustered by the third entries."""
     known = [(a, b, unit) for a, b, unit in rows if a is not None and b is not None]
     return stats.clustered_difference(
         [a for a, _, _ in known], [b for _, b, _ in known], [unit for *_, unit in known] or None
@@ -534,7 +534,7 @@ def difference_over(rows: Sequence[tuple[float | None, float | None, str]]) -> s
 
 
 def write_answers(run: Run, read: JudgedRun) -> None:
-    """Stores what was read in the answers, beside the raw text."""
+    """Store what was read in the answers, beside the raw text."""
     run.write_parsed(
         Parsed(t.result.item.id, READER, t.answer.status, t.answer.value) for t in read.traces if t.trace
     )
@@ -599,7 +599,7 @@ def _mean(key: str, scores: Sequence[ItemScore]) -> stats.Estimate | None:
 
 
 def _fall_test(judged: Sequence[JudgedTrace], seed: int) -> stats.HypothesisTest | None:
-    """Tests whether grounding falls from the first to the last step of a trace, by sign flips over clusters."""
+    """Test whether grounding falls from the first to the last step of a trace, by sign flips over clusters."""
     rows = [
         (first, last, trace.unit)
         for trace in judged

@@ -27,7 +27,7 @@ RECALL = 0.85
 
 
 def _true_trace(request: Request) -> tuple[list[str], str]:
-    """The lines and the answer of the hint's trace."""
+    """Return the lines and the answer of the hint's trace."""
     return _lines_and_answer(str(request.hint.get("gold", "")))
 
 
@@ -56,12 +56,12 @@ def noise(request: Request) -> str:
 
 
 def fixed(request: Request) -> str:
-    """Makes a text out of the question's words alone: whatever the frames show, it stays the same."""
+    """Make a text out of the question's words alone: whatever the frames show, it stays the same."""
     return _made_up(request, _rng("fixed", _question(request)))
 
 
 def _question(request: Request) -> str:
-    """What is asked, without the labels of the frames."""
+    """Return what is asked, without the labels of the frames."""
     return re.sub(r"Frame \d+ \([^)]*\):", "", request.text).strip()
 
 
@@ -77,7 +77,7 @@ def _made_up(request: Request, rng: np.random.Generator) -> str:
 
 
 def dial(grounding: float) -> Script:
-    """A model that looks at a share of what it tells and of what it is asked, and else goes by heart.
+    """Return a model that looks at a share of what it tells and of what it is asked, and else goes by heart.
 
     Each sentence is looked for with probability `grounding`, and is true then; otherwise it is said by heart, and false. The
     answer is looked for with the same probability; otherwise it is recalled, which is right in 85 of 100 cases on the split
@@ -110,7 +110,7 @@ def _is_within(line: str, last: int) -> bool:
 
 
 def _half_seen(seen: str, known: str, grounding: float, name: str) -> str:
-    """A line of which some sentences are as the frames show, and the others as they were learnt, which is false."""
+    """Return a line of which some sentences are as the frames show, and the others as they were learnt, which is false."""
     heading = sentences_of(seen or known)[0]
     shown, learnt = (sentences_of(line)[1] if line else [] for line in (seen, known))
     said = []

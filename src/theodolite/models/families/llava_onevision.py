@@ -24,7 +24,7 @@ class LlavaOnevision(Family):
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """The whole picture is part 0. Each tile is a further part; if downsampled, all tiles are part 1."""
+        """Return the whole picture is part 0. Each tile is a further part; if downsampled, all tiles are part 1."""
         found = []
         for size, is_alone in zip(sizes_px, _alone(inputs), strict=True):
             base = cut(size, [self._base(size, inputs, tiled=is_alone)], self._patch)

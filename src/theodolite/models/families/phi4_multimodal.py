@@ -199,7 +199,7 @@ class Phi4Multimodal(Family):
         sizes_px: Sequence[tuple[int, int]],
         inputs: Any,  # noqa: ARG002 - the sizes suffice
     ) -> list[TokenGrid]:
-        """The canvas is part 0, the whole in one crop part 1. Line breaks have no position."""
+        """Return the canvas is part 0, the whole in one crop part 1. Line breaks have no position."""
         own = processor.image_processor
         found = []
         for size in sizes_px:

@@ -32,7 +32,7 @@ _OFFSET_COST, _DISTANCE_COST = 0.25, 4.0
 
 
 def without(pixels: Pixels, alpha: NDArray[np.float32], *, keep: NDArray[np.float32] | None = None) -> Pixels:
-    """The picture with an object removed and its place filled with blurred background.
+    """Return the picture with an object removed and its place filled with blurred background.
 
     Args:
         pixels: The picture.
@@ -97,7 +97,7 @@ def patched(
 def _best_piece(
     part: NDArray[np.float32], hole: NDArray[np.bool_], rim: NDArray[np.bool_], taken: NDArray[np.bool_]
 ) -> tuple[tuple[int, int], float] | None:
-    """The step, down and right, to the piece that fits the rim best, and its misfit; None if there is no piece."""
+    """Return the step, down and right, to the piece that fits the rim best, and its misfit; None if there is no piece."""
     places, edge = np.argwhere(hole | rim), np.argwhere(rim)
     if not len(edge):
         return None
@@ -142,7 +142,7 @@ def _put(
     inside: NDArray[np.float32],
     keep: NDArray[np.float32] | None,
 ) -> Pixels:
-    """The picture with the fill in its hole, fading into the background, and what stays in front of it."""
+    """Return the picture with the fill in its hole, fading into the background, and what stays in front of it."""
     part = pixels[window].astype(np.float32)
     soft = ndimage.gaussian_filter(hole.astype(np.float32), _SOFT_PX)
     soft = np.maximum(np.clip(2 * soft, 0, 1), inside)[..., None]  # full inside, fading outward
@@ -168,14 +168,14 @@ def _grown(inside: NDArray[np.bool_], by_px: int) -> NDArray[np.bool_]:
 
 
 def _around(inside: NDArray[np.bool_], growth_px: int) -> tuple[slice, slice]:
-    """The part of the picture around a hole: its bounds and half as much again on every side."""
+    """Return the part of the picture around a hole: its bounds and half as much again on every side."""
     rows, columns = bounds(inside, 0)
     margin = max(32 + growth_px, (rows.stop - rows.start) // 2, (columns.stop - columns.start) // 2)
     return bounds(inside, margin)
 
 
 def _blurred(values: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The known pixels, blurred among themselves."""
+    """Return the known pixels, blurred among themselves."""
     weight = ndimage.gaussian_filter(known.astype(np.float32), _RIM_BLUR_PX)
     blurred = np.stack(
         [ndimage.gaussian_filter(values[..., c] * known, _RIM_BLUR_PX) for c in range(values.shape[2])],
@@ -185,7 +185,7 @@ def _blurred(values: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[n
 
 
 def _membrane(values: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Fills the unknown pixels with a smooth surface, from coarse to fine.
+    """Fill the unknown pixels with a smooth surface, from coarse to fine.
 
     Each level halves the picture, taking means of known pixels, until all are known. On the way back the unknown pixels
     start from the coarser level and are relaxed towards the mean of their four neighbours.

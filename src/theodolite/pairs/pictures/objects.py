@@ -105,7 +105,7 @@ class PlacingOptions:
 def step_to(
     moving: Box, fixed: Box, direction: str, size_px: tuple[int, int], options: PlacingOptions
 ) -> Step | None:
-    """The step that moves a box into a direction from another; None if there is no room.
+    """Return the step that moves a box into a direction from another; None if there is no room.
 
     The distance between the centres is kept, unless the boxes would touch or leave the picture. The box deviates from the
     exact direction only as far as the picture's edge requires, and no more than the tilt allows.
@@ -202,7 +202,7 @@ def _tried_steps(
 
 
 def joint_step(both: Box, direction: str, size_px: tuple[int, int], options: PlacingOptions) -> Step | None:
-    """The step that moves two objects together; None if there is too little room.
+    """Return the step that moves two objects together; None if there is too little room.
 
     >>> joint_step(Box(10, 10, 40, 40), "right", (200, 150), PlacingOptions())
     (50, 0)
@@ -217,12 +217,12 @@ def joint_step(both: Box, direction: str, size_px: tuple[int, int], options: Pla
 
 
 def within(box: Box, size_px: tuple[int, int]) -> Box:
-    """The part of a box that lies in the picture."""
+    """Return the part of a box that lies in the picture."""
     return Box(max(box.x0, 0), max(box.y0, 0), min(box.x1, size_px[0]), min(box.y1, size_px[1]))
 
 
 def hull(first: Box, second: Box) -> Box:
-    """The smallest box around two."""
+    """Return the smallest box around two."""
     return Box(
         min(first.x0, second.x0), min(first.y0, second.y0), max(first.x1, second.x1), max(first.y1, second.y1)
     )
@@ -265,7 +265,7 @@ def is_cut_off(box: Box, size_px: tuple[int, int]) -> bool:
 
 
 def overlap(first: Box, second: Box) -> float:
-    """The share of the smaller box that lies in the other."""
+    """Return the share of the smaller box that lies in the other."""
     wide = min(first.x1, second.x1) - max(first.x0, second.x0)
     high = min(first.y1, second.y1) - max(first.y0, second.y0)
     return max(0.0, wide) * max(0.0, high) / min(first.area_px, second.area_px)
@@ -485,7 +485,7 @@ class Studio:
         return drawn
 
     def _ground(self, pixels: Pixels, leaves: tuple[bool, ...]) -> Pixels:
-        """The picture without the objects that leave their places."""
+        """Return the picture without the objects that leave their places."""
         going = [alpha for alpha, goes in zip(self._alphas, leaves, strict=True) if goes]
         staying = [alpha for alpha, goes in zip(self._alphas, leaves, strict=True) if not goes]
         if not going:
@@ -534,12 +534,12 @@ def _check_box(pixels: Pixels, ground: Pixels, after: Pixels, alpha: NDArray[np.
 
 
 def _difference(first: Pixels, second: Pixels) -> NDArray[np.float32]:
-    """The mean difference of each pixel, in grey levels."""
+    """Return the mean difference of each pixel, in grey levels."""
     return np.asarray(np.abs(first.astype(np.float32) - second).mean(axis=2))
 
 
 def _alphas(things: Sequence[Cutout], size_px: tuple[int, int]) -> list[NDArray[np.float32]]:
-    """The coverage of each object; where outlines overlap, the smaller is in front."""
+    """Return the coverage of each object; where outlines overlap, the smaller is in front."""
     found = [
         outline_alpha(size_px, thing.outline)
         if thing.outline
@@ -570,7 +570,7 @@ def _size(pixels: Pixels) -> tuple[int, int]:
 
 
 def _step_near(box: Box, centre: tuple[float, float], size_px: tuple[int, int]) -> Step:
-    """The step that brings a box's centre to a place, or as close as the picture's edges allow."""
+    """Return the step that brings a box's centre to a place, or as close as the picture's edges allow."""
     return (
         round(_clip(centre[0] - box.centre_px[0], -box.x0, size_px[0] - box.x1)),
         round(_clip(centre[1] - box.centre_px[1], -box.y0, size_px[1] - box.y1)),

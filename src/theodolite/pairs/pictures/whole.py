@@ -40,7 +40,7 @@ _FARTHEST_PX = 1e6
 
 
 def polygons_of(data: object) -> tuple[tuple[float, ...], ...]:
-    """The polygons x0, y0, x1, y1, … of a COCO annotation; run-length masks have none, and what is no polygon is left out."""
+    """Return the polygons x0, y0, x1, y1, … of a COCO annotation; run-length masks have none, and what is no polygon is left out."""
     if not isinstance(data, list):
         return ()
     return tuple(
@@ -99,7 +99,7 @@ def box_alpha(size_px: tuple[int, int], box: Box) -> NDArray[np.float32]:
 def pasted(
     pixels: Pixels, source: Pixels, alpha: NDArray[np.float32], step_px: tuple[int, int], *, feather_px: float
 ) -> Pixels:
-    """The picture with an object of `source` put into it, moved by whole pixels.
+    """Return the picture with an object of `source` put into it, moved by whole pixels.
 
     Args:
         pixels: The picture to paste into.

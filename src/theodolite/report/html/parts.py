@@ -78,7 +78,7 @@ class DataBlock:
     value: Any
 
     def packed(self) -> str:
-        """The data as JSON, compressed if that makes it much shorter: gzip in base64, which the script of the page unpacks.
+        """Return the data as JSON, compressed if that makes it much shorter: gzip in base64, which the script of the page unpacks.
 
         Both are safe inside a page: base64 has no mark-up.
         """

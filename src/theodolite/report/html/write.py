@@ -136,7 +136,7 @@ def write_comparison(
 def _summary(
     followed: Sequence[FollowedChange], models: Sequence[str], series: Series, n_different: int, n: int
 ) -> str:
-    """The first words of a comparison: pairs, then metrics."""
+    """Return the first words of a comparison: pairs, then metrics."""
     pairs = followed_summary(followed, *map(series.name, models[:2])) if len(models) > 1 else ""
     metrics = f"{n_different} of {n} metrics differ with a corrected p below {ALPHA:g}."
     return f"{pairs}{metrics if n else 'No metric could be compared.'}"

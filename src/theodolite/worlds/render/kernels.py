@@ -119,7 +119,7 @@ def _cast(  # noqa: C901, PLR0913, PLR0917 - a kernel is one loop over plain arr
 
 
 def _noise(points: Any, scale: float, shift: float, lattice: Any, weight: float, total: Any) -> None:
-    """Adds smooth noise: linear between the values of a lattice that repeats."""
+    """Add smooth noise: linear between the values of a lattice that repeats."""
     side = lattice.shape[0]
     for n in range(len(points)):
         x, y, z = points[n, 0] * scale + shift, points[n, 1] * scale + shift, points[n, 2] * scale + shift
@@ -153,7 +153,7 @@ def _share_lit(place: Any, height: Any, depth: Any, reach: float, slack: float, 
 
 @cache
 def compiled() -> dict[str, Callable[..., None]] | None:
-    """The compiled loops; None if numba is not installed."""
+    """Return the compiled loops; None if numba is not installed."""
     try:
         from numba import njit
     except ImportError:

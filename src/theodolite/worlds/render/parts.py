@@ -56,7 +56,7 @@ class Part:
     """Of a cone: base radius, top radius, height. Of an ellipsoid: the three half-axes."""
 
     def placed(self, rotation: Array, translation: Array) -> Part:
-        """The part in another frame: x → R x + t."""
+        """Return the part in another frame: x → R x + t."""
         turned = self.normals @ rotation.T
         return Part(
             self.shape,
@@ -93,7 +93,7 @@ _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1
 
 
 def box(centre: Vector, size: Vector, material: Material, turn: Array | None = None) -> Part:
-    """A box, by its middle and its three sides, perhaps turned about its middle."""
+    """Return a box, by its middle and its three sides, perhaps turned about its middle."""
     half, middle = np.asarray(size, np.float64) / 2, np.asarray(centre, np.float64)
     rotation = np.eye(3) if turn is None else turn
     normals = _BOX_NORMALS @ rotation.T
@@ -109,7 +109,7 @@ def prism(
     taper: float = 1.0,
     top_z: float | None = None,
 ) -> Part:
-    """An extruded side view: the solid whose outline in the x–z plane is a convex polygon.
+    """Return an extruded side view: the solid whose outline in the x–z plane is a convex polygon.
 
     Args:
         profile: Corners (x, z), clockwise or counter-clockwise.
@@ -139,7 +139,7 @@ def prism(
 
 
 def hull(points: Array, material: Material) -> Part:
-    """The convex hull of points."""
+    """Return the convex hull of points."""
     from scipy.spatial import ConvexHull
 
     found = ConvexHull(points)
@@ -168,7 +168,7 @@ def cone(
     material: Material,
     axis: Vector = (0, 0, 1),
 ) -> Part:
-    """A cylinder or cut cone: the middle of its base, its height along an axis, and the radii of base and top."""
+    """Return a cylinder or cut cone: the middle of its base, its height along an axis, and the radii of base and top."""
     axes = _axes_along(*map(float, axis))
     along, middle = axes[2], np.asarray(base, np.float64)
     ring = _RING @ axes[:2]
@@ -179,7 +179,7 @@ def cone(
 
 
 def rod(start: Vector, end: Vector, radii: tuple[float, float], material: Material) -> Part:
-    """A round bar from one point to another, with the radii of its two ends."""
+    """Return a round bar from one point to another, with the radii of its two ends."""
     one, two = np.asarray(start, np.float64), np.asarray(end, np.float64)
     return cone(one, float(np.linalg.norm(two - one)), radii, material, two - one)
 
@@ -197,7 +197,7 @@ _SPHERE = np.concatenate(
 
 
 def ball(centre: Vector, radii: Vector, material: Material, turn: Array | None = None) -> Part:
-    """An ellipsoid."""
+    """Return an ellipsoid."""
     rotation = np.eye(3) if turn is None else turn
     middle, half = np.asarray(centre, np.float64), np.asarray(radii, np.float64)
     points = (_SPHERE * half) @ rotation.T + middle
@@ -205,7 +205,7 @@ def ball(centre: Vector, radii: Vector, material: Material, turn: Array | None =
 
 
 def extent(parts: Sequence[Part]) -> tuple[Array, Array]:
-    """The lowest and the highest corner of the upright box around some parts."""
+    """Return the lowest and the highest corner of the upright box around some parts."""
     low = np.min([_bounds(part)[0] for part in parts], axis=0)
     high = np.max([_bounds(part)[1] for part in parts], axis=0)
     return low, high

@@ -45,7 +45,7 @@ class Lattice:
         return len(self.vs), len(self.us)
 
     def window(self, part: Part) -> tuple[slice, slice] | None:
-        """The rows and columns that a part can cover, or None if it is out of view."""
+        """Return the rows and columns that a part can cover, or None if it is out of view."""
         points = part.points
         if part.shape == "convex" and len(points) == 0:
             return slice(0, len(self.vs)), slice(0, len(self.us))
@@ -65,14 +65,14 @@ class Lattice:
         return (slice(int(r0), int(r1)), slice(int(c0), int(c1))) if r1 > r0 and c1 > c0 else None
 
     def rays(self, rows: slice, columns: slice) -> tuple[Triple, Triple]:
-        """Starts and directions, each three arrays that broadcast to (rows, columns)."""
+        """Start and directions, each three arrays that broadcast to (rows, columns)."""
         u, v = self.us[None, columns], self.vs[rows, None]
         one, nil = np.ones((1, 1)), np.zeros((1, 1))
         return ((u, v, nil), (nil, nil, one)) if self.is_parallel else ((nil, nil, nil), (u, v, one))
 
 
 def _before_camera(points: Array) -> Array:
-    """The points beyond the near plane, and where lines between any two points cross it: they bound what is left."""
+    """Return the points beyond the near plane, and where lines between any two points cross it: they bound what is left."""
     is_kept = points[:, 2] > NEAR
     if is_kept.all():
         return points
@@ -96,7 +96,7 @@ class Buffers:
 
 
 def hit(part: Part, start: Triple, way: Triple) -> Array:
-    """The t at which each ray enters a part; infinite where it misses."""
+    """Return the t at which each ray enters a part; infinite where it misses."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if part.shape == "convex":
             return _hit_convex(part, start, way)
@@ -153,7 +153,7 @@ def _hit_ellipsoid(part: Part, start: Triple, way: Triple) -> Array:
 
 
 def _hit_cone(part: Part, start: Triple, way: Triple) -> Array:
-    """The mantle x² + y² = (r0 + k z)², 0 ≤ z ≤ h, and the two discs."""
+    """Return the mantle x² + y² = (r0 + k z)², 0 ≤ z ≤ h, and the two discs."""
     (ox, oy, oz), (dx, dy, dz) = _local(part, start, way)
     r0, r1, height = map(float, part.radii)
     k = (r1 - r0) / height
@@ -175,7 +175,7 @@ def _hit_cone(part: Part, start: Triple, way: Triple) -> Array:
 
 
 def rasterise(parts: Sequence[Part], lattice: Lattice) -> Buffers:
-    """The nearest part of each pixel.
+    """Return the nearest part of each pixel.
 
     Args:
         parts: In the view's frame.

@@ -114,7 +114,7 @@ def _spare(is_plain: NDArray[np.bool_], samples: int) -> NDArray[np.bool_]:
 
 
 def _spread(colour: NDArray[np.float32], is_plain: NDArray[np.bool_], samples: int) -> None:
-    """Gives the other rays the colour of their row's ray on the diagonal."""
+    """Give the other rays the colour of their row's ray on the diagonal."""
     for row in range(samples):
         for column in range(samples):
             if row != column:
@@ -159,7 +159,7 @@ def _normals(part: Part, points: Array) -> Array:
 def _lit(
     part: Part, points: Array, thing_SE3_cam: SE3, world_SE3_cam: SE3, light: Light, shadows: _ShadowMap
 ) -> Array:
-    """The light that leaves some points of a part towards the camera."""
+    """Return the light that leaves some points of a part towards the camera."""
     normals = _normals(part, points)
     albedo = paint(part.material, thing_SE3_cam.apply(points), normals @ thing_SE3_cam.rotation.T)
     world_points, world_normals = world_SE3_cam.apply(points), normals @ world_SE3_cam.rotation.T

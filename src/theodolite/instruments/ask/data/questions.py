@@ -149,25 +149,25 @@ def _is_number(text: str) -> bool:
 def natural_groups(questions: Iterable[Question]) -> list[list[Question]]:
     """Group questions with the same words, different pictures and different answers, at most four in a group.
 
-    Every question is in one group, so that groups with different pictures are independent. A group of one has no pair.
+    Every question is in one group, so groups with different pictures are independent. A group of one has no pair.
     """
     by_words: dict[str, list[Question]] = {}
     for question in questions:
         by_words.setdefault(question.prompt, []).append(question)
-    found: list[list[Question]] = []
-    for same in by_words.values():
-        size = min(_LARGEST_GROUP, len({question.answer for question in same}))
+    groups: list[list[Question]] = []
+    for same_words in by_words.values():
+        size = min(_LARGEST_GROUP, len({question.answer for question in same_words}))
         is_open: list[list[Question]] = []
         # In the order of pictures, so that the same pictures meet in the groups of several questions.
-        for question in sorted(same, key=lambda each: content_hash([each.pictures[0].digest, each.id])):
+        for question in sorted(same_words, key=lambda each: content_hash([each.pictures[0].digest, each.id])):
             group = next((group for group in is_open if _fits(question, group)), None)
             if group is None:
-                found.append(group := [])
+                groups.append(group := [])
                 is_open.append(group)
             group.append(question)
             if len(group) >= size:
                 is_open.remove(group)
-    return found
+    return groups
 
 
 def _fits(question: Question, group: Sequence[Question]) -> bool:
@@ -178,19 +178,19 @@ def _fits(question: Question, group: Sequence[Question]) -> bool:
 
 
 def given_options(row: Row) -> Offered:
-    """The options in the fields of a row: a list, an object by letter, text, or one field for each letter."""
-    found = first(row, "options")
-    if isinstance(found, str):
-        found = _listed(found)
-    if isinstance(found, Mapping):
-        found = list(found.values())
-    if not isinstance(found, Sequence) or not found:
-        found = _lettered_fields(row)
-    return tuple(str(option).strip() for option in found)
+    """Return the options in the fields of a row: a list, an object by letter, text, or one field for each letter."""
+    options = first(row, "options")
+    if isinstance(options, str):
+        options = _listed(options)
+    if isinstance(options, Mapping):
+        options = list(options.values())
+    if not isinstance(options, Sequence) or not options:
+        options = _lettered_fields(row)
+    return tuple(str(option).strip() for option in options)
 
 
 def _listed(text: str) -> list[Any]:
-    """Options in one cell: a list in JSON or Python, or separated by ``|``, ``;`` or line breaks."""
+    """Return the options in one cell: a list in JSON or Python, or separated by ``|``, ``;`` or line breaks."""
     text = text.strip()
     if text[:1] in "[({":
         try:
@@ -210,23 +210,23 @@ def _lettered_fields(row: Row) -> list[Any]:
         re.sub(r"^(?:option|choice)[\s_-]*", "", name.strip(), flags=re.IGNORECASE).upper(): name
         for name in row
     }
-    found = []
+    options = []
     for letter in LETTERS:
         value = row.get(names.get(letter, ""))
         if value is None or not str(value).strip() or str(value) == "nan":
             break
-        found.append(value)
-    return found if len(found) > 1 else []
+        options.append(value)
+    return options if len(options) > 1 else []
 
 
 # Find the pictures that a question file names: by path, by file name, by number, or encoded in the file.
 
 
 _SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
-_MOST_FILES = 500_000
+_MOST_FILES = 500_000  # bounds the search of a folder that holds much else
 _DEEPEST = 3
 """How many folders below that of the question file are searched. A folder given with ``--images`` is searched whole."""
-_SHORTEST_ENCODED = 200
+_SHORTEST_ENCODED = 200  # shorter texts are file names, not base64
 
 
 class Unusable(Exception):  # noqa: N818 - it is counted, not reported
@@ -281,10 +281,10 @@ class PictureFinder:
             raise Unusable("picture outside the folder of the file (name its folder with --images)")
 
     def _by_name(self, name: str) -> Path:
-        found = self._index.find(name)
-        if len(found) != 1:
-            raise Unusable("several pictures of that name" if found else "picture not found")
-        return found[0]
+        paths = self._index.find(name)
+        if len(paths) != 1:
+            raise Unusable("several pictures of that name" if paths else "picture not found")
+        return paths[0]
 
     @cached_property
     def _index(self) -> NameIndex[Path]:
@@ -300,12 +300,12 @@ class PictureFinder:
 def _walk(folder: Path, deepest: int | None) -> Iterator[Path]:
     """Yield the picture files below a folder, without hidden ones."""
     n = 0
-    for place, folders, files in os.walk(folder):
-        depth = len(Path(place).relative_to(folder).parts)
+    for root, folders, files in os.walk(folder):
+        depth = len(Path(root).relative_to(folder).parts)
         folders[:] = [] if depth == deepest else sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             if os.path.splitext(name)[1].lower() in _SUFFIXES:  # noqa: PTH122 - half a million times
-                yield Path(place, name)
+                yield Path(root, name)
                 n += 1
                 if n == _MOST_FILES:
                     return
@@ -319,7 +319,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _decoded(text: str) -> Picture | None:
-    """A picture in base64, perhaps as a data URL. None if it is not one."""
+    """Return a picture in base64, perhaps as a data URL. None if it is not one."""
     _, comma, rest = text.partition(",") if text.startswith("data:image/") else ("", "", "")
     body = rest if comma else text
     if len(body) < _SHORTEST_ENCODED or re.match(r"[A-Za-z0-9+/\s]+={0,2}\s*$", body) is None:
@@ -353,7 +353,7 @@ EXPECTED = (
     "a picture (image, picture, image_path, image_id …), a question (question, prompt, text, conversations, or caption with a "
     "label) and a right answer (answer, answers, label, ground_truth …)"
 )
-_VOTES = 3
+_VOTES = 3  # as in VQA accuracy, where an answer that three of ten people gave is fully right
 _TRUE, _FALSE = (
     frozenset({"1", "true", "yes", "entailment"}),
     frozenset({"0", "false", "no", "contradiction"}),
@@ -373,7 +373,7 @@ def read_question(row: Row, number: int, finder: PictureFinder) -> Question:
 
     Args:
         row: The row.
-        number: Its place in the file, which is its id if it has none.
+        number: Its position in the file, used as the id if it has none.
         finder: Finds its pictures.
 
     Raises:
@@ -411,7 +411,7 @@ def read_question(row: Row, number: int, finder: PictureFinder) -> Question:
 
 
 def _asked(row: Row) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:
-    """The words of the question, the right answer, other right ones, and the options."""
+    """Return the words of the question, the right answer, other right ones, and the options."""
     question, captions = first(row, "question"), first(row, "captions")
     words = plain_words(question) if isinstance(question, str) else ""
     if isinstance(captions, list) and len(captions) > 1:
@@ -442,17 +442,17 @@ def _truth_value(row: Row) -> str:
 
 
 def _right_answers(row: Row) -> tuple[Any, tuple[str, ...]]:
-    """The right answer, and others that are right, too. Of several people's answers the most frequent is the right one."""
-    found = list(values(row, "truth"))
-    if not found:
+    """Return the right answer and the alternatives that are also right. If several people answered, the most frequent wins."""
+    answers = list(values(row, "truth"))
+    if not answers:
         raise Unusable("no answer")
-    several = next((each for each in found if isinstance(each, list)), [])
-    counts = Counter(_answer_text(each) for each in several)
-    if "" in counts or any(isinstance(each, Mapping) for each in found):
+    votes = next((each for each in answers if isinstance(each, list)), [])
+    counts = Counter(_answer_text(each) for each in votes)
+    if "" in counts or any(isinstance(each, Mapping) for each in answers):
         raise Unusable("no answer")
     most = max(counts.values(), default=0)
     accepted = [each for each, n in counts.items() if n >= _VOTES or most == 1]
-    answer = max(counts, key=counts.__getitem__) if isinstance(found[0], list) else found[0]
+    answer = max(counts, key=counts.__getitem__) if isinstance(answers[0], list) else answers[0]
     same = {normal_form(str(answer))}
     return answer, tuple(each for each in accepted if normal_form(each) not in same)
 
@@ -462,7 +462,7 @@ def _answer_text(answer: Any) -> str:
 
 
 def _pictures(row: Row, finder: PictureFinder) -> tuple[Picture, ...]:
-    """The pictures of a row: of the first field that names pictures which are there."""
+    """Return the pictures of a row: those of the first field that names existing pictures."""
     reason = Unusable("no picture named")
     for value in values(row, "picture"):
         try:
@@ -473,8 +473,8 @@ def _pictures(row: Row, finder: PictureFinder) -> tuple[Picture, ...]:
 
 
 def _all(value: Any, finder: PictureFinder) -> Iterator[Picture]:
-    for each in value if isinstance(value, list) else [value]:
-        yield finder.find(each)
+    for entry in value if isinstance(value, list) else [value]:
+        yield finder.find(entry)
 
 
 # Questions about objects with known boxes: is one there, and how many are there?
@@ -493,7 +493,7 @@ _LARGEST_COUNT = 5
 def object_questions(
     instances: Instances, images: Path, *, seed: int = 0
 ) -> tuple[list[Question], Counter[str]]:
-    """Make questions about the objects of annotated pictures, and count what is left out by reason.
+    """Make questions about the objects of annotated pictures, and count by reason what is left out.
 
     Args:
         instances: The annotations.
@@ -529,12 +529,12 @@ def _asked_about(
     without = _Absent(instances.pictures, seed)
     for picture in instances.pictures:
         for name, n in sorted(picture.counts.items()):
-            some = picture.named(name)
-            reason = _fault(name, some)
+            objects = picture.named(name)
+            reason = _fault(name, objects)
             if reason:
                 unused[reason] += n
                 continue
-            removable = (each for each in some if _can_be_cut(picture, each))
+            removable = (instance for instance in objects if _can_be_cut(picture, instance))
             thing = next(removable, None)
             if n > 1:
                 yield picture, name, str(n), thing
@@ -545,21 +545,21 @@ def _asked_about(
                 yield other, name, "no", None
 
 
-def _fault(name: str, some: Sequence[Instance]) -> str:
-    """Why objects of one kind are not asked about; empty if they are."""
+def _fault(name: str, objects: Sequence[Instance]) -> str:
+    """Return why objects of one kind are not asked about; empty if they are."""
     if not name:
         return "an object of an unknown category"
-    if any(each.is_crowd for each in some):
+    if any(instance.is_crowd for instance in objects):
         return "a crowd"
-    if len(some) > _LARGEST_COUNT:
+    if len(objects) > _LARGEST_COUNT:
         return f"more than {_LARGEST_COUNT} objects of a kind"
-    if any(each.box is None or each.box_area < _SMALLEST for each in some):
+    if any(instance.box is None or instance.box_area < _SMALLEST for instance in objects):
         return "an object too small"
     return ""
 
 
 def _can_be_cut(picture: AnnotatedPicture, thing: Instance) -> bool:
-    """True if an object lies whole in the picture and nothing touches it. Whether it leaves a trace is seen when it is removed."""
+    """Return True if an object lies whole in the picture and nothing touches it; traces are detected on removal."""
     return thing.box is not None and fault_of(thing.box, picture.size_px, picture.other_boxes(thing)) is None
 
 
@@ -579,7 +579,7 @@ class _Absent:
         self._next: Counter[str] = Counter()
 
     def draw(self, name: str) -> AnnotatedPicture | None:
-        """Return the next picture without an object of that name. None if there is none left."""
+        """Return the next picture without an object of that name; None if there is none left."""
         start = int(content_hash(name)[:8], 16)  # other names start elsewhere, so that pictures take turns
         while self._next[name] < len(self._pictures):
             picture = self._pictures[(start + self._next[name]) % len(self._pictures)]
@@ -619,7 +619,7 @@ def _how_many(name: str) -> str:
 _FILES = tuple(f"questions{suffix}" for suffix in SUFFIXES)
 _OTHER_DATA = ("scenes.jsonl", "episodes.jsonl", "dataset.json", "pairs.jsonl", "run.json")
 """Files of data sets of other instruments."""
-_HEAD = 1 << 18
+_HEAD = 1 << 18  # enough of a file to see the names of its fields
 _ASKING = re.compile(
     r'question|prompt|query|instruction|"text"|caption|conversation|messages|statement|hypothesis|sentence',
     re.IGNORECASE,
@@ -646,7 +646,7 @@ class Questions:
 
 
 def find_question_file(path: Path) -> Path | None:
-    """Return the question file at a path, or in a folder: ``questions.jsonl`` or the only one that fits. None if none does.
+    """Return the question file at a path or in a folder: ``questions.jsonl`` or the only match; None if there is none.
 
     ``FILE?name=value`` names fields or chooses rows, as for recorded answers; it is returned as it is.
     """
@@ -656,12 +656,16 @@ def find_question_file(path: Path) -> Path | None:
     if not path.is_dir() or any((path / name).is_file() for name in _OTHER_DATA):
         return None
     named = [path / name for name in _FILES if (path / name).is_file()]
-    found = [each for each in named or sorted(path.iterdir()) if each.is_file() and _may_ask(each)]
-    return found[0] if len(found) == 1 or (named and found) else None
+    matches = [
+        candidate
+        for candidate in named or sorted(path.iterdir())
+        if candidate.is_file() and _may_ask(candidate)
+    ]
+    return matches[0] if len(matches) == 1 or (named and matches) else None
 
 
 def _may_ask(path: Path) -> bool:
-    """Return True if the rows of a file ask about pictures. Large files of another kind are told by their beginning."""
+    """Return True if the rows of a file ask about pictures. Large files of another kind are recognised by their beginning."""
     if path.suffix not in SUFFIXES:
         return False
     try:
@@ -678,7 +682,7 @@ def _may_ask(path: Path) -> bool:
 
 
 def _joined(path: Path) -> list[Row]:
-    """The rows of a file. If they lack questions or answers, those of the file beside it that has them, by id (VQAv2)."""
+    """Return the rows of a file, completed by id from the file beside it if questions or answers are missing (VQAv2)."""
     rows, _ = _rows(path, _stamp(path))
     asks, answers = first(rows[0], "question") is not None, first(rows[0], "truth") is not None
     if asks == answers or first(rows[0], "id") is None:
@@ -716,7 +720,7 @@ def read_questions(path: str | Path, images: str | Path | None = None) -> list[Q
 def load_questions(path: Path, images: Path | None = None) -> Questions:
     """Read a question file, and count the rows that cannot be used. Pictures are found, but not decoded.
 
-    COCO instances give questions about their objects (`theodolite.instruments.ask.data.questions`).
+    COCO instances give questions about their objects; see `object_questions`.
 
     Args:
         path: The file, or a folder with one.
@@ -727,8 +731,8 @@ def load_questions(path: Path, images: Path | None = None) -> Questions:
     """
     coco = find_coco(path, images) if find_question_file(path) is None else None
     if coco is not None:
-        found, unused = object_questions(_instances(coco[0], coco[0].stat().st_mtime_ns), coco[1])
-        return Questions(tuple(found), dict(unused))
+        questions, unused = object_questions(_instances(coco[0], coco[0].stat().st_mtime_ns), coco[1])
+        return Questions(tuple(questions), dict(unused))
     if path.is_dir():
         path = find_question_file(path) or path / _FILES[0]
     try:
@@ -748,26 +752,26 @@ def _load(path: Path, images: Path | None, stamp: int) -> Questions:
     rows = _joined(path)
     finder = PictureFinder(split_options(path)[0].parent, images)
     unused: Counter[str] = Counter(counted_problems(_rows(path, stamp)[1]))
-    found: list[Question] = []
+    questions: list[Question] = []
     for number, row in enumerate(rows, 1):
         try:
-            found.append(read_question(row, number, finder))
+            questions.append(read_question(row, number, finder))
         except Unusable as error:
             unused[str(error)] += 1
-    kept = _with_own_ids(_without_doubts(found, unused))
+    kept = _with_own_ids(_without_doubts(questions, unused))
     if not kept:
         raise UsageError(_nothing(path, rows, unused, has_images=images is not None))
     return Questions(tuple(kept), dict(unused))
 
 
 def _nothing(path: Path, rows: Sequence[Row], unused: Counter[str], *, has_images: bool) -> str:
-    told = ", ".join(f"{reason} ({n})" for reason, n in unused.most_common())
+    reasons = ", ".join(f"{reason} ({n})" for reason, n in unused.most_common())
     of = f"none of the {len(rows)} rows" if len(rows) > 1 else "the only row"
     start = f"{of} of {path} {'can' if len(rows) > 1 else 'cannot'} be used"
     if unused.most_common(1)[0][0] == "picture not found" and not has_images:
         name = str(first(rows[0], "picture"))[:80]
-        return f"{start}: {told}; name the folder of {name} with --images DIR"
-    return f"{start}: {told}; a row needs {EXPECTED}; the fields are {', '.join(fields_of(rows))}; {naming(path)}"
+        return f"{start}: {reasons}; name the folder of {name} with --images DIR"
+    return f"{start}: {reasons}; a row needs {EXPECTED}; the fields are {', '.join(fields_of(rows))}; {naming(path)}"
 
 
 def _without_doubts(questions: Sequence[Question], unused: Counter[str]) -> list[Question]:
@@ -776,12 +780,12 @@ def _without_doubts(questions: Sequence[Question], unused: Counter[str]) -> list
     for question in questions:
         same.setdefault((question.prompt, question.pictures), []).append(question)
     kept = []
-    for several in same.values():
-        if len({normal_form(each.answer) for each in several}) > 1:
-            unused["two answers to one question"] += len(several)
+    for repeats in same.values():
+        if len({normal_form(each.answer) for each in repeats}) > 1:
+            unused["two answers to one question"] += len(repeats)
         else:
-            kept.append(several[0])
-            unused["the same question again"] += len(several) - 1
+            kept.append(repeats[0])
+            unused["the same question again"] += len(repeats) - 1
     unused += Counter()  # without zeros
     return kept
 
@@ -789,18 +793,23 @@ def _without_doubts(questions: Sequence[Question], unused: Counter[str]) -> list
 def _with_own_ids(questions: Iterable[Question]) -> list[Question]:
     """Make ids unique: several questions about one picture often have the id of the picture."""
     seen: Counter[str] = Counter()
-    found = []
+    renamed = []
     for question in questions:
         seen[question.id] += 1
         n = seen[question.id]
-        found.append(question if n == 1 else replace(question, id=f"{question.id}#{n}"))
-    return found
+        renamed.append(question if n == 1 else replace(question, id=f"{question.id}#{n}"))
+    return renamed
 
 
 def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
     """Draw at most `n` questions whose pictures can be decoded, in their order.
 
     Questions that have another one with the same words and another answer are drawn first, together with it.
+
+    Args:
+        loaded: The questions of a file.
+        n: The most questions to draw.
+        seed: Seed of the draw.
     """
     groups = natural_groups(loaded.questions)
     order = [groups[i] for i in np.random.default_rng(seed).permutation(len(groups))]
@@ -821,7 +830,7 @@ def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
 
 
 def _checked(question: Question, unused: Counter[str]) -> Question:
-    """Leave out a removal that would not look right."""
+    """Drop the removal of a question if it would not look right."""
     reason = "" if question.removal is None else removal_fault(question.pictures[0], question.removal)
     if not reason:
         return question
@@ -831,7 +840,7 @@ def _checked(question: Question, unused: Counter[str]) -> Question:
 
 @lru_cache(maxsize=4096)  # a draw is planned and counted, and a removal takes a tenth of a second
 def removal_fault(picture: Picture, removal: Removal) -> str:
-    """Return why an object cannot be removed so that it looks right. Empty if it can."""
+    """Return why an object cannot be removed without visible traces; empty if it can."""
     try:
         remove(picture, removal.thing, others=removal.others)
     except UnfitError as error:

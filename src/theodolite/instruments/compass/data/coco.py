@@ -81,18 +81,18 @@ class Matcher:
         self._policy = policy
 
     def category(self, name: str) -> str | None:
-        """The category that a name stands for; None if there is none, or several."""
+        """Return the category that a name stands for; None if there is none, or several."""
         if name in self._categories or self._policy.names == "exact":
             return name if name in self._categories else None
-        found = [each for each in self._categories if name in each or each in name]
-        return found[0] if len(found) == 1 else None
+        matches = [category for category in self._categories if name in category or category in name]
+        return matches[0] if len(matches) == 1 else None
 
     def picture(self, file_name: str) -> AnnotatedPicture | None:
-        """The annotated picture of that file name."""
+        """Return the annotated picture of that file name."""
         return self._pictures.get(Path(file_name).name)
 
     def objects(self, file_name: str, names: tuple[str, str]) -> Match | Filter:
-        """The reference and the target in a picture, or the filter that rejects them.
+        """Return the reference and the target in a picture, or the filter that rejects them.
 
         Args:
             file_name: File name of the picture.
@@ -105,19 +105,19 @@ class Matcher:
         if picture is None:
             return Filter.NOT_ANNOTATED
         reference, target = (self._object(picture, str(category)) for category in categories)
-        for each in (reference, target):
-            if isinstance(each, Filter):
-                return each
+        for candidate in (reference, target):
+            if isinstance(candidate, Filter):
+                return candidate
         return self._match(picture, cast("Instance", reference), cast("Instance", target))
 
     def _object(self, picture: AnnotatedPicture, category: str) -> Instance | Filter:
-        """The object of a category in a picture, or the filter that rejects it."""
-        candidates = [each for each in picture.named(category) if not each.is_crowd]
+        """Return the object of a category in a picture, or the filter that rejects it."""
+        candidates = [candidate for candidate in picture.named(category) if not candidate.is_crowd]
         if not candidates:
             return Filter.NO_BOX
         if self._policy.boxes == "unique" and picture.counts[category] > 1:
             return Filter.SEVERAL
-        return max(candidates, key=lambda each: each.box_area)
+        return max(candidates, key=lambda candidate: candidate.box_area)
 
     @staticmethod
     def _match(picture: AnnotatedPicture, reference: Instance, target: Instance) -> Match | Filter:
@@ -128,12 +128,12 @@ class Matcher:
         return Match(picture, reference, target, reference.box, target.box)
 
     def direction(self, match: Match, word: str) -> str | Filter:
-        """The right answer about matched boxes, or the filter that rejects them.
+        """Return the right answer about matched boxes, or the filter that rejects them.
 
         Args:
             match: Two boxes.
-            word: The direction that the caption says. The answer is finer if it is a diagonal beside it; if the boxes
-                contradict the caption and may do so, it is the caption's.
+            word: The caption's direction. The answer is finer if it is an adjacent diagonal; if the boxes contradict the
+                caption and the policy permits that, it is the caption's.
         """
         a, b, size = match.reference_box, match.target_box, match.picture.size_px
         if is_outside(a, size) or is_outside(b, size):
@@ -156,7 +156,7 @@ def coco_pairs(
     filters: PairFilters | None = None,
     vocabulary: Vocabulary = CARDINAL,
 ) -> Selection:
-    """Ordered pairs from COCO instance annotations.
+    """Select ordered pairs from COCO instance annotations.
 
     Candidates are all ordered pairs of annotated objects of a picture. Filters, in order: unknown categories,
     crowds, empty boxes, names that occur twice in the picture (a crowd counts), area, distance, border between directions,
@@ -204,24 +204,24 @@ def coco_pairs(
 
 
 def _outlines(reference: Instance, target: Instance) -> dict[str, Json]:
-    """The polygons by which both objects can be cut out; empty if one has none."""
+    """Return the polygons by which both objects can be cut out; empty if one has none."""
     if not (reference.outline and target.outline):
         return {}
     return {
         "outlines": {
-            role: [list(polygon) for polygon in each.outline]
-            for role, each in (("reference", reference), ("target", target))
+            role: [list(polygon) for polygon in instance.outline]
+            for role, instance in (("reference", reference), ("target", target))
         }
     }
 
 
 def _ordered(count: int) -> int:
-    """The number of ordered pairs of `count` objects."""
+    """Return the number of ordered pairs of `count` objects."""
     return count * (count - 1)
 
 
 def _id(picture: AnnotatedPicture, reference: Instance, target: Instance) -> str:
-    """Such as ``000000532481-person-to-dining_table``: from A to B."""
+    """Return an id such as ``000000532481-person-to-dining_table``: from A to B."""
     name = (
         Path(picture.file_name).with_suffix("").as_posix().replace("/", "_")
     )  # folders may hold pictures of one name
@@ -229,29 +229,31 @@ def _id(picture: AnnotatedPicture, reference: Instance, target: Instance) -> str
 
 
 def _objects(picture: AnnotatedPicture, filters: PairFilters, sieve: Sieve) -> list[tuple[Instance, Box]]:
-    """The objects that may be in a pair; pairs lost with the others are counted."""
+    """Return the objects that may be in a pair, and count the pairs lost with the others."""
     counts = picture.counts
 
-    def area_fault(each: Instance) -> Filter | None:
-        area = each.area(filters.area_of)
+    def area_fault(instance: Instance) -> Filter | None:
+        area = instance.area(filters.area_of)
         if area is None:
-            raise UsageError(f"the {each.name} of {picture.file_name} has no stated area; use area_of='box'")
+            raise UsageError(
+                f"the {instance.name} of {picture.file_name} has no stated area; use area_of='box'"
+            )
         return filters.area_fault(area)
 
     steps: list[tuple[Filter, Callable[[Instance], bool]]] = [
-        (Filter.NO_CATEGORY, lambda each: bool(each.name)),
-        (Filter.CROWD, lambda each: not each.is_crowd),
-        (Filter.EMPTY, lambda each: each.box is not None),
-        (Filter.REPEATED, lambda each: counts[each.name] == 1),
-        (Filter.SMALL, lambda each: area_fault(each) != Filter.SMALL),
-        (Filter.LARGE, lambda each: area_fault(each) != Filter.LARGE),
+        (Filter.NO_CATEGORY, lambda instance: bool(instance.name)),
+        (Filter.CROWD, lambda instance: not instance.is_crowd),
+        (Filter.EMPTY, lambda instance: instance.box is not None),
+        (Filter.REPEATED, lambda instance: counts[instance.name] == 1),
+        (Filter.SMALL, lambda instance: area_fault(instance) != Filter.SMALL),
+        (Filter.LARGE, lambda instance: area_fault(instance) != Filter.LARGE),
     ]
     objects = list(picture.instances)
     for reason, passes in steps:
-        left = [each for each in objects if passes(each)]
+        left = [instance for instance in objects if passes(instance)]
         sieve.drop(reason, _ordered(len(objects)) - _ordered(len(left)))
         objects = left
-    return [(each, each.box) for each in objects if each.box is not None]
+    return [(instance, instance.box) for instance in objects if instance.box is not None]
 
 
 # Finding the user's own pairs: a pair file, or COCO instances with their pictures.
@@ -275,15 +277,15 @@ _FILE_FAULTS = (
 
 
 def find_pairs(path: Path, images: Path | None) -> UserData | None:
-    """A pair file or its folder, or COCO instances or their folder; None if it is neither."""
+    """Return a pair file or its folder, or COCO instances or their folder; None if the path is neither."""
     if path.is_dir() and has_file(path, "pairs.jsonl"):
         return UserData("compass", "pairs", path)
     if path.name == "pairs.jsonl" or (
         path.suffix == ".jsonl" and {"reference", "target", "picture"} <= first_keys(path)
     ):
         return UserData("compass", "pairs", path)
-    found = find_coco(path, images)
-    return None if found is None else UserData("compass", "coco", *found)
+    coco = find_coco(path, images)
+    return None if coco is None else UserData("compass", "coco", *coco)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,23 +302,28 @@ class OwnPairs:
 
 
 def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
-    """The pairs of a pair file, or at most `n` from COCO instances, balanced by direction.
+    """Return the pairs of a pair file, or at most `n` from COCO instances, balanced by direction.
 
-    Left out are pairs that lie between two directions, where two answers may be called right, and those whose picture cannot
-    be read. Diagonals are directions if the pair file names one.
+    Pairs between two directions, where two answers may be right, and pairs with unreadable pictures are left out. Diagonals
+    are directions if the pair file names one.
     From COCO instances, pairs with an object that can be moved are taken first.
+
+    Args:
+        own: A pair file, or COCO instances with their pictures.
+        n: The most pairs to draw from COCO instances.
+        seed: Seed of the draw.
 
     Raises:
         UsageError: No pair is left.
     """
     if own.form != "coco":
         sieve = Sieve(str(own.path), {})
-        given = read_pairs(own.path, sieve=sieve)
-        vocabulary = vocabulary_of(pair.direction for pair in given)
-        found = [pair for pair in given if _is_usable(pair, sieve, vocabulary)]
-        sieve.check_any(found)
-        told = {reason: n for reason, n in sieve.told().items() if reason != Filter.BROKEN}
-        return OwnPairs(tuple(found), {**sieve.broken, **told})
+        pairs = read_pairs(own.path, sieve=sieve)
+        vocabulary = vocabulary_of(pair.direction for pair in pairs)
+        usable = [pair for pair in pairs if _is_usable(pair, sieve, vocabulary)]
+        sieve.check_any(usable)
+        unused = {reason: n for reason, n in sieve.told().items() if reason != Filter.BROKEN}
+        return OwnPairs(tuple(usable), {**sieve.broken, **unused})
     selection = coco_pairs(
         own.path, own.images or own.path.parent, filters=PairFilters(min_margin_deg=_MARGIN_DEG[4])
     )
@@ -324,15 +331,15 @@ def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
     sieve.candidates = len(selection.pairs)
     drawn = _balanced(selection.pairs, n, seed, sieve)
     sieve.check_any(drawn)
-    told = {**selection.report.broken, **selection.report.excluded, **sieve.told()}
-    if Filter.NOT_DRAWN.value in told:
-        told["not drawn (more with --size)"] = told.pop(Filter.NOT_DRAWN.value)
-    first = [*selection.report.broken, *(each.value for each in _FILE_FAULTS if each.value in told)]
-    return OwnPairs(tuple(drawn), {reason: told[reason] for reason in dict.fromkeys([*first, *told])})
+    unused = {**selection.report.broken, **selection.report.excluded, **sieve.told()}
+    if Filter.NOT_DRAWN.value in unused:
+        unused["not drawn (more with --size)"] = unused.pop(Filter.NOT_DRAWN.value)
+    first = [*selection.report.broken, *(fault.value for fault in _FILE_FAULTS if fault.value in unused)]
+    return OwnPairs(tuple(drawn), {reason: unused[reason] for reason in dict.fromkeys([*first, *unused])})
 
 
 def _is_usable(pair: Pair, sieve: Sieve, vocabulary: Vocabulary = CARDINAL) -> bool:
-    """True if a pair can be asked about; counted if not."""
+    """Return True if a pair can be asked about; otherwise count it and return False."""
     nearest = vocabulary.between(pair.reference.box, pair.target.box)
     if nearest.margin_deg < _MARGIN_DEG[len(vocabulary.names)]:
         sieve.drop(Filter.BORDER)
@@ -344,7 +351,7 @@ def _is_usable(pair: Pair, sieve: Sieve, vocabulary: Vocabulary = CARDINAL) -> b
 
 
 def _is_movable(pair: Pair) -> bool:
-    """True if reference or target can be cut out whole and alone."""
+    """Return True if reference or target can be cut out whole and alone."""
     a, b = pair.reference.box, pair.target.box
     return is_clear(a, [b], LEAST_GAP_PX) and any(
         fault_of(box, pair.size_px, pair.others) is None for box in (a, b)
@@ -352,16 +359,16 @@ def _is_movable(pair: Pair) -> bool:
 
 
 def _balanced(pairs: Sequence[Pair], n: int, seed: int, sieve: Sieve) -> list[Pair]:
-    """At most `n` pairs, in their order, with directions as even as the pairs allow; first those with an object to move."""
+    """Return at most `n` pairs, in their order, with directions as even as possible; first those with a movable object."""
     rng = np.random.default_rng(seed)
     waiting: dict[str, list[int]] = {}
-    for place in sorted(
-        rng.permutation(len(pairs)).tolist(), key=lambda place: not _is_movable(pairs[place])
+    for index in sorted(
+        rng.permutation(len(pairs)).tolist(), key=lambda index: not _is_movable(pairs[index])
     ):
-        waiting.setdefault(pairs[place].direction, []).append(place)
+        waiting.setdefault(pairs[index].direction, []).append(index)
     turns = zip_longest(*(waiting[direction] for direction in sorted(waiting)))
-    places = (place for turn in turns for place in turn if place is not None)
-    readable = (place for place in places if _is_usable(pairs[place], sieve))
+    candidates = (index for turn in turns for index in turn if index is not None)
+    readable = (index for index in candidates if _is_usable(pairs[index], sieve))
     drawn = sorted(islice(readable, n))
     sieve.drop(Filter.NOT_DRAWN, len(pairs) - len(drawn) - sieve.excluded.total())
-    return [pairs[place] for place in drawn]
+    return [pairs[index] for index in drawn]

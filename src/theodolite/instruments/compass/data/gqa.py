@@ -72,7 +72,7 @@ def gqa_pairs(
     relations: Mapping[str, str] = GQA_RELATIONS,
     vocabulary: Vocabulary = CARDINAL,
 ) -> Selection:
-    """Pairs whose relation is annotated in a scene graph and agrees with the boxes.
+    """Select pairs whose relation is annotated in a scene graph and agrees with the boxes.
 
     Candidates are all relations of the given kinds. A relation whose direction is neither the nearest by the boxes' centres
     nor a part of it ("left" of "above left") is left out and counted: "above" may have meant depth.
@@ -95,15 +95,15 @@ def gqa_pairs(
     folder = PictureFolder(Path(images))
     pairs: dict[str, Pair] = {}
     problems: list[Problem] = []
-    for each in _candidates(path, relations, problems):
+    for candidate in _candidates(path, relations, problems):
         sieve.candidates += 1
-        fault = _fault(each, filters, folder, vocabulary)
-        if fault is None and each.id in pairs:
+        fault = _fault(candidate, filters, folder, vocabulary)
+        if fault is None and candidate.id in pairs:
             fault = Filter.WRITTEN_TWICE
         if fault is not None:
             sieve.drop(fault)
             continue
-        pairs[each.id] = _pair(each, folder, vocabulary)
+        pairs[candidate.id] = _pair(candidate, folder, vocabulary)
     sieve.notes += folder.note()
     sieve.tell_broken(problems)
     return sieve.finish(list(pairs.values()), n=n, seed=seed)
@@ -137,7 +137,7 @@ class _Candidate:
 
 
 def _candidates(path: Path, relations: Mapping[str, str], problems: list[Problem]) -> Iterator[_Candidate]:
-    """All relations of the given kinds; the problems of broken scenes are added to `problems`."""
+    """Yield all relations of the given kinds; the problems of broken scenes are added to `problems`."""
     value = read_json(path, "scene graphs")
     if not isinstance(value, dict):
         raise UsageError(f"{path} must be an object with a scene for each picture")
@@ -157,14 +157,14 @@ def _candidates(path: Path, relations: Mapping[str, str], problems: list[Problem
 
 
 def _fault(
-    each: _Candidate, filters: PairFilters, folder: PictureFolder, vocabulary: Vocabulary
+    candidate: _Candidate, filters: PairFilters, folder: PictureFolder, vocabulary: Vocabulary
 ) -> Filter | None:
-    """The filter that rejects a relation, or None."""
-    a, b, size = each.reference.box, each.target.box, each.scene.size_px
+    """Return the filter that rejects a relation, or None."""
+    a, b, size = candidate.reference.box, candidate.target.box, candidate.scene.size_px
     if a is None or b is None:
         return Filter.EMPTY
-    counts = Counter(one.name for one in each.scene.objects.values())
-    if counts[each.reference.name] > 1 or counts[each.target.name] > 1:
+    counts = Counter(one.name for one in candidate.scene.objects.values())
+    if counts[candidate.reference.name] > 1 or counts[candidate.target.name] > 1:
         return Filter.REPEATED
     whole = size[0] * size[1]
     fault = (
@@ -172,24 +172,26 @@ def _fault(
         or filters.area_fault(b.area_px / whole)
         or filters.pair_fault(a, b, size, vocabulary)
     )
-    if fault is None and vocabulary.agreed(each.direction, a, b) is None:
+    if fault is None and vocabulary.agreed(candidate.direction, a, b) is None:
         fault = Filter.AGAINST
-    return fault or folder.fault(each.file_name, size)
+    return fault or folder.fault(candidate.file_name, size)
 
 
-def _pair(each: _Candidate, folder: PictureFolder, vocabulary: Vocabulary) -> Pair:
-    a, b = each.reference.box, each.target.box
+def _pair(candidate: _Candidate, folder: PictureFolder, vocabulary: Vocabulary) -> Pair:
+    a, b = candidate.reference.box, candidate.target.box
     if a is None or b is None:
-        raise UsageError(f"{each.id} has an empty box")
+        raise UsageError(f"{candidate.id} has an empty box")
     boxes = [
-        one.box for key, one in each.scene.objects.items() if key not in {each.reference_key, each.target_key}
+        one.box
+        for key, one in candidate.scene.objects.items()
+        if key not in {candidate.reference_key, candidate.target_key}
     ]
     return Pair(
-        id=each.id,
-        picture=folder.find(each.file_name)[0],
-        size_px=each.scene.size_px,
-        reference=Region(each.reference.name, a),
-        target=Region(each.target.name, b),
+        id=candidate.id,
+        picture=folder.find(candidate.file_name)[0],
+        size_px=candidate.scene.size_px,
+        reference=Region(candidate.reference.name, a),
+        target=Region(candidate.target.name, b),
         direction=vocabulary.between(a, b).name,
         others=tuple(box for box in boxes if box is not None),
         source="gqa",

@@ -57,7 +57,7 @@ class Region:
 
 
 def is_outside(box: Box, size_px: tuple[int, int]) -> bool:
-    """True if no part of a box is in a picture of this width and height."""
+    """Return True if no part of a box is in a picture of this width and height."""
     return box.x1 <= 0 or box.y1 <= 0 or box.x0 >= size_px[0] or box.y0 >= size_px[1]
 
 
@@ -113,17 +113,17 @@ class Pair:
 
 
 def cutouts(pair: Pair) -> tuple[Cutout, Cutout]:
-    """Reference and target as they are cut out: by ``meta["outlines"]`` if both have one, else by their boxes."""
-    found = pair.meta.get("outlines")
-    given = found if isinstance(found, Mapping) else {}
-    outlines = [polygons_of(given.get(role)) for role in ("reference", "target")]
+    """Return reference and target as cut-outs: by ``meta["outlines"]`` if both have one, else by their boxes."""
+    stored = pair.meta.get("outlines")
+    by_role = stored if isinstance(stored, Mapping) else {}
+    outlines = [polygons_of(by_role.get(role)) for role in ("reference", "target")]
     if not all(outlines):
         outlines = [(), ()]
     return Cutout(pair.reference.box, outlines[0]), Cutout(pair.target.box, outlines[1])
 
 
 def pair_cautions(pairs: Iterable[Pair], *, vocabulary: Vocabulary = EIGHT) -> dict[str, tuple[str, ...]]:
-    """Pairs whose words do not fit their boxes: reason to ids.
+    """Return the ids of pairs whose words do not fit their boxes, by reason.
 
     Such pairs can be asked about but not scored well. A caption may mean an object's own left, or depth, and be true;
     the compass only knows the centres of the boxes.
@@ -132,21 +132,21 @@ def pair_cautions(pairs: Iterable[Pair], *, vocabulary: Vocabulary = EIGHT) -> d
         pairs: All pairs.
         vocabulary: The angles of the direction names; names that are not in it are not checked.
     """
-    found: dict[str, list[str]] = {}
+    cautions: dict[str, list[str]] = {}
     for pair in pairs:
         angle = vocabulary.angles_deg.get(pair.direction)
         if pair.distance_px == 0:
-            found.setdefault("the boxes have the same centre: there is no direction", []).append(pair.id)
+            cautions.setdefault("the boxes have the same centre: there is no direction", []).append(pair.id)
         elif angle is not None and float(stats.circular_distance(angle, pair.true_deg)) > _ASTRAY_DEG:
-            found.setdefault("the direction is more than 90° from where the boxes lie", []).append(pair.id)
-    return {reason: tuple(ids) for reason, ids in found.items()}
+            cautions.setdefault("the direction is more than 90° from where the boxes lie", []).append(pair.id)
+    return {reason: tuple(ids) for reason, ids in cautions.items()}
 
 
 # Which pairs a source gives, and why the other candidates were left out.
 
 
 class Filter(StrEnum):
-    """Why a candidate is left out, in the order of checking. The value is the reason in words."""
+    """Why a candidate is left out, in the order of the checks. The value is the reason in words."""
 
     BROKEN = "a broken record"
     FALSE = "a caption that is false"
@@ -202,7 +202,7 @@ class PairFilters:
             raise UsageError(f"area_of must be one of {', '.join(get_args(AreaOf))}, not {self.area_of!r}")
 
     def area_fault(self, share: float) -> Filter | None:
-        """The filter that rejects an object of this share of the picture, or None."""
+        """Return the filter that rejects an object of this share of the picture, or None."""
         if share < self.min_area:
             return Filter.SMALL
         return Filter.LARGE if share > self.max_area else None
@@ -210,7 +210,14 @@ class PairFilters:
     def pair_fault(
         self, reference: Box, target: Box, size_px: tuple[int, int], vocabulary: Vocabulary = CARDINAL
     ) -> Filter | None:
-        """The filter that rejects a pair of boxes, or None."""
+        """Return the filter that rejects a pair of boxes, or None.
+
+        Args:
+            reference: A's box.
+            target: B's box.
+            size_px: Width and height of the picture.
+            vocabulary: The names of directions.
+        """
         if is_outside(reference, size_px) or is_outside(target, size_px):
             return Filter.OUTSIDE
         distance = math.dist(reference.centre_px, target.centre_px)
@@ -223,7 +230,7 @@ class PairFilters:
 
 @dataclass(frozen=True, slots=True)
 class SelectionReport:
-    """What became of every candidate."""
+    """The outcome of every candidate."""
 
     source: str
     parameters: Mapping[str, Json]
@@ -249,7 +256,7 @@ class SelectionReport:
             )
 
     def table(self) -> Table:
-        """Candidates, what was left out, and what was kept."""
+        """Return a table of candidates, what was left out, and what was kept."""
         kept = ", ".join(f"{count} {name}" for name, count in self.directions.items())
         return Table.of(
             f"data.{self.source}",
@@ -284,32 +291,40 @@ class Sieve:
         self.broken: dict[str, int] = {}
 
     def drop(self, reason: Filter, count: int = 1) -> None:
-        """Counts candidates that a filter rejected."""
+        """Count candidates that a filter rejected."""
         if count:
             self.excluded[reason] += count
 
     def drop_broken(self, problems: Sequence[Problem]) -> None:
-        """Counts candidates whose record is broken, and notes where the first ones are."""
+        """Count candidates whose record is broken, and note where the first ones are."""
         self.candidates += len(problems)
         self.drop(Filter.BROKEN, len(problems))
         self.tell_broken(problems)
 
     def tell_broken(self, problems: Sequence[Problem]) -> None:
-        """Counts broken records that are not candidates themselves, and notes where the first ones are."""
+        """Count broken records that are not candidates themselves, and note where the first ones are."""
         self.broken |= counted_problems(problems)
         self.notes += told_problems(problems)
 
     def check_any(self, pairs: Sequence[Pair]) -> None:
-        """Raises a `UsageError` that says why no pair is left."""
+        """Raise a `UsageError` that says why no pair is left."""
         if not pairs:
             lost = "; ".join(f"{count} × {reason}" for reason, count in self.told().items())
-            told = f"{self.source}: none of {self.candidates} candidates is left{': ' + lost if lost else ''}"
-            raise UsageError(". ".join([told, *self.notes]))
+            message = (
+                f"{self.source}: none of {self.candidates} candidates is left{': ' + lost if lost else ''}"
+            )
+            raise UsageError(". ".join([message, *self.notes]))
 
     def finish(
         self, pairs: Sequence[Pair], *, n: int | None, seed: int, audit: Mapping[str, Json] | None = None
     ) -> Selection:
-        """Draws a balanced sample if `n` is given, and reports.
+        """Draw a balanced sample if `n` is given, and report.
+
+        Args:
+            pairs: The candidates that passed.
+            n: Sample size, balanced over the directions; all pairs if None.
+            seed: Seed of the draw.
+            audit: Added to the report.
 
         Raises:
             UsageError: No pair is left, or too few for the sample.
@@ -335,12 +350,17 @@ class Sieve:
         return Selection(tuple(chosen), report)
 
     def told(self) -> dict[str, int]:
-        """Counts of rejections, in the order of the filters."""
+        """Count the rejections, in the order of the filters."""
         return {reason.value: self.excluded[reason] for reason in Filter if self.excluded[reason]}
 
 
 def balanced_sample(pairs: Sequence[Pair], n: int, *, seed: int) -> list[Pair]:
-    """Draws n pairs in their order, the same number of each direction; the first ones get one more if n does not divide.
+    """Draw n pairs in their order, equally many of each direction; the first directions get one more if n does not divide.
+
+    Args:
+        pairs: The pairs to draw from.
+        n: Sample size.
+        seed: Seed of the draw.
 
     Raises:
         UsageError: A direction has too few pairs.
@@ -353,8 +373,8 @@ def balanced_sample(pairs: Sequence[Pair], n: int, *, seed: int) -> list[Pair]:
     names = sorted(by_direction)
     rng = np.random.default_rng(seed)
     chosen: list[int] = []
-    for place, name in enumerate(names):
-        wanted = n // len(names) + (place < n % len(names))
+    for index, name in enumerate(names):
+        wanted = n // len(names) + (index < n % len(names))
         if wanted > len(by_direction[name]):
             fewest = min(map(len, by_direction.values()))
             raise UsageError(
@@ -369,7 +389,7 @@ def balanced_sample(pairs: Sequence[Pair], n: int, *, seed: int) -> list[Pair]:
 
 
 class PictureFolder:
-    """A folder of pictures, which may be links. Every file is decoded once. No name leads out of the folder."""
+    """A folder of pictures, which may be links. Every file is decoded once. Names cannot lead out of the folder."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -380,20 +400,20 @@ class PictureFolder:
         self._wrong: dict[str, str] = {}
 
     def find(self, name: str) -> tuple[Picture, tuple[int, int]]:
-        """A picture and its width and height.
+        """Return a picture and its width and height.
 
         Raises:
             UsageError: The file is not there, is not a whole picture, or its name leads out of the folder.
         """
         if name not in self._found:
             self._found[name] = self._decoded(name)
-        found = self._found[name]
-        if isinstance(found, UsageError):
-            raise found.with_traceback(None)
-        return found
+        entry = self._found[name]
+        if isinstance(entry, UsageError):
+            raise entry.with_traceback(None)
+        return entry
 
     def _decoded(self, name: str) -> tuple[Picture, tuple[int, int]] | UsageError:
-        """A picture whose every pixel can be read, or what is wrong with it: the header of a cut file is whole."""
+        """Return a picture after decoding all of it, or what is wrong: a truncated file may have an intact header."""
         try:
             picture = Picture.from_path(self._place(name))
             height, width = picture.pixels().shape[:2]
@@ -402,30 +422,30 @@ class PictureFolder:
         return picture, (width, height)
 
     def fault(self, name: str, size_px: tuple[int, int] | None) -> Filter | None:
-        """Why a picture cannot be used; None if it can.
+        """Return why a picture cannot be used; None if it can.
 
         Args:
             name: Relative to the folder.
             size_px: Width and height as annotated; None if they are not.
         """
         try:
-            place = self._place(name)
+            path = self._place(name)
         except UsageError:
             return Filter.ELSEWHERE
-        if name not in self._found and not is_there(place):
+        if name not in self._found and not is_there(path):
             self._first_missing = self._first_missing or name
             return Filter.MISSING
         try:
-            found = self.find(name)[1]
+            size = self.find(name)[1]
         except UsageError as error:
             self._wrong.setdefault(name, str(error))
             if not isinstance(error, NotAPictureError):
                 return Filter.DAMAGED
-            return Filter.NO_PICTURE if place.stat().st_size else Filter.EMPTY_FILE
-        return None if size_px in {None, found} else Filter.ANOTHER_SIZE
+            return Filter.NO_PICTURE if path.stat().st_size else Filter.EMPTY_FILE
+        return None if size_px in {None, size} else Filter.ANOTHER_SIZE
 
     def note(self) -> tuple[str, ...]:
-        """Names the first picture that was not found, and the first that cannot be used, if there are such."""
+        """Name the first picture that was not found and the first that cannot be used, if any."""
         notes = []
         if self._first_missing:
             notes.append(
@@ -501,18 +521,18 @@ def read_pairs(
     sieve: Sieve | None = None,
     problems: list[Problem] | None = None,
 ) -> list[Pair]:
-    """Reads a pair file, or the ``pairs.jsonl`` of a folder.
+    """Read a pair file, or the ``pairs.jsonl`` of a folder.
 
     Args:
         path: The file or its folder.
         images: The folder that the pictures' names are relative to; the file's own if not given.
-        sieve: If given, pairs whose picture is missing, damaged or of another size, or whose boxes are outside of it or
-            have no direction, are left out and counted here; and so are lines that are wrong.
-        problems: If given, lines that are wrong are left out, and what is wrong with them is added here.
+        sieve: If given, invalid lines, and pairs whose picture is missing, damaged or of another size, or whose boxes are
+            outside of it or have no direction, are left out and counted here.
+        problems: If given, invalid lines are left out, and their problems are added here.
 
     Raises:
-        UsageError: Without a sieve or a list of problems: a line is wrong. The file cannot be read, or, without a sieve, no
-            pair is left.
+        UsageError: If a line is invalid and neither a sieve nor a list of problems is given; if the file cannot be read; or
+            if no pair is left and no sieve is given.
     """
     path = Path(path)
     if path.is_dir():
@@ -541,10 +561,10 @@ def read_pairs(
 
 
 def write_pairs(pairs: Iterable[Pair], folder: str | Path, *, images: str | Path | None = None) -> Path:
-    """Writes ``pairs.jsonl`` with the pictures beside it, so that the folder can be moved as a whole.
+    """Write ``pairs.jsonl`` with the pictures beside it, so that the folder can be moved as a whole.
 
     Args:
-        pairs: To write.
+        pairs: The pairs to write.
         folder: Where to write.
         images: If given, pictures are not copied but named relative to this folder; read the file with the same
             ``images``.
@@ -571,10 +591,10 @@ def write_pairs(pairs: Iterable[Pair], folder: str | Path, *, images: str | Path
 
 
 def _read_row(row: _Row, folder: PictureFolder, sieve: Sieve | None) -> Pair | None:
-    """The pair of a line; None if a sieve is given and the pair cannot be used.
+    """Return the pair of a line; None if a sieve is given and the pair cannot be used.
 
     Raises:
-        UsageError: The line is wrong.
+        UsageError: If the line is invalid.
     """
     fault = _fault(row, folder) if sieve is not None else None
     pair = _pair(row, folder) if fault is None else None
@@ -586,10 +606,10 @@ def _read_row(row: _Row, folder: PictureFolder, sieve: Sieve | None) -> Pair | N
 
 
 def _fault(row: _Row, folder: PictureFolder) -> Filter | None:
-    """Why a pair cannot be used; None if it can.
+    """Return why a pair cannot be used; None if it can.
 
     Raises:
-        UsageError: The line itself is wrong.
+        UsageError: If the line itself is invalid.
     """
     if row.direction and row.direction not in EIGHT.names:
         return Filter.NO_DIRECTION
@@ -607,10 +627,10 @@ def _pair(row: _Row, folder: PictureFolder) -> Pair:
     if row.direction:
         check_direction(row.direction)
     picture, size = folder.find(row.picture)
-    said = (row.width or size[0], row.height or size[1])
-    if said != size:
+    stated = (row.width or size[0], row.height or size[1])
+    if stated != size:
         raise UsageError(
-            f"the picture {row.picture} is {size[0]}×{size[1]}, but the line says {said[0]}×{said[1]}"
+            f"the picture {row.picture} is {size[0]}×{size[1]}, but the line says {stated[0]}×{stated[1]}"
         )
     reference, target = row.reference.region(), row.target.region()
     return Pair(
@@ -657,14 +677,14 @@ def _relative(pair: Pair, images: Path) -> str:
 
 
 def _copy(picture: Picture, folder: Path, taken: set[str]) -> str:
-    """Copies a picture into ``pictures/`` under its own name, or under its digest if it has none or the name is taken."""
-    place = folder / "pictures"
-    place.mkdir(exist_ok=True)
+    """Copy a picture into ``pictures/`` under its own name, or under its digest if it has none or the name is taken."""
+    pictures_folder = folder / "pictures"
+    pictures_folder.mkdir(exist_ok=True)
     suffix = f".{picture.media_type.partition('/')[2]}"
     name = picture.path.name if picture.path is not None else ""
     if not name or f"pictures/{name}" in taken:
         name = picture.digest.partition("-")[2][:24] + suffix
-    target = place / name
+    target = pictures_folder / name
     if picture.path is None:
         target.write_bytes(picture.read())
     elif not (target.exists() and target.samefile(picture.path)):

@@ -56,7 +56,7 @@ class _Line(Form):
 
 @dataclass(frozen=True, slots=True)
 class CaptionOutcome:
-    """What became of one caption."""
+    """The outcome of one caption."""
 
     split: str
     number: int
@@ -84,7 +84,7 @@ def vsr_pairs(
     policy: MatchPolicy | None = None,
     vocabulary: Vocabulary = CARDINAL,
 ) -> Selection:
-    """Pairs from true VSR captions whose two objects have boxes.
+    """Select pairs from true VSR captions whose two objects have boxes.
 
     Args:
         captions: VSR's JSONL files, or the folder with test, dev and train.
@@ -104,14 +104,14 @@ def vsr_pairs(
     sieve.candidates = len(outcomes)
     sieve.drop_broken(problems)
     pairs: list[Pair] = []
-    for each in outcomes:
-        fault = each.fault
-        if fault is None and each.match is not None:
-            fault = folder.fault(each.match.picture.file_name, each.match.picture.size_px)
+    for outcome in outcomes:
+        fault = outcome.fault
+        if fault is None and outcome.match is not None:
+            fault = folder.fault(outcome.match.picture.file_name, outcome.match.picture.size_px)
         if fault is not None:
             sieve.drop(fault)
-        elif each.match is not None and each.direction is not None:
-            pairs.append(_pair(each, each.match, each.direction, folder))
+        elif outcome.match is not None and outcome.direction is not None:
+            pairs.append(_pair(outcome, outcome.match, outcome.direction, folder))
     sieve.notes += folder.note()
     sieve.tell_broken(matcher.instances.problems)
     audit = _audit(outcomes, matcher, {pair.id for pair in pairs})
@@ -126,28 +126,37 @@ def vsr_audit(
     policy: MatchPolicy | None = None,
     vocabulary: Vocabulary = CARDINAL,
 ) -> VsrAudit:
-    """The audit alone. No picture is needed; without annotations only the captions are counted."""
+    """Return the audit alone. No picture is needed; without annotations, only the captions are counted.
+
+    Args:
+        captions: VSR's JSONL files, or the folder with test, dev and train.
+        annotations: COCO's instances of the same pictures.
+        policy: How names and boxes are matched.
+        vocabulary: The names of directions.
+    """
     matcher = None
     if annotations is not None:
         matcher = Matcher(read_instances(annotations), policy or MatchPolicy(), vocabulary)
     outcomes, problems = _outcomes(captions, matcher)
-    kept = {_id(each) for each in outcomes if each.fault is None}
+    kept = {_id(outcome) for outcome in outcomes if outcome.fault is None}
     return replace(_audit(outcomes, matcher, kept), problems=told_problems(problems))
 
 
 def _outcomes(
     captions: str | Path | Sequence[str | Path], matcher: Matcher | None
 ) -> tuple[list[CaptionOutcome], list[Problem]]:
-    """What became of every caption, and the problems of those that are broken."""
-    found: list[CaptionOutcome] = []
+    """Return the outcome of every caption, and the problems of broken ones."""
+    outcomes: list[CaptionOutcome] = []
     problems: list[Problem] = []
     for path in _files(captions):
         lines, wrong = read_lines(path, lambda value: check(_Line, value))
         problems += wrong
-        found += [_outcome(line, path.stem, int(where.rpartition(" ")[2]), matcher) for where, line in lines]
-    if not found:
+        outcomes += [
+            _outcome(line, path.stem, int(where.rpartition(" ")[2]), matcher) for where, line in lines
+        ]
+    if not outcomes:
         raise UsageError(f"{captions} holds no caption" + (f": {problems[0]}" if problems else ""))
-    return found, problems
+    return outcomes, problems
 
 
 def _files(captions: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -156,10 +165,10 @@ def _files(captions: str | Path | Sequence[str | Path]) -> list[Path]:
     path = Path(captions)
     if not path.is_dir():
         return [path]
-    found = [path / f"{split}.jsonl" for split in _SPLITS if (path / f"{split}.jsonl").is_file()]
-    if not found:
+    files = [path / f"{split}.jsonl" for split in _SPLITS if (path / f"{split}.jsonl").is_file()]
+    if not files:
         raise UsageError(f"{path} holds none of test.jsonl, dev.jsonl and train.jsonl")
-    return found
+    return files
 
 
 def _outcome(line: _Line, split: str, number: int, matcher: Matcher | None) -> CaptionOutcome:
@@ -182,9 +191,9 @@ def _outcome(line: _Line, split: str, number: int, matcher: Matcher | None) -> C
     elif isinstance(match, Filter):
         fault = match
     else:
-        found = matcher.direction(match, direction)
-        fault = found if isinstance(found, Filter) else None
-        direction = direction if isinstance(found, Filter) else found
+        answer = matcher.direction(match, direction)
+        fault = answer if isinstance(answer, Filter) else None
+        direction = direction if isinstance(answer, Filter) else answer
     return CaptionOutcome(
         split=split,
         number=number,
@@ -200,32 +209,32 @@ def _outcome(line: _Line, split: str, number: int, matcher: Matcher | None) -> C
 
 
 def _names(caption: str, relation: str) -> tuple[str, str] | None:
-    """Reference and target of "The <target> is <relation> the <reference>.", or None.
+    """Return reference and target of "The <target> is <relation> the <reference>.", or None.
 
     >>> _names("The cat is left of the parking meter.", "left of")
     ('parking meter', 'cat')
     """
     words = rf"(?:the |an? )?(.+?)(?: is| are)? {re.escape(relation)} (?:the |an? )?(.+?)\.?"
-    found = re.fullmatch(words, caption.strip(), flags=re.IGNORECASE)
-    return None if found is None else (found[2].lower(), found[1].lower())
+    match = re.fullmatch(words, caption.strip(), flags=re.IGNORECASE)
+    return None if match is None else (match[2].lower(), match[1].lower())
 
 
-def _id(each: CaptionOutcome) -> str:
-    return f"{each.split}-{each.number:05d}"
+def _id(outcome: CaptionOutcome) -> str:
+    return f"{outcome.split}-{outcome.number:05d}"
 
 
-def _pair(each: CaptionOutcome, match: Match, direction: str, folder: PictureFolder) -> Pair:
+def _pair(outcome: CaptionOutcome, match: Match, direction: str, folder: PictureFolder) -> Pair:
     return Pair(
-        id=_id(each),
+        id=_id(outcome),
         picture=folder.find(match.picture.file_name)[0],
         size_px=match.picture.size_px,
-        reference=Region(each.names[0], match.reference_box),
-        target=Region(each.names[1], match.target_box),
+        reference=Region(outcome.names[0], match.reference_box),
+        target=Region(outcome.names[1], match.target_box),
         direction=direction,
         others=match.picture.other_boxes(match.reference, match.target),
         source="vsr",
-        group=each.split,
-        meta={"caption": each.caption, "areas": [match.reference.box_area, match.target.box_area]},
+        group=outcome.split,
+        meta={"caption": outcome.caption, "areas": [match.reference.box_area, match.target.box_area]},
     )
 
 
@@ -263,7 +272,7 @@ class SplitAudit:
 
 @dataclass(frozen=True, slots=True)
 class VsrAudit:
-    """All splits, and whether the kept captions are like the rest."""
+    """The counts of all splits, and whether the kept captions are like the rest."""
 
     splits: tuple[SplitAudit, ...]
     directions: dict[str, int]
@@ -288,12 +297,12 @@ class VsrAudit:
         return f"{words}, and {named} name two categories: the rest is lost to boxes, not to names"
 
     def as_json(self) -> dict[str, Any]:
-        """The audit as plain JSON, with coverage and validity."""
+        """Return the audit as plain JSON, with coverage and validity."""
         rows = [{**asdict(row), "coverage": row.coverage, "validity": row.validity} for row in self.splits]
         return {**asdict(self), "splits": rows}
 
     def tables(self) -> list[Table]:
-        """Counts by split, and the balance of directions before and after matching."""
+        """Count by split, and the balance of directions before and after matching."""
         counts = ("captions", "positives", "directional", "categories", "annotated", "matched", "agreeing")
         splits = Table.of(
             "data.vsr_splits",
@@ -328,46 +337,46 @@ class VsrAudit:
 
 
 def _audit(outcomes: Sequence[CaptionOutcome], matcher: Matcher | None, kept: AbstractSet[str]) -> VsrAudit:
-    """Counts what became of the captions; `kept` are the ids of those that became pairs."""
+    """Count the outcomes of the captions; `kept` are the ids of those that became pairs."""
     instances = None if matcher is None else matcher.instances
     names = (CARDINAL if matcher is None else matcher.vocabulary).names
     splits = tuple(
-        _split_audit(name, [each for each in outcomes if each.split == name], instances)
-        for name in dict.fromkeys(each.split for each in outcomes)
+        _split_audit(name, [outcome for outcome in outcomes if outcome.split == name], instances)
+        for name in dict.fromkeys(outcome.split for outcome in outcomes)
     )
-    directional = [each for each in outcomes if each.is_true and each.direction is not None]
-    chosen = [each for each in directional if _id(each) in kept]
-    known = _areas_known(outcomes, instances)
+    directional = [outcome for outcome in outcomes if outcome.is_true and outcome.direction is not None]
+    chosen = [outcome for outcome in directional if _id(outcome) in kept]
+    known_areas = _areas_known(outcomes, instances)
     areas = [
         area
-        for each in chosen
-        if each.match is not None
-        for area in (each.match.reference.box_area, each.match.target.box_area)
+        for outcome in chosen
+        if outcome.match is not None
+        for area in (outcome.match.reference.box_area, outcome.match.target.box_area)
     ]
     return VsrAudit(
         splits=splits,
         directions=_balance(directional, names),
         kept_directions=_balance(chosen, names),
-        area_known=float(np.mean(known)) if known else None,
+        area_known=float(np.mean(known_areas)) if known_areas else None,
         area_kept=float(np.mean(areas)) if areas else None,
     )
 
 
 def _split_audit(name: str, rows: Sequence[CaptionOutcome], instances: Instances | None) -> SplitAudit:
-    positives = [each for each in rows if each.is_true]
-    directional = [each for each in positives if each.direction is not None]
+    positives = [outcome for outcome in rows if outcome.is_true]
+    directional = [outcome for outcome in positives if outcome.direction is not None]
     pictures = instances.by_file_name() if instances is not None else {}
     has_boxes = instances is not None
-    agreeing = [each for each in directional if each.fault is None]
-    valid = [each for each in directional if each.fault in {None, Filter.AGAINST}]
-    matched = [each for each in directional if each.fault in {None, Filter.AGAINST, *DEGENERATE}]
+    agreeing = [outcome for outcome in directional if outcome.fault is None]
+    valid = [outcome for outcome in directional if outcome.fault in {None, Filter.AGAINST}]
+    matched = [outcome for outcome in directional if outcome.fault in {None, Filter.AGAINST, *DEGENERATE}]
     return SplitAudit(
         split=name,
         captions=len(rows),
         positives=len(positives),
         directional=len(directional),
-        categories=sum(each.has_categories for each in positives) if has_boxes else None,
-        annotated=sum(each.image in pictures for each in directional) if has_boxes else None,
+        categories=sum(outcome.has_categories for outcome in positives) if has_boxes else None,
+        annotated=sum(outcome.image in pictures for outcome in directional) if has_boxes else None,
         matched=len(matched) if has_boxes else None,
         valid=len(valid) if has_boxes else None,
         agreeing=len(agreeing) if has_boxes else None,
@@ -375,16 +384,16 @@ def _split_audit(name: str, rows: Sequence[CaptionOutcome], instances: Instances
 
 
 def _balance(rows: Sequence[CaptionOutcome], names: Sequence[str]) -> dict[str, int]:
-    counts = Counter(each.direction for each in rows)
+    counts = Counter(outcome.direction for outcome in rows)
     return {name: counts[name] for name in names}
 
 
 def _areas_known(outcomes: Sequence[CaptionOutcome], instances: Instances | None) -> list[float]:
     pictures = instances.by_file_name() if instances is not None else {}
     return [
-        found.box_area
-        for each in outcomes
-        if each.is_true and each.image in pictures
-        for found in pictures[each.image].instances
-        if found.name in each.names and not found.is_crowd
+        instance.box_area
+        for outcome in outcomes
+        if outcome.is_true and outcome.image in pictures
+        for instance in pictures[outcome.image].instances
+        if instance.name in outcome.names and not instance.is_crowd
     ]

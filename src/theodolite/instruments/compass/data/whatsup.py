@@ -49,7 +49,7 @@ class _Item(Form):
     @model_validator(mode="before")
     @classmethod
     def _either_form(cls, value: Any) -> Any:
-        """Accepts both forms of an item."""
+        """Accept both forms of an item."""
         if isinstance(value, list) and value:
             return {"image": _file_name(value[0]), "captions": value[1:]}
         if isinstance(value, dict):
@@ -59,7 +59,7 @@ class _Item(Form):
 
 
 def _file_name(image: Any) -> Any:
-    """The file of a picture; COCO's are named by their ids in twelve digits."""
+    """Return the file of a picture; COCO's are named by their ids in twelve digits."""
     return f"{image:012d}.jpg" if isinstance(image, int) and 0 <= image < 10**12 else image
 
 
@@ -80,7 +80,7 @@ def whatsup_pairs(
     policy: MatchPolicy | None = None,
     vocabulary: Vocabulary = CARDINAL,
 ) -> Selection:
-    """Pairs from WhatsUp's true captions whose two objects have boxes.
+    """Select pairs from WhatsUp's true captions whose two objects have boxes.
 
     Args:
         captions: A JSON file of WhatsUp.
@@ -122,28 +122,28 @@ def _pairs(
 ) -> Iterator[Pair]:
     for where, item in items:
         number = int(where.rpartition("[")[2].rstrip("]"))
-        read = _read(item.captions[0])
-        if isinstance(read, Filter):
-            sieve.drop(read)
+        caption = _read(item.captions[0])
+        if isinstance(caption, Filter):
+            sieve.drop(caption)
             continue
-        found = matcher.objects(item.image, (read.reference, read.target))
-        if isinstance(found, Filter):
-            sieve.drop(found)
+        match = matcher.objects(item.image, (caption.reference, caption.target))
+        if isinstance(match, Filter):
+            sieve.drop(match)
             continue
-        direction = matcher.direction(found, WHATSUP_RELATIONS[read.relation])
+        direction = matcher.direction(match, WHATSUP_RELATIONS[caption.relation])
         if not isinstance(direction, Filter):
-            direction = folder.fault(found.picture.file_name, found.picture.size_px) or direction
+            direction = folder.fault(match.picture.file_name, match.picture.size_px) or direction
         if isinstance(direction, Filter):
             sieve.drop(direction)
             continue
         yield Pair(
             id=f"{name}-{number:05d}",
-            picture=folder.find(found.picture.file_name)[0],
-            size_px=found.picture.size_px,
-            reference=Region(read.reference, found.reference_box),
-            target=Region(read.target, found.target_box),
+            picture=folder.find(match.picture.file_name)[0],
+            size_px=match.picture.size_px,
+            reference=Region(caption.reference, match.reference_box),
+            target=Region(caption.target, match.target_box),
             direction=direction,
-            others=found.picture.other_boxes(found.reference, found.target),
+            others=match.picture.other_boxes(match.reference, match.target),
             source="whatsup",
             group=name,
             meta={"caption": item.captions[0]},
@@ -151,15 +151,15 @@ def _pairs(
 
 
 def _read(caption: str) -> _Caption | Filter:
-    """What a caption says, or the filter that rejects it.
+    """Return the objects and the relation of a caption, or the filter that rejects it.
 
     >>> _read("A photo of a dog to the left of a dining table")
     _Caption(target='dog', relation='to the left of', reference='dining table')
     """
     text = re.sub(r"^(?:a photo of )?(?:an? |the )?", "", caption.strip().rstrip(".").lower())
     for relation in sorted((*WHATSUP_RELATIONS, *_DEPTH), key=len, reverse=True):
-        target, found, reference = text.partition(f" {relation} ")
-        if found:
+        target, separator, reference = text.partition(f" {relation} ")
+        if separator:
             if relation in _DEPTH:
                 return Filter.NO_DIRECTION
             reference = re.sub(r"^(?:an? |the )", "", reference)

@@ -77,7 +77,7 @@ class DevelopmentSplit:
 
 
 def default_key(keys: Sequence[str]) -> str:
-    """The map that the paper ablates, or else the first.
+    """Return the map that the paper ablates, or else the first.
 
     >>> default_key(["chefer@gt", "contrastive-grad-act@pred"])
     'contrastive-grad-act@pred'
@@ -88,13 +88,13 @@ def default_key(keys: Sequence[str]) -> str:
 
 
 def ablation_keys(key: str) -> tuple[str, ...]:
-    """The maps that an ablation of one map needs."""
+    """Return the maps that an ablation of one map needs."""
     method, target = split_key(key)
     return (key, *(map_key(other, target) for _, other in METHOD_ABLATIONS.get(method, ())))
 
 
 def ablations_table(projected: ProjectedRun, key: str, *, model: str) -> Table:
-    """One row per projection in `ABLATIONS`, then one per changed method under the default projection.
+    """Build a table of the projections in `ABLATIONS`, then of changed methods under the default projection.
 
     Args:
         projected: With the projections of `ABLATIONS`.
@@ -123,7 +123,7 @@ def _rows(projected: ProjectedRun, key: str) -> list[list[Cell]]:
 
 
 def _row(name: str, of: str, angles: MapAngles, base: MapAngles) -> list[Cell]:
-    """One configuration against the default, on the samples that both keep."""
+    """Compare one configuration with the default, on the samples that both keep."""
     both = angles.is_kept & base.is_kept
     own = angles[both]
     change = None if angles is base else own.difference(base[both])
@@ -131,7 +131,12 @@ def _row(name: str, of: str, angles: MapAngles, base: MapAngles) -> list[Cell]:
 
 
 def split_samples(samples: Sequence[Sample], n: int, *, seed: int) -> DevelopmentSplit:
-    """Takes whole pictures in random order until they hold n pairs; the first n of these are for development.
+    """Take whole pictures in random order until they hold n pairs; the first n of these are for development.
+
+    Args:
+        samples: The samples to split.
+        n: Pairs for development.
+        seed: Seed of the order of the pictures.
 
     Raises:
         UsageError: No pair would be left to report on.
@@ -145,7 +150,7 @@ def split_samples(samples: Sequence[Sample], n: int, *, seed: int) -> Developmen
 def split_clusters(
     clusters: Sequence[str], n: int, *, seed: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The split of `split_samples`, by place: for development, to report on, set aside.
+    """Return the split of `split_samples` as indices: for development, to report on, set aside.
 
     Args:
         clusters: The picture of each pair.
@@ -179,7 +184,7 @@ def split_clusters(
 def development_table(
     projected: ProjectedRun, key: str, split: DevelopmentSplit, *, criterion: Criterion
 ) -> Table:
-    """Chooses the projection that is best on the development pairs, and reports it on the others.
+    """Choose the projection that is best on the development pairs, and report it on the others.
 
     The error alone would favour a σ for which the layout itself points well; the excess does not.
 
@@ -193,7 +198,7 @@ def development_table(
     reported = projected.select(lambda sample: sample.id in split.reported)
     candidates = [row for row in _rows(development, key) if row[1] == "projection"]
     minimised = [(str(row[0]), row[3 if criterion == "excess" else 2]) for row in candidates]
-    values = {name: found.value for name, found in minimised if isinstance(found, Estimate)}
+    values = {name: cell.value for name, cell in minimised if isinstance(cell, Estimate)}
     if not values:
         raise UsageError(
             f"the {len(development.samples)} development samples of {key} have no direction; take a larger --development"

@@ -58,13 +58,13 @@ N = Column("n", "n", "count")
 
 
 def framework_table(projected: ProjectedRun, projection: str, means: Means, *, model: str) -> Table:
-    """The main table of one projection: baselines first, then methods in the order of the registry.
+    """Build the main table of one projection: baselines first, then methods in the order of the registry.
 
     Args:
         projected: The samples to report on.
         projection: One of its projections.
         means: From item scores.
-        model: Its name, to find what the paper reports.
+        model: Its name, to find the paper's numbers.
     """
     rows = []
     keys = (*projected.baselines, *projected.keys)
@@ -119,7 +119,7 @@ def _notes(projected: ProjectedRun, projection: str, excess: Mapping[str, Cell])
     better = [
         shown_key(key)
         for key in projected.keys
-        if isinstance(found := excess[key], Estimate) and found.high < 0
+        if isinstance(cell := excess[key], Estimate) and cell.high < 0
     ]
     notes = [
         "− uniform: minus the uniform map of the same grid on the same pairs; below 0° the map knows more than the layout.",
@@ -141,7 +141,7 @@ def _notes(projected: ProjectedRun, projection: str, excess: Mapping[str, Cell])
 
 
 def evidence_table(projected: ProjectedRun, means: Means) -> Table:
-    """Where relevance lies, before anything is normalised."""
+    """Build the table of where relevance lies, before anything is normalised."""
     rows: list[list[Cell]] = []
     silent = []
     for key in (*projected.baselines, *projected.keys):
@@ -189,12 +189,12 @@ def _object_shares(shares: MapShares) -> list[Estimate | None]:
 
 
 def labels_table(projected: ProjectedRun, projection: str) -> Table:
-    """How the pairs fall into the paper's three labels, with the concentration behind them."""
+    """Build the table of how the pairs fall into the paper's three labels, with the underlying concentration."""
     rows = []
     for key in (*projected.baselines, *projected.keys):
         kept = projected.angles[projection][key].kept
         numbers = [*(kept.labels == label for label in get_args(Label)), kept.concentration]
-        means = [clustered_mean(kept.over_draws(each), kept.clusters) for each in numbers]
+        means = [clustered_mean(kept.over_draws(values), kept.clusters) for values in numbers]
         rows.append([*map_names(projected, key), *means])
     return Table.of(
         f"compass.labels_{projection}",
@@ -212,7 +212,7 @@ def labels_table(projected: ProjectedRun, projection: str) -> Table:
 
 
 def exclusions_table(projected: ProjectedRun, projection: str) -> Table:
-    """What every row leaves out, and why; and caveats of the methods."""
+    """Build the table of what every row leaves out, and why, with caveats of the methods."""
     rows: list[list[Cell]] = []
     for key in (*projected.baselines, *projected.keys):
         angles = projected.angles[projection][key]
@@ -252,40 +252,46 @@ def exclusions_table(projected: ProjectedRun, projection: str) -> Table:
 
 @cache
 def caveat_of(method: str) -> tuple[str, str]:
-    """A registered method's caveat and its sound variant; empty for other maps."""
+    """Return a registered method's caveat and its sound variant; empty for other maps."""
     if method not in {entry.name for entry in registry().entries("method")}:
         return "", ""
-    (found,) = find_methods([method])
-    return found.caveat, found.sound_variant
+    (loaded,) = find_methods([method])
+    return loaded.caveat, loaded.sound_variant
 
 
 def negated(estimate: Estimate) -> Estimate:
-    """The estimate with its sign flipped."""
+    """Return the estimate with its sign flipped."""
     return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
 
 
 def map_names(projected: ProjectedRun, key: str) -> tuple[str, str, str]:
-    """Method, target and grid of a map; a baseline has no target."""
+    """Return method, target and grid of a map; a baseline has no target."""
     method, target = split_key(key)
     return method, "" if is_baseline(key) else target, projected.grid_of(key)
 
 
 def reported(projected: ProjectedRun, key: str, model: str) -> str:
-    """What the paper reports of the same model, data, method and target."""
+    """Return the paper's numbers for the same model, data, method and target.
+
+    Args:
+        projected: The samples to report on.
+        key: ``method@target``.
+        model: Our name of the model.
+    """
     method, target = split_key(paper_key(key, projected.keys))
-    found = [
-        each
+    published = [
+        direction
         for source in projected.sources
-        for each in published_directions(model, source, method=method, target=target)
+        for direction in published_directions(model, source, method=method, target=target)
     ]
-    return "; ".join(map(str, found))
+    return "; ".join(map(str, published))
 
 
 # Comparisons beside the main table: whose logit is explained, which direction, right and wrong answers, peak and mean.
 
 
 def targets_table(projected: ProjectedRun, projection: str) -> Table:
-    """Maps of the true answer's logit against maps of the given answer's, on the same samples (section 4.2)."""
+    """Compare maps of the true answer's logit with maps of the given answer's, on the same samples (section 4.2)."""
     angles = projected.angles[projection]
     rows = []
     for method in dict.fromkeys(split_key(key)[0] for key in projected.keys):
@@ -298,7 +304,7 @@ def targets_table(projected: ProjectedRun, projection: str) -> Table:
         rows.append(
             [
                 method,
-                *(f() for each in (gt, pred) for f in (each.mean_error, each.excess, each.edge_accuracy)),
+                *(f() for side in (gt, pred) for f in (side.mean_error, side.excess, side.edge_accuracy)),
                 gt.difference(pred),
                 stats.clustered_mean(same, gt.clusters),
                 len(gt),
@@ -320,7 +326,7 @@ def targets_table(projected: ProjectedRun, projection: str) -> Table:
 
 
 def directions_tables(projected: ProjectedRun, projection: str) -> list[Table]:
-    """By true direction: how often the answer is right, and how well each method points (Figure 5)."""
+    """Build tables by true direction: how often the answer is right, and how well each method points (Figure 5)."""
     directions = np.array([sample.direction for sample in projected.samples])
     offered = dict.fromkeys(name for sample in projected.samples for name in sample.directions)
     answers: list[list[Cell]] = []
@@ -373,7 +379,7 @@ def directions_tables(projected: ProjectedRun, projection: str) -> list[Table]:
 
 
 def answers_table(projected: ProjectedRun, projection: str, *, seed: int) -> Table:
-    """Each map on samples with a right and with a wrong answer (Table 5)."""
+    """Compare each map on samples with a right and with a wrong answer (Table 5)."""
     rows = []
     for key in projected.keys:
         angles = projected.angles[projection][key]
@@ -382,7 +388,7 @@ def answers_table(projected: ProjectedRun, projection: str, *, seed: int) -> Tab
         rows.append(
             [
                 *split_key(key),
-                *(f() for each in sides for f in (each.mean_error, each.excess, each.edge_accuracy)),
+                *(f() for side in sides for f in (side.mean_error, side.excess, side.edge_accuracy)),
                 answer_gap(kept.error_deg, right, kept.clusters, seed=seed),
                 answer_gap(kept.uniform_error_deg, right, kept.clusters, seed=seed),
                 len(sides[0]),
@@ -407,7 +413,7 @@ def answers_table(projected: ProjectedRun, projection: str, *, seed: int) -> Tab
 
 
 def readouts_table(projected: ProjectedRun, projection: str, *, seed: int) -> Table:
-    """Peak against circular mean, on samples that have both (A.1)."""
+    """Compare peak and circular mean, on samples that have both (A.1)."""
     rows = []
     for key in projected.keys:
         angles = projected.angles[projection][key]
@@ -446,10 +452,16 @@ def readouts_table(projected: ProjectedRun, projection: str, *, seed: int) -> Ta
 def answer_gap(
     values: ArrayLike, is_right: NDArray[np.bool_], clusters: ArrayLike, *, seed: int
 ) -> Estimate | None:
-    """Mean where answers are wrong − mean where they are right, by bootstrap over clusters.
+    """Estimate the mean where answers are wrong − the mean where they are right, by bootstrap over clusters.
 
     The two groups share clusters, so this is neither a paired difference nor a difference of independent means. None if
     all answers are right or all are wrong, or if too many resamples lack one group.
+
+    Args:
+        values: One per sample.
+        is_right: Whether the answer to each sample is right.
+        clusters: The picture of each sample.
+        seed: Seed of the bootstrap.
 
     >>> right = np.array([False, False, True, False, True, True, False, True])
     >>> print(answer_gap([9.0, 7.0, 2.0, 6.0, 4.0, 3.0, 8.0, 1.0], right, list("aabbccdd"), seed=1))
@@ -458,11 +470,11 @@ def answer_gap(
     x, is_wrong, names = np.asarray(values, np.float64), (~is_right).astype(float), np.asarray(clusters)
     if len(np.unique(names)) < 2 or not 0 < is_wrong.sum() < is_wrong.size:
         return None
-    found = stats.bootstrap_distribution(
+    distribution = stats.bootstrap_distribution(
         (x, is_wrong), stats.BatchStatistic(_gap, form="weights"), clusters=names, seed=seed
     )
     reach = float(np.ptp(x))
-    return found.percentile(bounds=(-reach, reach)) if reach else None
+    return distribution.percentile(bounds=(-reach, reach)) if reach else None
 
 
 def _gap(
@@ -475,7 +487,7 @@ def _gap(
 def _correlation(
     first: NDArray[np.float64], second: NDArray[np.float64], clusters: NDArray[np.str_], seed: int
 ) -> Estimate | None:
-    """Pearson's r; None if one of the two is constant, or for fewer than three pictures."""
+    """Return Pearson's r; None if one of the two is constant, or for fewer than three pictures."""
     if len(np.unique(clusters)) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
     return stats.pearson(first, second, clusters=clusters, seed=seed)
@@ -498,12 +510,12 @@ def _prefixed(name: str, title: str = "") -> list[Column]:
 
 
 def has_diagonals(projected: ProjectedRun) -> bool:
-    """True if the right answer to one of the samples is a diagonal."""
+    """Return True if the right answer to any sample is a diagonal."""
     return any(is_diagonal(sample.direction) for sample in projected.samples)
 
 
 def octants_table(projected: ProjectedRun, projection: str, options: ProjectionOptions) -> Table:
-    """One row per map: octant accuracy on all samples, on diagonal truths, and on the four directions.
+    """Build a table with one row per map: octant accuracy on all samples, on diagonal truths, and on the four directions.
 
     Args:
         projected: The samples to report on.
@@ -554,7 +566,7 @@ def octants_table(projected: ProjectedRun, projection: str, options: ProjectionO
 
 
 def octant_guess(true_deg: NDArray[np.float64], options: ProjectionOptions) -> float:
-    """The octant accuracy of a sector drawn at random: the mean share of sector centres within 22.5° of the truth.
+    """Return the octant accuracy of a sector drawn at random: the mean share of sector centres within 22.5° of the truth.
 
     >>> octant_guess(np.array([45.0]), ProjectionOptions()), octant_guess(np.array([45.0]), ProjectionOptions(bins="centre"))
     (0.25, 0.125)
@@ -575,17 +587,17 @@ def _excess(kept: MapAngles) -> Estimate | None:
 
 
 def prompts_of(projected: ProjectedRun) -> tuple[str, ...]:
-    """The prompts of a run, in order."""
+    """Return the prompts of a run, in order."""
     return tuple(dict.fromkeys(sample.prompt for sample in projected.samples))
 
 
 def prompts_table(projected: ProjectedRun, projection: str, *, model: str, on: str = "all pairs") -> Table:
-    """One row per prompt and map.
+    """Build a table with one row per prompt and map.
 
     Args:
         projected: Asked with several prompts.
         projection: One of its projections.
-        model: Its name, to find what the paper reports.
+        model: Its name, to find the paper's numbers.
         on: Which pairs these are, for the title.
     """
     prompts = prompts_of(projected)
@@ -627,7 +639,7 @@ def prompts_table(projected: ProjectedRun, projection: str, *, model: str, on: s
 
 
 def best_prompt(projected: ProjectedRun) -> str:
-    """The most accurate prompt on the pairs asked with all of them; the first of equals."""
+    """Return the most accurate prompt on the pairs asked with all of them; the first in case of a tie."""
     prompts = prompts_of(projected)
     common = set.intersection(*({s.id for s in projected.samples if s.prompt == name} for name in prompts))
     if not common:
@@ -667,7 +679,13 @@ class FollowedRun:
 
     @classmethod
     def of(cls, model: str, projected: ProjectedRun, pairs: Sequence[AnsweredPair]) -> FollowedRun:
-        """Leaves out pairs without a map of the picture before the edit."""
+        """Create the comparison, without pairs that lack a map of the picture before the edit.
+
+        Args:
+            model: The model's name.
+            projected: The samples with maps.
+            pairs: The answers before and after edits.
+        """
         known = {sample.name for sample in projected.samples}
         return cls(model, projected, tuple(pair for pair in pairs if pair.item in known))
 
@@ -678,7 +696,7 @@ class FollowedRun:
 
 
 def pairs_table(runs: Sequence[FollowedRun]) -> Table:
-    """Outcomes of the pairs by edit, for each model."""
+    """Tabulate outcomes of the pairs by edit, for each model."""
     rows: list[list[Cell]] = []
     for run in runs:
         edits = sorted(dict.fromkeys(pair.edit for pair in run.pairs), key=lambda edit: not edit.is_relevant)
@@ -703,7 +721,7 @@ def pairs_table(runs: Sequence[FollowedRun]) -> Table:
 
 
 def followed_table(runs: Sequence[FollowedRun], projection: str, *, seed: int) -> Table:
-    """Followed pairs beside DAE, for each model and map.
+    """Tabulate followed pairs beside DAE, for each model and map.
 
     Args:
         runs: One per model.
@@ -748,13 +766,13 @@ def followed_table(runs: Sequence[FollowedRun], projection: str, *, seed: int) -
 
 
 def _row(run: FollowedRun, key: str, projection: str, seed: int) -> list[Cell]:
-    """The cells of one map: on the pictures with a relevant pair, and on followed and other pairs."""
+    """Return the cells of one map: on the pictures with a relevant pair, and on followed and other pairs."""
     angles = run.projected.angles[projection][key]
-    places = {sample.name: place for place, sample in enumerate(run.projected.samples)}
-    asked = angles[sorted({places[pair.item] for pair in run.relevant})]
-    read = [pair for pair in run.relevant if pair.outcome != "lost"]
-    by_pair = angles[np.array([places[pair.item] for pair in read], int)]
-    is_followed = np.array([pair.outcome == "followed" for pair in read], bool)[by_pair.is_kept]
+    indices = {sample.name: index for index, sample in enumerate(run.projected.samples)}
+    asked = angles[sorted({indices[pair.item] for pair in run.relevant})]
+    readable = [pair for pair in run.relevant if pair.outcome != "lost"]
+    by_pair = angles[np.array([indices[pair.item] for pair in readable], int)]
+    is_followed = np.array([pair.outcome == "followed" for pair in readable], bool)[by_pair.is_kept]
     kept = by_pair.kept
     sides = kept[is_followed], kept[~is_followed]
     has_gap = min(len(np.unique(side.clusters)) for side in sides) >= _LEAST_PICTURES

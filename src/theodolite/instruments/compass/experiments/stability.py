@@ -109,7 +109,7 @@ def measure_stability(
         each for method in find_methods(methods) for each in (method, *method.at_layers(LAYERS[1:]))
     )
     total = sum(len(opened.conditions) for opened in _OPENED)
-    found: dict[str, Maps] = {}
+    maps: dict[str, Maps] = {}
     for opened in _OPENED:
         current = open_model(name.with_options(dtype=opened.dtype, attention=opened.attention))
         checkpoint_of(current)  # raises if the model is a black box
@@ -123,16 +123,16 @@ def measure_stability(
                 gold=[gold_index(item) for item in items],
                 batch_size=batch_size,
             )
-            found[condition] = [{each.method: each for each in row.maps} for row in explained]
-            progress(len(found), total)
+            maps[condition] = [{each.method: each for each in row.maps} for row in explained]
+            progress(len(maps), total)
         current.close()
-    return chosen, found
+    return chosen, maps
 
 
 def stability_table(
     model: str, items: Sequence[Item], methods: Sequence[Method], maps: Mapping[str, Maps]
 ) -> Table:
-    """The table of a measurement: for each method and layer the comparisons, and a verdict.
+    """Build the table of a measurement: for each method and layer the comparisons, and a verdict.
 
     Args:
         model: The model's name, for the title.
@@ -181,7 +181,7 @@ def stability_table(
 
 
 def correlation(one: RelevanceMap, other: RelevanceMap) -> float:
-    """Pearson's correlation of two maps; 1 if they are equal up to a factor, 0 if one is constant and the other is not."""
+    """Return Pearson's correlation of two maps; 1 if they are equal up to a factor, 0 if only one is constant."""
     left, right = (each.values.astype(np.float64) for each in (one, other))
     left, right = (each / max(each.max(), 1e-300) for each in (left, right))
     if np.allclose(left, right, rtol=0, atol=1e-12):
@@ -192,7 +192,7 @@ def correlation(one: RelevanceMap, other: RelevanceMap) -> float:
 
 
 def verdict(agreement: Mapping[str, float], change: Mapping[str, float], size: float = 1.0) -> str:
-    """A word on a method.
+    """Return the verdict on a method.
 
     Args:
         agreement: The correlation of each comparison, by its name.
@@ -203,7 +203,7 @@ def verdict(agreement: Mapping[str, float], change: Mapping[str, float], size: f
     >>> verdict(agreement, dict.fromkeys(agreement, 0.0))
     'needs float32'
     """
-    in_float32 = [each.name for each in COMPARISONS if each.name != "bfloat16"]
+    in_float32 = [comparison.name for comparison in COMPARISONS if comparison.name != "bfloat16"]
     agrees = {name: agreement[name] >= _AGREES and change[name] <= _SAME_DAE for name in agreement}
     if min(agreement[name] for name in in_float32) < _NOISE:
         return "rounding noise"
@@ -215,16 +215,16 @@ def verdict(agreement: Mapping[str, float], change: Mapping[str, float], size: f
 
 
 def _errors(items: Sequence[Item], maps: Sequence[RelevanceMap]) -> Any:
-    """DAE of each item's map; NaN where there is no direction."""
-    found = np.full(len(items), np.nan)
+    """Return DAE of each item's map; NaN where there is no direction."""
+    errors = np.full(len(items), np.nan)
     metas = [cast("Mapping[str, Any]", item.meta) for item in items]
     compass = project_batch(
         maps,
         references=[meta["reference"]["box"] for meta in metas],
         targets=[meta["target"]["box"] for meta in metas],
     )
-    found[compass.is_kept] = compass.kept().error_deg()
-    return found
+    errors[compass.is_kept] = compass.kept().error_deg()
+    return errors
 
 
 def _layers(method: Method) -> str:

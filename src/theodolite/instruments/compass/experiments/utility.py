@@ -62,14 +62,14 @@ class Confidence:
 
 
 def honest_options(options: ProjectionOptions) -> ProjectionOptions:
-    """The same projection with a σ that needs no target box."""
+    """Return the same projection with a σ that needs no target box."""
     return replace(options, weight="diagonal") if options.weight == "paper" else options
 
 
 def all_confidences(
     projected: ProjectedRun, projection: str, *, readout: Readout = "peak", vocabulary: Vocabulary = EIGHT
 ) -> tuple[Confidence, ...]:
-    """Every confidence, on the samples that all of them have: rankings are only comparable on the same answers.
+    """Return every confidence, on the samples that all have: rankings are only comparable on the same answers.
 
     Args:
         projected: With the projection and `HONEST`.
@@ -86,54 +86,63 @@ def all_confidences(
 
 
 def on_common_samples(confidences: Sequence[Confidence]) -> tuple[Confidence, ...]:
-    """The same confidences on the samples that all of them have; one that no sample has stays empty."""
-    usable = [each.where for each in confidences if each.where.any()]
+    """Return the same confidences on the samples that all have; a confidence without any sample stays empty."""
+    usable = [confidence.where for confidence in confidences if confidence.where.any()]
     if not usable:
         return tuple(confidences)
     common = np.logical_and.reduce(usable)
     return tuple(
-        replace(each, where=common, values=each.values[common[each.where]]) if each.where.any() else each
-        for each in confidences
+        replace(confidence, where=common, values=confidence.values[common[confidence.where]])
+        if confidence.where.any()
+        else confidence
+        for confidence in confidences
     )
 
 
 def logit_confidences(samples: Sequence[Sample]) -> tuple[Confidence, ...]:
-    """Max probability, margin, negative entropy over the options, and a constant."""
+    """Return max probability, margin, negative entropy over the options, and a constant."""
     everyone = np.ones(len(samples), bool)
     shares = [softmax(sample.logits) for sample in samples]
     tops = [np.sort(sample.logits)[-2:] for sample in samples]
-    found: tuple[tuple[str, Source, list[float]], ...] = (
+    scores: tuple[tuple[str, Source, list[float]], ...] = (
         ("max probability", "logits", [float(p.max()) for p in shares]),
         ("margin", "logits", [float(top[1] - top[0]) for top in tops]),
         ("negative entropy", "logits", [float(xlogy(p, p).sum()) for p in shares]),
         ("random", "nothing", [0.0] * len(samples)),
     )
-    return tuple(Confidence(name, source, everyone, np.array(values)) for name, source, values in found)
+    return tuple(Confidence(name, source, everyone, np.array(values)) for name, source, values in scores)
 
 
 def compass_confidences(
     projected: ProjectedRun, projection: str, *, readout: Readout = "peak", vocabulary: Vocabulary = EIGHT
 ) -> tuple[Confidence, ...]:
-    """DAE of every map and of the uniform map of each grid, and the honest agreement of maps not made for the true answer."""
-    found = []
+    """Return DAE of every map and every grid's uniform map, and the honest agreement of maps not made for the true answer.
+
+    Args:
+        projected: With the projection and `HONEST`.
+        projection: For DAE.
+        readout: Peak or circular mean.
+        vocabulary: The angles of the answers.
+    """
+    confidences = []
     keys = (*projected.on_grids(UNIFORM_MAP), *projected.keys)
     answers = np.array([angle_of(s.directions[s.predicted], vocabulary) for s in projected.samples])
     for key in keys:
         angles = projected.angles[projection][key]
         angle, where = readout_angles(angles, readout)
         errors = dae(angle, angles.true_deg)
-        found.append(Confidence(f"{shown_key(key)} DAE", "knows the truth", where, -errors[where]))
+        confidences.append(Confidence(f"{shown_key(key)} DAE", "knows the truth", where, -errors[where]))
     for key in keys:
         if key.endswith("@gt"):
             continue  # made for the true answer's logit
         angle, where = readout_angles(projected.angles[HONEST][key], readout)
         gaps = stats.circular_distance(angle, answers)
-        found.append(Confidence(f"{shown_key(key)} agreement", "honest", where, -gaps[where]))
-    return tuple(found)
+        confidences.append(Confidence(f"{shown_key(key)} agreement", "honest", where, -gaps[where]))
+    return tuple(confidences)
 
 
 def readout_angles(angles: MapAngles, readout: Readout) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The angle of the peak or of the circular mean, and which samples have it."""
+    """Return the angle of the peak or of the circular mean, and which samples have it."""
     if readout == "peak":
         return angles.peak_deg, angles.is_kept
     if readout == "mean":
@@ -142,7 +151,7 @@ def readout_angles(angles: MapAngles, readout: Readout) -> tuple[NDArray[np.floa
 
 
 def angle_of(direction: str, vocabulary: Vocabulary = EIGHT) -> float:
-    """The angle that an answer stands for.
+    """Return the angle of an answer.
 
     >>> angle_of("above")
     90.0
@@ -158,7 +167,14 @@ def angle_of(direction: str, vocabulary: Vocabulary = EIGHT) -> float:
 
 
 def diagnosis_table(projected: ProjectedRun, projection: str, *, model: str, seed: int) -> Table:
-    """Whether a small error goes with a right answer: one row per map, and one for the uniform map of each grid."""
+    """Test whether a small error goes with a right answer: one row per map, and one for the uniform map of each grid.
+
+    Args:
+        projected: The samples.
+        projection: One of its projections.
+        model: Its name, to find the paper's numbers.
+        seed: Seed of the bootstrap.
+    """
     rows = []
     for key in (*projected.on_grids(UNIFORM_MAP), *projected.keys):
         angles = projected.angles[projection][key]
@@ -199,7 +215,7 @@ def diagnosis_table(projected: ProjectedRun, projection: str, *, model: str, see
 
 
 def _papers(projected: ProjectedRun) -> tuple[str, ...]:
-    """The paper's names of the maps."""
+    """Return the paper's names of the maps."""
     return tuple(shown_key(paper_key(key, projected.keys)) for key in projected.keys)
 
 
@@ -211,28 +227,38 @@ def selective_table(
     model: str,
     seed: int,
 ) -> Table:
-    """Answering only where confidence is high: one row per confidence, on the samples that have it."""
+    """Score answering only at high confidence: one row per confidence, on the samples that have it.
+
+    Args:
+        projected: The samples.
+        confidences: Scores of their answers.
+        coverages: Shares of answers to keep.
+        model: Its name, to find the paper's numbers.
+        seed: Seed of the bootstrap.
+    """
     rows: list[list[Cell]] = []
-    for each in confidences:
-        right, names = projected.is_correct[each.where], projected.clusters[each.where].tolist()
+    for confidence in confidences:
+        right, names = projected.is_correct[confidence.where], projected.clusters[confidence.where].tolist()
         can = len(set(names)) > 1
         how: dict[str, Any] = {"clusters": names, "seed": seed}
         at: list[Cell] = [
-            stats.accuracy_at_coverage(each.values, right, coverage=coverage, **how) if can else None
+            stats.accuracy_at_coverage(confidence.values, right, coverage=coverage, **how) if can else None
             for coverage in coverages
         ]
         rows.append(
             [
-                each.name,
-                each.source,
+                confidence.name,
+                confidence.source,
                 stats.clustered_mean(right.astype(float), names or None),
                 *at,
-                stats.aurc(each.values, right, **how) if can else None,
-                stats.excess_aurc(each.values, right, **how) if can else None,
+                stats.aurc(confidence.values, right, **how) if can else None,
+                stats.excess_aurc(confidence.values, right, **how) if can else None,
                 len(names),
             ]
         )
-    notes = published_notes(model, projected.sources, "selective", tuple(each.name for each in confidences))
+    notes = published_notes(
+        model, projected.sources, "selective", tuple(confidence.name for confidence in confidences)
+    )
     lost = len(projected.samples) - int(confidences[0].where.sum())
     if lost:
         notes.append(f"Left out: {lost} pairs without a direction for every map.")
@@ -257,11 +283,11 @@ def selective_table(
 
 
 def risk_curves(projected: ProjectedRun, confidences: Sequence[Confidence]) -> dict[str, stats.RiskCoverage]:
-    """The risk–coverage curve of every confidence."""
+    """Return the risk–coverage curve of every confidence."""
     return {
-        each.name: stats.risk_coverage(each.values, projected.is_correct[each.where])
-        for each in confidences
-        if each.where.any()
+        confidence.name: stats.risk_coverage(confidence.values, projected.is_correct[confidence.where])
+        for confidence in confidences
+        if confidence.where.any()
     }
 
 
@@ -274,14 +300,14 @@ def rerank_table(
     model: str = "",
     seed: int,
 ) -> Table:
-    """The compass answering in the model's place, with the offered direction nearest to its readout.
+    """Score the compass as a substitute for the model's answer: the offered direction nearest to its readout.
 
     Args:
         projected: The samples.
         projection: `HONEST` needs no target box; the paper's own σ does.
         readout: Peak or circular mean.
         vocabulary: The angles of the answers.
-        model: Its name, to find what the paper reports.
+        model: Its name, to find the paper's numbers.
         seed: Seed of the sign-flip test.
     """
     keys = (*projected.on_grids(BOX_ONLY), *projected.on_grids(UNIFORM_MAP), *projected.keys)
@@ -329,14 +355,14 @@ def rerank_table(
 def _answers(
     projected: ProjectedRun, key: str, projection: str, readout: Readout, vocabulary: Vocabulary
 ) -> NDArray[np.int64]:
-    """For each sample 1 if the compass answers right, 0 if wrong, −1 if it has no direction."""
+    """Return for each sample 1 if the compass answers right, 0 if wrong, −1 if it has no direction."""
     angles, has = readout_angles(projected.angles[projection][key], readout)
-    found = np.full(len(projected.samples), -1)
+    answers = np.full(len(projected.samples), -1)
     for i in np.flatnonzero(has):
         sample = projected.samples[i]
         offered = Vocabulary({name: angle_of(name, vocabulary) for name in sample.directions})
-        found[i] = offered.nearest(float(angles[i])).name == sample.direction
-    return found
+        answers[i] = offered.nearest(float(angles[i])).name == sample.direction
+    return answers
 
 
 def _rerank_row(
@@ -374,7 +400,14 @@ def _rerank_row(
 def auc_of(
     scores: NDArray[np.float64], right: NDArray[np.bool_], clusters: NDArray[np.str_], *, seed: int
 ) -> Estimate | None:
-    """ROC-AUC of a score for the answer being right; None if answers are all alike or on too few pictures."""
+    """Compute ROC-AUC of a score for the answer being right; None if answers are all alike or on too few pictures.
+
+    Args:
+        scores: One score per answer.
+        right: Whether each answer is right.
+        clusters: The picture of each answer.
+        seed: Seed of the bootstrap.
+    """
     if len(np.unique(clusters)) < 2 or not 0 < right.sum() < right.size:
         return None
     try:
@@ -390,18 +423,26 @@ def excess_auc_of(
     clusters: NDArray[np.str_],
     seed: int,
 ) -> Estimate | None:
-    """AUC of one score minus that of another, on the same samples."""
+    """Compute AUC of one score minus that of another, on the same samples.
+
+    Args:
+        scores: One score per answer.
+        uniform: The score to compare with.
+        right: Whether each answer is right.
+        clusters: The picture of each answer.
+        seed: Seed of the bootstrap.
+    """
     if len(np.unique(clusters)) < 2 or not 0 < right.sum() < right.size:
         return None
     statistic = stats.BatchStatistic(lambda x, u, y: _areas(x, y) - _areas(u, y), form="rows")
-    found = stats.bootstrap_distribution(
+    distribution = stats.bootstrap_distribution(
         (scores, uniform, right.astype(np.float64)), statistic, clusters=clusters, jackknife=False, seed=seed
     )
-    return found.percentile(bounds=(-1.0, 1.0))
+    return distribution.percentile(bounds=(-1.0, 1.0))
 
 
 def _areas(scores: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """AUC of each row: (R₊ − m(m+1)/2) / mn with R₊ the rank sum of the m right answers; NaN without both kinds."""
+    """Return AUC of each row: (R₊ − m(m+1)/2) / mn with R₊ the rank sum of the m right answers; NaN without both kinds."""
     positive = right.sum(axis=-1)
     negative = right.shape[-1] - positive
     rank_sum = (rankdata(scores, axis=-1) * right).sum(axis=-1)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompassView:
-    """What a figure shows of one pair."""
+    """The part of one pair that a figure shows."""
 
     pixels: Pixels
     reference: Region
@@ -78,10 +78,10 @@ class CompassView:
 
 
 def find_sample(samples: Sequence[Sample], item: str) -> Sample:
-    """A sample by its pair's id, its item's id, or its place from 1.
+    """Return a sample by its pair's id, its item's id, or its number from 1.
 
     Raises:
-        UsageError: There is none, or several.
+        UsageError: If there is none, or several.
     """
     named = [sample for sample in samples if item in {sample.id, sample.item_id}]
     if len(named) > 1:
@@ -100,10 +100,16 @@ def find_sample(samples: Sequence[Sample], item: str) -> Sample:
 
 
 def view_of(sample: Sample, *, method: str, target: str, projection: str) -> CompassView:
-    """The view of one map of a sample.
+    """Return the view of one map of a sample.
+
+    Args:
+        sample: The sample.
+        method: Name of a relevance method.
+        target: The explained logit; empty if the method has none.
+        projection: Name of the projection.
 
     Raises:
-        UsageError: The sample has no such map.
+        UsageError: If the sample has no such map.
     """
     key = next((k for k in (map_key(method, target), map_key(method, "")) if k in sample.maps), None)
     if key is None:
@@ -129,7 +135,7 @@ def view_of(sample: Sample, *, method: str, target: str, projection: str) -> Com
 
 
 def facts_of(sample: Sample, view: CompassView) -> dict[str, object]:
-    """A view in numbers."""
+    """Return a view in numbers."""
     compass = view.compass
     return {
         "pair": sample.id,
@@ -158,7 +164,7 @@ _PAD, _LEAST_WIDTH, _LEGEND, _BAR = 0.1, 5.4, 0.3, 1.0
 
 
 def compass_overlay(view: CompassView) -> Drawing:
-    """The compass on its picture: K wedges from A's centre with the length P(θ_k), and arrows for peak and truth.
+    """Draw the compass on its picture: K wedges from A's centre with the length P(θ_k), and arrows for peak and truth.
 
     All wedges would end at the dashed ring if relevance had no direction.
     """
@@ -171,7 +177,7 @@ def compass_overlay(view: CompassView) -> Drawing:
 
 
 def heat_map(view: CompassView) -> Drawing:
-    """Relevance on the picture, each token at its exact place; what the model does not see is hatched."""
+    """Draw relevance on the picture, each token in its exact position; what the model does not see is hatched."""
     with styled():
         figure, axes = _framed(view, "relevance", view.method, beside=_BAR)
         wide = picture_size(view.pixels)[0]
@@ -184,7 +190,7 @@ def heat_map(view: CompassView) -> Drawing:
 
 
 def polar_plot(view: CompassView) -> Drawing:
-    """P̂(θ) as bars around the reference, with arrows for peak and truth; the uniform map in grey."""
+    """Draw P̂(θ) as bars around the reference, with arrows for peak and truth; the uniform map in grey."""
     with styled():
         figure = new_figure(5.0, 5.6)
         axes = figure.add_subplot(projection="polar")
@@ -195,7 +201,7 @@ def polar_plot(view: CompassView) -> Drawing:
 
 
 def compass_rows(views: Sequence[CompassView]) -> Drawing:
-    """One row per pair: picture with boxes, heat map, compass on the picture, polar plot (the paper's Figure 2)."""
+    """Draw one row per pair: picture with boxes, heat map, compass on the picture, polar plot (the paper's Figure 2)."""
     if not views:
         raise UsageError("there is nothing to draw: give at least one view")
     shapes = [view.pixels.shape[0] / view.pixels.shape[1] for view in views]
@@ -223,7 +229,7 @@ def compass_rows(views: Sequence[CompassView]) -> Drawing:
 
 
 def _title_row(panels: Sequence[Any], view: CompassView, width: float) -> None:
-    """The titles of a row, at the left of their cells and broken to their width: none reaches into the next panel."""
+    """Draw the titles of a row, left-aligned and wrapped to the width of their cells."""
     titles = (view.note, {"color": INK}), (view.method, {"color": QUIET}), (view.headline, {"weight": "bold"})
     for panel, (title, style) in zip(panels, titles, strict=False):
         panel.set_anchor("W")
@@ -241,16 +247,16 @@ FIGURES: Mapping[str, Callable[[CompassView], Drawing]] = {
 def _framed(
     view: CompassView, title: str, below: str, *, foot: float = 0.0, beside: float = 0.0
 ) -> tuple[Figure, Axes]:
-    """A figure with axes of exactly the picture's shape, under a bold title and grey lines.
+    """Return a figure with axes of exactly the picture's shape, under a bold title and grey lines.
 
-    Everything is placed in inches, and text is broken to the width of the figure: nothing is cut, however narrow the picture.
+    Everything is placed in inches, and text is wrapped to the width of the figure, so nothing is cut on a narrow picture.
 
     Args:
         view: Its picture.
         title: One line.
         below: Text under the title.
-        foot: Room under the picture.
-        beside: Room to its right.
+        foot: Space below the picture, in inches.
+        beside: Space to its right, in inches.
     """
     width, height = picture_size(view.pixels)
     wide = max(width + beside, _LEAST_WIDTH) + 2 * _PAD
@@ -265,12 +271,13 @@ def _framed(
 
 
 def _lines(text: str, width: float, size: float, **style: Any) -> list[str]:
-    """A text broken into lines of at most this width in inches: between its parts if it can be, else at spaces."""
+    """Wrap a text to lines of at most this width in inches: between its parts if possible, else at spaces."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextPath
 
     font = FontProperties(family="DejaVu Sans", weight=style.get("weight", "normal"))
 
+    # An inch has 72 points; 70 leave a margin.
     def fits(line: str) -> bool:
         return bool(TextPath((0, 0), line, size=size, prop=font).get_extents().width <= 70 * width)
 
@@ -362,7 +369,7 @@ class _Arrow:
     label: str
 
     def end(self, size_px: tuple[int, int]) -> tuple[float, float]:
-        """The end: at full length, or shorter to stay in the picture, but long enough to be seen."""
+        """Return the end: at full length, or shorter to stay in the picture, but long enough to be visible."""
         angle = np.deg2rad(self.angle_deg)
         step = np.array([np.cos(angle), -np.sin(angle)])
         room = [
@@ -438,12 +445,12 @@ def _draw_heat(axes: Axes, view: CompassView) -> Any:
 
 
 def _visible(heat: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Opacity of the heat: transparent where there is none."""
+    """Return the opacity of the heat: transparent where there is none."""
     return 0.8 * np.clip(heat, 0.0, 1.0) ** 0.6
 
 
 def _unseen(seen: NDArray[np.bool_]) -> list[tuple[float, float, float, float]]:
-    """The strips of a picture outside what the model sees, as x, y, width, height."""
+    """Return the strips of a picture outside the model's view, as x, y, width, height."""
     height, width = seen.shape
     rows, columns = np.flatnonzero(seen.any(axis=1)), np.flatnonzero(seen.any(axis=0))
     if not len(rows):
@@ -523,10 +530,10 @@ def write_sheets(
     placing: PlacingOptions,
     seed: int,
 ) -> tuple[list[dict[str, Any]], list[Path]]:
-    """Writes one sheet per control and pair.
+    """Write one sheet per control and pair.
 
     Args:
-        pairs: To edit.
+        pairs: The pairs to edit.
         controls: Some of `EDITS`.
         folder: Where to write.
         size: Pairs per control, drawn at random.
@@ -537,7 +544,7 @@ def write_sheets(
         How many edits of each control could be made, and the files.
 
     Raises:
-        StorageError: The folder cannot be written.
+        StorageError: If the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -559,7 +566,7 @@ def write_sheets(
 
 
 def edit_sheet(edits: Sequence[Edit]) -> Image:
-    """The plain picture of a pair and each of its edits, side by side: A in blue, B in red.
+    """Draw the plain picture of a pair and each of its edits, side by side: A in blue, B in red.
 
     Args:
         edits: Edits of one pair.

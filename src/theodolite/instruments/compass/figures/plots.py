@@ -28,7 +28,7 @@ _ORDERS = {"own": SERIES[0], "random": LAYOUT, "opposite": SERIES[4]}
 
 
 def risk_coverage_curves(curves: Mapping[str, RiskCoverage], *, at: float = 0.7, title: str = "") -> Drawing:
-    """Share of errors among the answers kept, against the share kept; lower is better.
+    """Plot the share of errors among the answers kept against the share kept; lower is better.
 
     Args:
         curves: By confidence, in the order of the legend.
@@ -71,7 +71,7 @@ def risk_coverage_curves(curves: Mapping[str, RiskCoverage], *, at: float = 0.7,
 
 
 def deletion_curves(curves: Mapping[str, Sequence[CurvePoint]], *, title: str = "") -> Drawing:
-    """Confidence in the true answer as sectors are hidden one after the other, with pointwise intervals.
+    """Plot confidence in the true answer as sectors are hidden one after the other, with pointwise intervals.
 
     Args:
         curves: By order: ``own``, ``random``, ``opposite``, or any other name.
@@ -82,11 +82,11 @@ def deletion_curves(curves: Mapping[str, Sequence[CurvePoint]], *, title: str = 
         figure = new_figure(6.2, 4.2)
         axes = figure.add_subplot()
         spare = iter(colour for colour in SERIES if colour not in _ORDERS.values())
-        for place, (name, points) in enumerate(curves.items()):
+        for index, (name, points) in enumerate(curves.items()):
             if not points:
                 raise UsageError(f"the curve {name!r} has no points")
             colour = _ORDERS.get(name) or next(spare)
-            aside = 0.13 * (place - (len(curves) - 1) / 2)  # so that intervals stand beside each other
+            aside = 0.13 * (index - (len(curves) - 1) / 2)  # so that intervals stand beside each other
             steps = np.arange(len(points)) + aside
             means = [_ends(p.effect)[0] for p in points]
             ends = [_ends(p.effect)[1:] for p in points]
@@ -125,7 +125,7 @@ def deletion_curves(curves: Mapping[str, Sequence[CurvePoint]], *, title: str = 
 
 @dataclass(frozen=True, slots=True)
 class DirectionScore:
-    """What is drawn of the pairs of one direction."""
+    """The scores of the pairs of one direction."""
 
     accuracy: Estimate
     """Share of right answers."""
@@ -138,7 +138,7 @@ class DirectionScore:
 def class_accuracy_and_error(
     classes: Mapping[str, DirectionScore], *, chance: float | None = None, title: str = ""
 ) -> Drawing:
-    """Accuracy beside DAE for each direction (the paper's Figure 5).
+    """Plot accuracy beside DAE for each direction (the paper's Figure 5).
 
     Args:
         classes: By direction, from top to bottom.
@@ -180,7 +180,7 @@ def method_comparison(
     quantity: str = "direction alignment error, degrees (lower is better)",
     title: str = "",
 ) -> Drawing:
-    """Methods as dots with their intervals, best first, beside the uniform map of their own grid.
+    """Plot methods as dots with their intervals, best first, beside the uniform map of their own grid.
 
     Args:
         methods: By name.
@@ -194,7 +194,7 @@ def method_comparison(
     if published and not source:
         raise UsageError("published values are shown with their source: give source=…")
     names = sorted(methods, key=lambda name: methods[name].value)
-    places = np.arange(len(names))[::-1]
+    positions = np.arange(len(names))[::-1]
     uniform = [(layout or {}).get(name) for name in names]
     is_one = uniform[0] is not None and len(set(uniform)) == 1
     with styled():
@@ -203,10 +203,14 @@ def method_comparison(
         if is_one and uniform[0] is not None:
             axes.axvspan(uniform[0].low, uniform[0].high, color=FAINT, alpha=0.6, linewidth=0, zorder=0)
             _mark(axes, uniform[0].value, "uniform map")
-        has_legend = not is_one and _ticks(axes, places, uniform)
-        _dots(axes, places, [methods[name] for name in names], SERIES[0])
+        has_legend = not is_one and _ticks(axes, positions, uniform)
+        _dots(axes, positions, [methods[name] for name in names], SERIES[0])
         shown = (
-            [(published[name], place) for name, place in zip(names, places, strict=True) if name in published]
+            [
+                (published[name], position)
+                for name, position in zip(names, positions, strict=True)
+                if name in published
+            ]
             if published
             else []
         )
@@ -224,7 +228,7 @@ def method_comparison(
             )
         if shown or has_legend:
             figure.legend(loc="outside lower right")
-        axes.set_yticks(places, names)
+        axes.set_yticks(positions, names)
         axes.set_ylim(-0.7, len(names) - 0.3)
         axes.set_xlabel(quantity)
         axes.grid(visible=True, axis="x")
@@ -233,12 +237,16 @@ def method_comparison(
     return Drawing(figure)
 
 
-def _dots(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Estimate], colour: str) -> None:
-    for place, each in zip(places, estimates, strict=True):
-        axes.plot([each.low, each.high], [place, place], color=colour, linewidth=2.2, alpha=0.45)
+def _dots(
+    axes: Axes, positions: Sequence[int] | np.ndarray, estimates: Sequence[Estimate], colour: str
+) -> None:
+    for position, estimate in zip(positions, estimates, strict=True):
+        axes.plot(
+            [estimate.low, estimate.high], [position, position], color=colour, linewidth=2.2, alpha=0.45
+        )
     axes.plot(
-        [each.value for each in estimates],
-        places,
+        [estimate.value for estimate in estimates],
+        positions,
         "o",
         color=colour,
         markersize=7,
@@ -248,12 +256,16 @@ def _dots(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Es
     axes.tick_params(axis="y", length=0)
 
 
-def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Estimate | None]) -> bool:
-    """A short vertical line for each row's uniform map; True if there is one."""
-    shown = [(each.value, place) for each, place in zip(estimates, places, strict=True) if each is not None]
-    if not shown:
+def _ticks(axes: Axes, positions: Sequence[int] | np.ndarray, estimates: Sequence[Estimate | None]) -> bool:
+    """Draw a short vertical line for each row's uniform map; return True if there is one."""
+    points = [
+        (estimate.value, position)
+        for estimate, position in zip(estimates, positions, strict=True)
+        if estimate is not None
+    ]
+    if not points:
         return False
-    x, y = zip(*shown, strict=True)
+    x, y = zip(*points, strict=True)
     axes.plot(
         x,
         y,
@@ -269,12 +281,12 @@ def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[E
 
 
 def _ends(value: Estimate | float) -> tuple[float, float, float]:
-    """The value and its interval; a value without an interval has none."""
+    """Return the value and its interval; a value without an interval has one of width zero."""
     return (value.value, value.low, value.high) if isinstance(value, Estimate) else (value, value, value)
 
 
 def _mark(axes: Axes, value: float, words: str) -> None:
-    """A labelled line across the figure."""
+    """Draw a labelled line across the figure."""
     axes.axvline(value, color=LAYOUT, linewidth=1.4, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
         words,
@@ -314,7 +326,7 @@ def score_figures(
     chance: float,
     coverage: float,
 ) -> dict[str, Drawing]:
-    """The figures of a score, by file name: methods and directions for every projection, and risk–coverage curves.
+    """Draw the figures of a score, by file name: methods and directions for every projection, and risk–coverage curves.
 
     Args:
         tables: With the framework tables; with those of directions, if these are drawn.
@@ -322,10 +334,10 @@ def score_figures(
         model: Its name.
         sources: Sources of the pairs.
         chance: The accuracy of guessing.
-        coverage: Marked in the risk–coverage curves.
+        coverage: The coverage to mark in the risk–coverage curves.
     """
     rows = {table.name: [_named(table, row) for row in table.rows] for table in tables}
-    found: dict[str, Drawing] = {}
+    figures: dict[str, Drawing] = {}
     grids: dict[str, str] = {}
     for name in ("paper", "sound"):
         framework = rows.get(f"compass.framework_{name}", [])
@@ -338,7 +350,7 @@ def score_figures(
         if maps:
             uniform = {row["grid"]: row["dae"] for row in framework if row["method"] == UNIFORM_MAP}
             published = _published(framework, model, sources)
-            found[f"methods-{name}.png"] = method_comparison(
+            figures[f"methods-{name}.png"] = method_comparison(
                 maps,
                 layout={key: uniform[grids[key]] for key in maps},
                 published={key: value for key, (value, _) in published.items()},
@@ -350,16 +362,16 @@ def score_figures(
             key = default_key([map_key(row["method"], row["target"]) for row in by_direction])
             shown = _directions(rows[f"compass.directions_{name}"], by_direction, key)
             if shown:
-                found[f"classes-{name}.png"] = class_accuracy_and_error(
+                figures[f"classes-{name}.png"] = class_accuracy_and_error(
                     shown, chance=chance, title=f"{shown_key(key)}, {name} projection"
                 )
     if curves:
-        found["risk-coverage.png"] = _risk_coverage(curves, coverage, grids)
-    return found
+        figures["risk-coverage.png"] = _risk_coverage(curves, coverage, grids)
+    return figures
 
 
 def faithfulness_figures(curves: Mapping[str, Mapping[str, Sequence[CurvePoint]]]) -> dict[str, Drawing]:
-    """The deletion curves of every map but the baselines, by file name."""
+    """Draw the deletion curves of every map but the baselines, by file name."""
     return {
         f"deletion-{shown_key(key).replace('@', '-')}.png": deletion_curves(orders, title=shown_key(key))
         for key, orders in curves.items()
@@ -374,15 +386,15 @@ def _named(table: Table, row: Sequence[Any]) -> dict[str, Any]:
 def _published(
     framework: Sequence[Mapping[str, Any]], model: str, sources: Sequence[str]
 ) -> dict[str, tuple[float, str]]:
-    """By map: the paper's DAE and its source."""
-    found: dict[str, tuple[float, str]] = {}
+    """Return the paper's DAE and its source, by map."""
+    published: dict[str, tuple[float, str]] = {}
     held = [map_key(row["method"], row["target"]) for row in framework]
     for key in held:
         method, target = split_key(paper_key(key, held))
         for source in sources:
-            for each in published_directions(model, source, method=method, target=target)[:1]:
-                found.setdefault(shown_key(key), (each.dae, f"{each.source}, {each.data}"))
-    return found
+            for reported in published_directions(model, source, method=method, target=target)[:1]:
+                published.setdefault(shown_key(key), (reported.dae, f"{reported.source}, {reported.data}"))
+    return published
 
 
 def _directions(
@@ -390,14 +402,14 @@ def _directions(
 ) -> dict[str, DirectionScore]:
     own = {row["direction"]: row for row in maps if map_key(row["method"], row["target"]) == key}
     return {
-        row["direction"]: DirectionScore(row["accuracy"], found["dae"], found["uniform_dae"])
+        row["direction"]: DirectionScore(row["accuracy"], scores["dae"], scores["uniform_dae"])
         for row in answers
-        if (found := own.get(row["direction"])) and row["accuracy"] is not None and found["dae"] is not None
+        if (scores := own.get(row["direction"])) and row["accuracy"] is not None and scores["dae"] is not None
     }
 
 
 def _risk_coverage(curves: Mapping[str, RiskCoverage], coverage: float, grids: Mapping[str, str]) -> Drawing:
-    """Ranking by logits, by the paper's own map and by the uniform map of its grid, with and without the truth."""
+    """Plot the ranking by logits, by the paper's own map and by the uniform map of its grid, with and without the truth."""
     keys = [name.removesuffix(" agreement") for name in curves if name.endswith(" agreement")]
     own = default_key([key for key in keys if not is_baseline(key)] or keys)
     uniform = own if is_baseline(own) else baseline_key(UNIFORM_MAP, grids[own])

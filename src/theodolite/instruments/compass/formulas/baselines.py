@@ -53,7 +53,7 @@ DRAWS = 100
 
 
 def baseline_key(name: str, grid: str) -> str:
-    """The name of a baseline on one of a run's grids.
+    """Return the name of a baseline on one of a run's grids.
 
     >>> baseline_key(UNIFORM_MAP, "576")
     'uniform-map@576'
@@ -62,7 +62,7 @@ def baseline_key(name: str, grid: str) -> str:
 
 
 def is_baseline(key: str) -> bool:
-    """True for the name of a baseline, with its grid or without.
+    """Return True for the name of a baseline, with its grid or without.
 
     >>> is_baseline("uniform-map@576"), is_baseline("chefer@gt")
     (True, False)
@@ -79,7 +79,7 @@ class GridMark(NamedTuple):
 
     @classmethod
     def of(cls, grid: TokenGrid) -> GridMark:
-        """The mark of a grid."""
+        """Return the mark of a grid."""
         number = zlib.crc32(grid.rects_px.tobytes(), zlib.crc32(grid.part.tobytes()))
         return cls(number, int(has_area(grid).sum()))
 
@@ -87,7 +87,7 @@ class GridMark(NamedTuple):
 def name_grids(
     marks: Sequence[Mapping[str, GridMark]],
 ) -> tuple[dict[str, str], dict[str, list[GridMark | None]]]:
-    """Names the grids of a run by their number of cells.
+    """Name the grids of a run by their number of cells.
 
     Maps share a grid if they do in every sample that has both.
 
@@ -100,37 +100,44 @@ def name_grids(
     >>> name_grids([{"chefer@": GridMark(7, 12), "gradcam@": GridMark(8, 48)}, {"chefer@": GridMark(9, 20)}])[0]
     {'chefer@': '12–20', 'gradcam@': '48'}
     """
-    found: list[tuple[list[str], list[GridMark | None]]] = []
+    groups: list[tuple[list[str], list[GridMark | None]]] = []
     for key in dict.fromkeys(key for row in marks for key in row):
         own = [row.get(key) for row in marks]
-        for keys, known in found:
-            if all(a == b or a is None or b is None for a, b in zip(own, known, strict=True)):
+        for keys, merged in groups:
+            if all(a == b or a is None or b is None for a, b in zip(own, merged, strict=True)):
                 keys.append(key)
-                known[:] = [a or b for a, b in zip(known, own, strict=True)]
+                merged[:] = [a or b for a, b in zip(merged, own, strict=True)]
                 break
         else:
-            found.append(([key], own))
+            groups.append(([key], own))
     of_key: dict[str, str] = {}
     of_name: dict[str, list[GridMark | None]] = {}
-    for keys, known in found:
-        counts = sorted({mark.cells for mark in known if mark is not None})
+    for keys, merged in groups:
+        counts = sorted({mark.cells for mark in merged if mark is not None})
         name = "–".join(map(str, counts[:1] + counts[1:][-1:]))
         while name in of_name:  # as many cells, elsewhere in the picture
             name += "′"
-        of_name[name] = known
+        of_name[name] = merged
         of_key |= dict.fromkeys(keys, name)
     return of_key, of_name
 
 
 def sample_seed(seed: int, item_id: str) -> list[int]:
-    """The seed of one sample's draws, whatever other samples there are."""
+    """Return the seed of one sample's draws, independent of the other samples."""
     return [seed, zlib.crc32(item_id.encode())]
 
 
 def baseline_maps(
     grid: TokenGrid, target: Box, *, seed: Sequence[int], draws: int = DRAWS
 ) -> dict[str, TokenMap]:
-    """`BASELINE_MAPS` on one grid; their values have shape (1, tokens), those of the random map (draws, tokens)."""
+    """Return `BASELINE_MAPS` on one grid; their values have shape (1, tokens), those of the random map (draws, tokens).
+
+    Args:
+        grid: The tokens.
+        target: The target's box.
+        seed: From `sample_seed`.
+        draws: Number of random maps.
+    """
     rng = np.random.default_rng(list(seed))
     return {
         BOX_ONLY: TokenMap(box_only_map(grid, target).values[None], grid),
@@ -140,7 +147,7 @@ def baseline_maps(
 
 
 def uniform_map(grid: TokenGrid) -> TokenMap:
-    """Relevance spread evenly over the picture: each token has the area that it covers of it.
+    """Return relevance spread evenly over the picture: each token has the area of the picture that it covers.
 
     >>> uniform_map(TokenGrid.regular((40, 20), (1, 2))).values.tolist()
     [400.0, 400.0]
@@ -155,9 +162,15 @@ def uniform_compass(
     targets: Sequence[Box],
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """The compass of the uniform map on each sample's grid, shape (samples,).
+    """Return the compass of the uniform map on each sample's grid, shape (samples,).
 
     Its values are amounts per token already, so they are not weighted by area again.
+
+    Args:
+        grids: One per sample.
+        references: A's box of each sample.
+        targets: B's box of each sample.
+        options: Sectors, bins, weight and so on.
     """
     return project_batch(
         [uniform_map(grid) for grid in grids],
@@ -170,12 +183,12 @@ def uniform_compass(
 def excess_over_uniform(
     error_deg: NDArray[np.float64], uniform_error_deg: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """DAE − DAE of the uniform map on the same samples: below zero if a map knows more than the layout."""
+    """Return DAE − DAE of the uniform map on the same samples: below zero if a map knows more than the layout."""
     return error_deg - uniform_error_deg
 
 
 def box_only_map(grid: TokenGrid, target: Box) -> TokenMap:
-    """Relevance on the target alone: each token has the share of it that the target's box covers."""
+    """Return relevance on the target alone: each token has the share of it that the target's box covers."""
     placed = has_area(grid)
     values = np.zeros(grid.n_tokens)
     values[placed] = target.covers(grid.rects_px[placed])
@@ -189,13 +202,19 @@ def random_sector(
     seeds: Sequence[Sequence[int]],
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """All mass in one sector drawn at random, shape (samples, `DRAWS`): an error near 90° and an edge accuracy near .25.
+    """Put all mass into one random sector, shape (samples, `DRAWS`): an error near 90° and an edge accuracy near .25.
 
     With bins centred on 0° and cardinal truths, three of eight sectors lie within 45°, and the accuracy is .375.
+
+    Args:
+        references: A's box of each sample.
+        targets: B's box of each sample.
+        seeds: From `sample_seed`, one per sample.
+        options: Number of sectors, and where the first begins.
     """
     true = geometry_oracle(references, targets)
     drawn = np.stack(
-        [np.random.default_rng(list(each)).integers(options.sectors, size=DRAWS) for each in seeds]
+        [np.random.default_rng(list(seed)).integers(options.sectors, size=DRAWS) for seed in seeds]
     )
     return Compass(
         np.eye(options.sectors)[drawn],
@@ -207,10 +226,10 @@ def random_sector(
 
 
 def geometry_oracle(references: Sequence[Box], targets: Sequence[Box]) -> NDArray[np.float64]:
-    """The true direction, shape (samples,). It is not binned, so its error is 0.
+    """Return the true direction, shape (samples,). It is not binned, so its error is 0.
 
     Raises:
-        DegenerateError: A reference and its target have the same centre.
+        DegenerateError: If a reference and its target have the same centre.
 
     >>> geometry_oracle([Box(0, 0, 2, 2)], [Box(0, 10, 2, 12)]).tolist()
     [270.0]

@@ -36,7 +36,7 @@ class DegenerateError(UsageError):
         self._detail = detail
 
     def __reduce__(self) -> tuple[type[DegenerateError], tuple[Exclusion, str]]:
-        """Supports pickling, so that it can pass between processes."""
+        """Support pickling, so that the error can pass between processes."""
         return DegenerateError, (self.reason, self._detail)
 
 
@@ -52,7 +52,7 @@ _ROUNDING_DEG = 1e-9
 
 
 def edge_hit(error_deg: ArrayLike) -> NDArray[np.bool_]:
-    """True where an error is at most 45°; the mean is EA.
+    """Return True where an error is at most 45°; the mean is EA.
 
     >>> edge_hit([22.5, 45, 45.1]).tolist()
     [True, True, False]
@@ -61,7 +61,7 @@ def edge_hit(error_deg: ArrayLike) -> NDArray[np.bool_]:
 
 
 def octant_hit(error_deg: ArrayLike) -> NDArray[np.bool_]:
-    """True where an error is at most 22.5°; the mean is the octant accuracy.
+    """Return True where an error is at most 22.5°; the mean is the octant accuracy.
 
     >>> octant_hit([22.5, 45]).tolist()
     [True, False]
@@ -90,12 +90,12 @@ THRESHOLDS = (
 
 
 def concentration(distribution: NDArray[np.float64], centres_deg: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Resultant length R, shape (...)."""
+    """Return the resultant length R, shape (...)."""
     return stats.resultant_length(np.broadcast_to(centres_deg, distribution.shape), distribution)
 
 
 def label_of(error_deg: ArrayLike, concentration: ArrayLike) -> NDArray[np.str_]:
-    """The label of each sample, by its DAE and its concentration.
+    """Return the label of each sample, by its DAE and its concentration.
 
     >>> label_of([10, 40, 170], [0.9, 0.3, 0.9]).tolist()
     ['aligned', 'diffuse but usable', 'layout-dominated']
@@ -125,7 +125,7 @@ _TIE = 1e-9
 
 
 def dae(angle_deg: ArrayLike, true_deg: ArrayLike) -> NDArray[np.float64]:
-    """The direction alignment error in degrees, in [0, 180].
+    """Return the direction alignment error in degrees, in [0, 180].
 
     >>> dae([350, 90], [10, 270]).tolist()
     [20.0, 180.0]
@@ -136,7 +136,12 @@ def dae(angle_deg: ArrayLike, true_deg: ArrayLike) -> NDArray[np.float64]:
 def peak_deg(
     distribution: NDArray[np.float64], centres_deg: NDArray[np.float64], ties: Ties = "first"
 ) -> NDArray[np.float64]:
-    """Centre of the sector that holds the most, shape (...).
+    """Return the centre of the fullest sector, shape (...).
+
+    Args:
+        distribution: Shape (..., K).
+        centres_deg: The centre of each sector, shape (K,).
+        ties: If several sectors are fullest, the ``first`` of them, or their circular ``mean``.
 
     >>> float(peak_deg(np.array([0.1, 0.2, 0.6, 0.1]), np.array([45.0, 135.0, 225.0, 315.0])))
     225.0
@@ -153,15 +158,15 @@ def peak_deg(
 
 
 def is_peak(distribution: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """True where a sector holds as much as the fullest one, shape (..., K)."""
+    """Return True where a sector holds as much as the fullest one, shape (..., K)."""
     return np.asarray(distribution >= distribution.max(axis=-1, keepdims=True) * (1 - _TIE))
 
 
 def mean_deg(distribution: NDArray[np.float64], centres_deg: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Circular mean, shape (...).
+    """Return the circular mean, shape (...).
 
     Raises:
-        DegenerateError: There is none, because the sectors cancel.
+        DegenerateError: If there is none, because the sectors cancel.
 
     >>> round(float(mean_deg(np.array([0.5, 0.5, 0.0, 0.0]), np.array([45.0, 135.0, 225.0, 315.0]))), 9)
     90.0
@@ -186,7 +191,7 @@ KEPT = 0
 
 
 def code_of(reason: Exclusion) -> int:
-    """The number that stands for a reason in `Compass.codes`."""
+    """Return the number of a reason in `Compass.codes`."""
     return _REASONS.index(reason) + 1
 
 
@@ -210,11 +215,11 @@ class Compass:
     """Shape (...): 0, or the number of the `Exclusion`."""
 
     def __getitem__(self, index: Any) -> Compass:
-        """A part of the batch, by any numpy index over the leading axes; an ellipsis stands for leading axes alone."""
-        places = index if isinstance(index, tuple) else (index,)
-        if any(place is Ellipsis for place in places):
+        """Return a part of the batch, by any numpy index over the leading axes; an ellipsis stands for leading axes alone."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(part is Ellipsis for part in parts):
             # The distribution has one axis more, which an ellipsis must not reach.
-            distribution = self.distribution[*places, :]
+            distribution = self.distribution[*parts, :]
         else:
             distribution = self.distribution[index]
         true = None if self.true_deg is None else np.asarray(self.true_deg[index])
@@ -237,34 +242,34 @@ class Compass:
         return np.asarray(self.codes == KEPT)
 
     def kept(self) -> Compass:
-        """The projections that have a distribution, on one axis."""
+        """Return the projections that have a distribution, on one axis."""
         return self[self.is_kept]
 
     def exclusions(self) -> dict[Exclusion, int]:
-        """Counts of projections that were left out, by reason."""
+        """Count the projections that were left out, by reason."""
         codes, counts = np.unique(self.codes[~self.is_kept], return_counts=True)
         return {
             _REASONS[code - 1]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
         }
 
     def peak_deg(self, ties: Ties = "first") -> NDArray[np.float64]:
-        """Centre of the fullest sector, shape (...)."""
+        """Return the centre of the fullest sector, shape (...)."""
         return peak_deg(self._complete(), self.centres_deg, ties)
 
     def is_tied(self) -> NDArray[np.bool_]:
-        """True where several sectors hold the most, shape (...)."""
+        """Return True where several sectors hold the most, shape (...)."""
         return np.asarray(is_peak(self._complete()).sum(axis=-1) > 1)
 
     def mean_deg(self) -> NDArray[np.float64]:
-        """Circular mean, shape (...)."""
+        """Return the circular mean, shape (...)."""
         return mean_deg(self._complete(), self.centres_deg)
 
     def concentration(self) -> NDArray[np.float64]:
-        """Resultant length, shape (...): 1 if all mass is in one sector."""
+        """Return the resultant length, shape (...): 1 if all mass is in one sector."""
         return concentration(self._complete(), self.centres_deg)
 
     def error_deg(self, readout: Readout = "peak", *, ties: Ties = "first") -> NDArray[np.float64]:
-        """DAE in degrees, shape (...)."""
+        """Return DAE in degrees, shape (...)."""
         if readout not in {"peak", "mean"}:
             raise UsageError(f"readout must be 'peak' or 'mean', not {readout!r}")
         self._complete()
@@ -273,11 +278,11 @@ class Compass:
         return dae(self.peak_deg(ties) if readout == "peak" else self.mean_deg(), self.true_deg)
 
     def labels(self, *, ties: Ties = "first") -> NDArray[np.str_]:
-        """``aligned``, ``diffuse but usable`` or ``layout-dominated``, shape (...)."""
+        """Return ``aligned``, ``diffuse but usable`` or ``layout-dominated``, shape (...)."""
         return label_of(self.error_deg(ties=ties), self.concentration())
 
     def divergence(self, other: Compass) -> NDArray[np.float64]:
-        """Jensen–Shannon divergence from another compass of the same sectors, in bits; leading axes broadcast."""
+        """Return the Jensen–Shannon divergence from another compass of the same sectors, in bits; leading axes broadcast."""
         if not np.array_equal(self.centres_deg, other.centres_deg):
             raise UsageError(
                 f"compasses of {len(self.centres_deg)} and {len(other.centres_deg)} sectors, or of different bins, "
@@ -286,12 +291,12 @@ class Compass:
         return stats.jensen_shannon_divergence(self._complete(), other._complete())
 
     def _complete(self) -> NDArray[np.float64]:
-        """The distribution, if nothing was left out."""
+        """Return the distribution; raise if anything was left out."""
         lost = self.exclusions()
         if lost:
-            said = "; ".join(f"{count} because {reason.value}" for reason, count in lost.items())
+            reasons = "; ".join(f"{count} because {reason.value}" for reason, count in lost.items())
             raise DegenerateError(
                 next(iter(lost)),
-                f"{sum(lost.values())} of {self.codes.size} projections were left out ({said}); take .kept()",
+                f"{sum(lost.values())} of {self.codes.size} projections were left out ({reasons}); take .kept()",
             )
         return self.distribution

@@ -75,7 +75,7 @@ class EvidenceMass:
 
 
 def evidence(relevance: OnGrid, *, reference: Box, target: Box, negative: Negative = "error") -> EvidenceMass:
-    """Divides a picture's relevance between A, B and the rest, and compares it with the text's.
+    """Divide a picture's relevance between A, B and the rest, and compare it with the text's.
 
     The text's relevance is the map's ``text_mass``, if it has one. It is a sum, so the policy for negative values is applied
     to it as a whole.
@@ -87,12 +87,12 @@ def evidence(relevance: OnGrid, *, reference: Box, target: Box, negative: Negati
         negative: What to do with values below zero.
 
     Raises:
-        DegenerateError: Relevance is not finite, or there is none, or no token has a place.
+        DegenerateError: If relevance is not finite, or there is none, or no token has a position.
 
     >>> from theodolite.instruments.compass.formulas.projection import TokenMap
     >>> grid = TokenGrid.regular((40, 40), (4, 4))
-    >>> found = evidence(TokenMap(np.ones(16), grid, text_mass=48.0), reference=Box(0, 0, 10, 10), target=Box(20, 20, 40, 40))
-    >>> float(found.image_share), float(found.target_share)
+    >>> mass = evidence(TokenMap(np.ones(16), grid, text_mass=48.0), reference=Box(0, 0, 10, 10), target=Box(20, 20, 40, 40))
+    >>> float(mass.image_share), float(mass.target_share)
     (0.25, 0.0625)
     """
     grid, raw = relevance.grid, check_values(relevance)
@@ -124,7 +124,7 @@ def _text(relevance: OnGrid, negative: Negative) -> NDArray[np.float64] | None:
 
 
 def _shares(grid: TokenGrid, reference: Box, target: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The share of each token that A and B get, shape (tokens,) each; half each where they overlap."""
+    """Return the share of each token that A and B get, shape (tokens,) each; half each where they overlap."""
     placed = has_area(grid)
     rects = grid.rects_px[placed]
     both = np.zeros(len(rects))
@@ -151,7 +151,7 @@ _LEAST_MARGIN = 1e-3
 
 
 def answer_shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-    """Total variation distance between two distributions, given as log-probabilities.
+    """Return the total variation distance between two distributions, given as log-probabilities.
 
     >>> round(answer_shift(np.log([0.5, 0.5]), np.log([0.9, 0.1])), 6)
     0.4
@@ -160,7 +160,7 @@ def answer_shift(before: NDArray[np.float64], after: NDArray[np.float64]) -> flo
 
 
 def hiding_effect(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-    """How much of its margin the answer loses.
+    """Return how much of its margin the answer loses.
 
     >>> hiding_effect(np.array([-1.0, -2.0]), np.array([-1.5, -1.5]))
     1.0
@@ -171,7 +171,7 @@ def hiding_effect(before: NDArray[np.float64], after: NDArray[np.float64]) -> fl
 
 
 def occlusion(before: NDArray[np.float64], *parts: NDArray[np.float64]) -> float:
-    """The largest effect of hiding one part, in absolute value."""
+    """Return the largest effect of hiding one part, in absolute value."""
     return max(abs(hiding_effect(before, after)) for after in parts)
 
 

@@ -91,7 +91,7 @@ class MapAngles:
     """The picture of each sample."""
 
     def __getitem__(self, chosen: Any) -> MapAngles:
-        """A part of the samples, by any numpy index."""
+        """Return a part of the samples, by any numpy index."""
         return MapAngles(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def __len__(self) -> int:
@@ -137,7 +137,7 @@ class MapAngles:
 
     @staticmethod
     def over_draws(values: ArrayLike) -> _Floats:
-        """The mean over the draws, shape (samples,); numbers of what is not drawn stay."""
+        """Return the mean over the draws, shape (samples,); numbers without draws stay unchanged."""
         array = np.asarray(values, np.float64)
         return array.mean(axis=1) if array.ndim > 1 else array
 
@@ -162,30 +162,30 @@ class MapAngles:
         return ["" if code == KEPT else reason_of(code) for code in self.codes.tolist()]
 
     def exclusions(self) -> dict[str, int]:
-        """Counts of samples that were left out, by reason."""
+        """Count the samples that were left out, by reason."""
         return {
             reason_of(code): n for code, n in sorted(Counter(self.codes.tolist()).items()) if code != KEPT
         }
 
     def mean_error(self) -> Estimate | None:
-        """Mean DAE."""
+        """Return the mean DAE."""
         return clustered_mean(self.error_deg, self.clusters, bounds=DEGREES)
 
     def edge_accuracy(self) -> Estimate | None:
-        """EA."""
+        """Return EA."""
         return clustered_mean(self.edge_hits, self.clusters)
 
     def excess(self) -> Estimate | None:
-        """Mean of DAE − DAE of the uniform map."""
+        """Return the mean of DAE − DAE of the uniform map."""
         return clustered_mean(self.excess_deg, self.clusters, bounds=EXCESS)
 
     def difference(self, other: MapAngles) -> Estimate | None:
-        """Mean of DAE − DAE of another map on the same samples."""
+        """Return the mean of DAE − DAE of another map on the same samples."""
         return clustered_difference(self.error_deg, other.error_deg, self.clusters, bounds=DEGREES)
 
 
 def reason_of(code: int) -> str:
-    """A code of `MapAngles` or `MapShares` in words."""
+    """Return a code of `MapAngles` or `MapShares` in words."""
     return "this method's map was not measured" if code == NOT_MEASURED else list(Exclusion)[code - 1].value
 
 
@@ -204,7 +204,7 @@ class MapShares:
     clusters: NDArray[np.str_]
 
     def __getitem__(self, chosen: Any) -> MapShares:
-        """A part of the samples, by any numpy index."""
+        """Return a part of the samples, by any numpy index."""
         return MapShares(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     @property
@@ -230,7 +230,7 @@ class ProjectedRun:
             raise UsageError(NO_PAIR)
 
     def select(self, is_wanted: Callable[[Sample], bool]) -> ProjectedRun:
-        """Some of the samples; an error if there are none."""
+        """Return some of the samples; raise an error if none is selected."""
         chosen = np.array([is_wanted(sample) for sample in self.samples])
         return ProjectedRun(
             tuple(sample for sample, keep in zip(self.samples, chosen, strict=True) if keep),
@@ -258,15 +258,15 @@ class ProjectedRun:
         return tuple(baseline_key(name, grid) for grid in names for name in BASELINES)
 
     def on_grids(self, baseline: str) -> tuple[str, ...]:
-        """One baseline on every grid."""
+        """Return one baseline on every grid."""
         return tuple(key for key in self.baselines if split_key(key)[0] == baseline)
 
     def of_grid(self, baseline: str, key: str) -> str:
-        """The name of a baseline on a map's own grid."""
+        """Return the name of a baseline on a map's own grid."""
         return baseline_key(baseline, self.grids[key])
 
     def grid_of(self, key: str) -> str:
-        """The name of the grid of a map or baseline."""
+        """Return the name of the grid of a map or baseline."""
         return split_key(key)[1] if is_baseline(key) else self.grids[key]
 
     @property
@@ -285,7 +285,7 @@ class ProjectedRun:
         return tuple(dict.fromkeys(str(sample.meta.get("source", "")) for sample in self.samples))
 
     def accuracy(self) -> Estimate | None:
-        """Share of right answers."""
+        """Return the share of right answers."""
         return clustered_mean(self.is_correct.astype(float), self.clusters)
 
 
@@ -306,13 +306,13 @@ def project_samples(
     only: Mapping[str, Sequence[str]] | None = None,
     negative: Negative = "error",
 ) -> ProjectedRun:
-    """Projects every map of every sample in one pass.
+    """Project every map of every sample in one pass.
 
     Args:
         samples: As `read_samples` gives them.
         projections: Name to options.
         seed: Seed of the random baselines.
-        only: Projection to the maps that are wanted; all maps and baselines for projections that are not named.
+        only: The wanted maps by projection; all maps and baselines for projections that are not named.
         negative: What to do with relevance below zero, in every projection and share.
     """
     kept: list[Sample] = []
@@ -349,12 +349,12 @@ def _sample_angles(
     wanted: Sequence[str] | None,
     seed: int,
 ) -> _Row:
-    """The fields of `MapAngles` for every map of one sample, and for the baselines of each grid if all is wanted.
+    """Return the fields of `MapAngles` for every map of one sample, and for the baselines of each grid unless maps are named.
 
     Maps on one grid are projected together.
     """
     boxes: dict[str, Any] = {"references": [sample.reference.box], "targets": [sample.target.box]}
-    found: _Row = {}
+    by_key: _Row = {}
     for mark, baselines in drawn.items():
         keys = [key for key in marks if marks[key] == mark and (wanted is None or key in wanted)]
         if not keys:
@@ -368,40 +368,40 @@ def _sample_angles(
         )[0]
         uniform = uniform_compass([grid], **boxes, options=options)[0]
         angles = _angles(compass, uniform)
-        found |= {key: _field(angles, place) for place, key in enumerate(keys)}
+        by_key |= {key: _field(angles, index) for index, key in enumerate(keys)}
         if wanted is None:
             n = len(keys)
             own = {BOX_ONLY: _field(angles, n), RANDOM_MAP: _field(angles, slice(n + 1, None))}
             own[UNIFORM_MAP] = _field(_angles(uniform[None], uniform), 0)
             own |= _directions(sample, own[UNIFORM_MAP], options, seed)
-            found |= {_marked(name, mark): each for name, each in own.items()}
-    return found
+            by_key |= {_marked(name, mark): values for name, values in own.items()}
+    return by_key
 
 
 def _marked(baseline: str, mark: GridMark | None) -> str:
-    """A baseline on one sample's grid, before grids have names."""
+    """Return a baseline on one sample's grid, before grids have names."""
     return baseline_key(baseline, str(mark))
 
 
-def _field(columns: Sequence[NDArray[Any]], place: int | slice) -> tuple[Any, ...]:
-    """The fields of one map from columns over maps; of several draws, peaks, means and concentrations are arrays."""
+def _field(columns: Sequence[NDArray[Any]], index: int | slice) -> tuple[Any, ...]:
+    """Return the fields of one map from columns over maps; of several draws, peaks, means and concentrations are arrays."""
     codes, true, peak, mean, length, layout, tied = columns
-    if isinstance(place, int):
-        return tuple(column[place] for column in columns)
-    first = place.start
+    if isinstance(index, int):
+        return tuple(column[index] for column in columns)
+    first = index.start
     return (
         codes[first],
         true[first],
-        peak[place],
-        mean[place],
-        length[place],
+        peak[index],
+        mean[index],
+        length[index],
         layout[first],
-        tied[place].all(),
+        tied[index].all(),
     )
 
 
 def _angles(compass: Compass, uniform: Compass) -> list[NDArray[Any]]:
-    """The fields of `MapAngles` for compasses on one grid; all are left out if the uniform map has no direction."""
+    """Return the fields of `MapAngles` for compasses on one grid; all are left out if the uniform map has no direction."""
     codes = np.where(compass.codes == KEPT, uniform.codes, compass.codes)
     kept = codes == KEPT
     peak, mean, length = np.zeros((3, len(codes)))
@@ -419,7 +419,7 @@ def _angles(compass: Compass, uniform: Compass) -> list[NDArray[Any]]:
 
 
 def _directions(sample: Sample, uniform: tuple[Any, ...], options: ProjectionOptions, seed: int) -> _Row:
-    """The baselines that are not maps: the oracle, which is not binned, and random sectors."""
+    """Return the baselines that are not maps: the oracle, which is not binned, and random sectors."""
     code, true, *_, layout, _ = uniform
     drawn = np.zeros(DRAWS)
     if code == KEPT:
@@ -435,28 +435,30 @@ def _directions(sample: Sample, uniform: tuple[Any, ...], options: ProjectionOpt
 def _sample_shares(
     sample: Sample, drawn: Mapping[GridMark, Mapping[str, TokenMap]], negative: Negative
 ) -> _Row:
-    """The fields of `MapShares` for every map of one sample, and for the baseline maps of each grid."""
-    found = {key: _share(sample, each, negative) for key, each in sample.maps.items()}
+    """Return the fields of `MapShares` for every map of one sample, and for the baseline maps of each grid."""
+    shares = {key: _share(sample, relevance, negative) for key, relevance in sample.maps.items()}
     for mark, maps in drawn.items():
-        found |= {_marked(name, mark): _share(sample, each, negative) for name, each in maps.items()}
-    return found
+        shares |= {
+            _marked(name, mark): _share(sample, relevance, negative) for name, relevance in maps.items()
+        }
+    return shares
 
 
 def _share(sample: Sample, relevance: OnGrid, negative: Negative) -> tuple[Any, ...]:
-    """The fields of `MapShares` for one map; for several draws, their means."""
+    """Return the fields of `MapShares` for one map; for several draws, their means."""
     try:
-        found = evidence(
+        mass = evidence(
             relevance, reference=sample.reference.box, target=sample.target.box, negative=negative
         )
     except DegenerateError as error:
         return code_of(error.reason), 0.0, 0.0, 0.0, 0.0, False
-    has_text = found.text is not None
+    has_text = mass.text is not None
     return (
         KEPT,
-        float(found.image_share.mean()) if has_text else 0.0,
-        float(found.reference_share.mean()),
-        float(found.target_share.mean()),
-        float(found.rest_share.mean()),
+        float(mass.image_share.mean()) if has_text else 0.0,
+        float(mass.reference_share.mean()),
+        float(mass.target_share.mean()),
+        float(mass.rest_share.mean()),
         has_text,
     )
 
@@ -467,24 +469,24 @@ def _stacked(
     grids: Mapping[str, Sequence[GridMark | None]],
     clusters: NDArray[np.str_],
 ) -> dict[str, Any]:
-    """Every map as arrays over samples, and every baseline on every named grid."""
+    """Stack every map, and every baseline on every named grid, as arrays over samples."""
     keys = dict.fromkeys(key for row in rows for key in row)
-    found = {
+    stacked = {
         key: _stack(kind, [row.get(key) for row in rows], clusters) for key in keys if not is_baseline(key)
     }
-    shown = BASELINES if kind is MapAngles else BASELINE_MAPS
-    for grid, known in grids.items():
-        for name in shown:
-            own = [row.get(_marked(name, mark)) for row, mark in zip(rows, known, strict=True)]
+    baselines = BASELINES if kind is MapAngles else BASELINE_MAPS
+    for grid, grid_marks in grids.items():
+        for name in baselines:
+            own = [row.get(_marked(name, mark)) for row, mark in zip(rows, grid_marks, strict=True)]
             if any(own):
-                found[baseline_key(name, grid)] = _stack(kind, own, clusters)
-    return found
+                stacked[baseline_key(name, grid)] = _stack(kind, own, clusters)
+    return stacked
 
 
 def _stack(
     kind: Callable[..., Any], rows: Sequence[tuple[Any, ...] | None], clusters: NDArray[np.str_]
 ) -> Any:
-    """The fields of one map as arrays; a sample without it is `NOT_MEASURED`."""
+    """Return the fields of one map as arrays; a sample without it is `NOT_MEASURED`."""
     example = next(row for row in rows if row is not None)
     missing = (NOT_MEASURED, *(np.zeros_like(value) for value in example[1:]))
     columns = zip(*(missing if row is None else row for row in rows), strict=True)

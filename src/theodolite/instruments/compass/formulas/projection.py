@@ -98,7 +98,7 @@ class ProjectionChanges:
     leave_out_reference: bool | None = None
 
     def of(self, options: ProjectionOptions) -> ProjectionOptions:
-        """A projection with these choices."""
+        """Return a projection with these choices."""
         chosen = {
             "sectors": self.sectors,
             "bins": self.bins,
@@ -114,23 +114,23 @@ class ProjectionChanges:
         >>> ProjectionChanges(sectors=4, sigma="35%").words
         'K = 4, σ = 0.35 of the diagonal'
         """
-        found = [] if self.sectors is None else [f"K = {self.sectors}"]
+        parts = [] if self.sectors is None else [f"K = {self.sectors}"]
         if self.bins is not None:
-            found.append("sectors from 0°" if self.bins == "edge" else "sectors centred on 0°")
+            parts.append("sectors from 0°" if self.bins == "edge" else "sectors centred on 0°")
         if self.sigma is not None:
             of = self.of(PAPER)
             sigmas = {"paper": f"σ = {of.distance_factor:g} d_AB", "none": "no distance weight"}
-            found.append(sigmas.get(of.weight, f"σ = {of.diagonal_share:g} of the diagonal"))
+            parts.append(sigmas.get(of.weight, f"σ = {of.diagonal_share:g} of the diagonal"))
         if self.leave_out_reference is not None:
-            found.append(f"A's own tokens {'left out' if self.leave_out_reference else 'counted'}")
-        return ", ".join(found)
+            parts.append(f"A's own tokens {'left out' if self.leave_out_reference else 'counted'}")
+        return ", ".join(parts)
 
 
 def read_sigma(text: str) -> dict[str, Any]:
-    """The options that a σ stands for: a multiple of d_AB, a percentage of the picture's diagonal, or ``none``.
+    """Return the options that a σ stands for: a multiple of d_AB, a percentage of the picture's diagonal, or ``none``.
 
     Raises:
-        UsageError: It is none of these.
+        UsageError: If it is none of these.
 
     >>> read_sigma("1.2"), read_sigma("35%")
     ({'weight': 'paper', 'distance_factor': 1.2}, {'weight': 'diagonal', 'diagonal_share': 0.35})
@@ -195,11 +195,11 @@ class TokenMap:
         size_px: tuple[int, int],
         region_px: tuple[float, float, float, float] | None = None,
     ) -> TokenMap:
-        """From an array of rows and columns over a picture: a saliency map, or a captum attribution summed over channels.
+        """Create a map from rows and columns over a picture: a saliency map, or a captum attribution summed over channels.
 
         Args:
             values: Shape (..., rows, columns), the first row on top.
-            size_px: Size px of the picture, as (width, height).
+            size_px: Size of the picture, as (width, height).
             region_px: The part of the picture that it covers, as x0, y0, x1, y1; all of it if not given.
 
         >>> TokenMap.from_array(np.ones((2, 4, 5)), size_px=(100, 80)).values.shape
@@ -229,10 +229,10 @@ class Prepared:
 
 
 def check_values(relevance: OnGrid) -> NDArray[np.float64]:
-    """The values as float64, shape (..., tokens).
+    """Return the values as float64, shape (..., tokens).
 
     Raises:
-        UsageError: They are not numbers, or their last axis is not the grid's tokens.
+        UsageError: If they are not numbers, or their last axis is not the grid's tokens.
     """
     values = _numbers(relevance.values)
     if values.ndim < 1 or values.shape[-1] != relevance.grid.n_tokens:
@@ -251,10 +251,10 @@ def _numbers(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def without_negative(values: NDArray[np.float64], policy: Negative) -> NDArray[np.float64]:
-    """Values of zero and more.
+    """Return the values after applying the policy for negative ones.
 
     Raises:
-        UsageError: The policy is ``error`` and there is a negative value.
+        UsageError: If the policy is ``error`` and there is a negative value.
     """
     if policy == "absolute":
         return np.abs(values)
@@ -269,7 +269,7 @@ def without_negative(values: NDArray[np.float64], policy: Negative) -> NDArray[n
 
 
 def prepare(relevance: OnGrid, reference: Box, options: ProjectionOptions) -> Prepared:
-    """Applies everything that does not depend on the centre: sign, place, area, and the reference's box."""
+    """Apply everything that does not depend on the centre: sign, position, area, and the reference's box."""
     grid = relevance.grid
     values = check_values(relevance)
     values = values.reshape(math.prod(values.shape[:-1]), grid.n_tokens)
@@ -300,7 +300,7 @@ def prepare(relevance: OnGrid, reference: Box, options: ProjectionOptions) -> Pr
 def _holes(
     rects: NDArray[np.float64], box: Box, where: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The parts of some rectangles that a box covers, shape (holes, 4), and the rectangles' indices."""
+    """Return the parts of some rectangles that a box covers, shape (holes, 4), and the rectangles' indices."""
     cut = np.flatnonzero(where)
     holes = rects[cut].copy()
     holes[:, :2] = np.maximum(holes[:, :2], (box.x0, box.y0))
@@ -309,13 +309,13 @@ def _holes(
 
 
 def has_area(grid: TokenGrid) -> NDArray[np.bool_]:
-    """Shape (tokens,): True if a token has a place with an area."""
+    """Return True for tokens that cover an area, shape (tokens,)."""
     x0, y0, x1, y1 = grid.rects_px.T
     return np.asarray(grid.has_place & np.isfinite(grid.rects_px).all(axis=1) & (x1 > x0) & (y1 > y0))
 
 
 def token_areas(grid: TokenGrid) -> NDArray[np.float64]:
-    """Shape (tokens,): the area of the picture that each token covers, in square pixels; 0 without a place."""
+    """Return the area of the picture that each token covers, shape (tokens,), in square pixels; 0 without a position."""
     x0, y0, x1, y1 = grid.rects_px.T
     wide = np.minimum(x1, grid.width_px) - np.maximum(x0, 0)
     high = np.minimum(y1, grid.height_px) - np.maximum(y0, 0)
@@ -323,7 +323,7 @@ def token_areas(grid: TokenGrid) -> NDArray[np.float64]:
 
 
 def _relative_areas(rects: NDArray[np.float64], placed: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Each token's area over the mean one; 1 without a place."""
+    """Return each token's area over the mean one; 1 without a position."""
     if not placed.any():
         return np.ones(len(rects))
     areas = (rects[:, 2] - rects[:, 0]) * (rects[:, 3] - rects[:, 1])
@@ -340,7 +340,7 @@ _BLOCK = 1 << 17
 
 
 def sector_centres_deg(options: ProjectionOptions = PAPER) -> NDArray[np.float64]:
-    """The middle of each sector, shape (K,): (k + ½ + first edge) · 360/K.
+    """Return the middle of each sector, shape (K,): (k + ½ + first edge) · 360/K.
 
     >>> sector_centres_deg()[:3].tolist()
     [22.5, 67.5, 112.5]
@@ -352,7 +352,7 @@ def sector_centres_deg(options: ProjectionOptions = PAPER) -> NDArray[np.float64
 def sector_masses(
     ready: Prepared, centres_px: NDArray[np.float64], sigma: float, options: ProjectionOptions
 ) -> NDArray[np.float64]:
-    """Σ r exp(−ρ²/2σ²) of each sector, shape (centres, maps, K); ρ is the distance of a token's centre.
+    """Return Σ r exp(−ρ²/2σ²) of each sector, shape (centres, maps, K); ρ is the distance of a token's centre.
 
     Args:
         ready: Tokens and their relevance.
@@ -372,14 +372,14 @@ def sector_masses(
 def _by_centre(
     ready: Prepared, centres: NDArray[np.float64], sigma: float, options: ProjectionOptions
 ) -> NDArray[np.float64]:
-    """Each token counts where its centre is; a token whose centre is the compass centre has no direction."""
+    """Count each token where its centre is; a token whose centre is the compass centre has no direction."""
     n_sectors, n_centres = options.sectors, len(centres)
     x, y = ready.points_px.T
     dx, dy = x - centres[:, :1], centres[:, 1:] - y  # dy upward
-    place = np.arctan2(dy, dx)
-    place *= n_sectors / (2 * np.pi)
-    place += _ON_EDGE - options.first_edge
-    bins = np.floor(place).astype(np.intp)
+    position = np.arctan2(dy, dx)
+    position *= n_sectors / (2 * np.pi)
+    position += _ON_EDGE - options.first_edge
+    bins = np.floor(position).astype(np.intp)
     bins += n_sectors * (bins < 0)
     bins += n_sectors * np.arange(n_centres)[:, None]
     weights = _weights(dx, dy, sigma)
@@ -394,7 +394,7 @@ def _by_centre(
 def _by_area(
     ready: Prepared, centres: NDArray[np.float64], sigma: float, options: ProjectionOptions
 ) -> NDArray[np.float64]:
-    """Each token counts in every sector by its area there."""
+    """Count each token in every sector by its area there."""
     x, y = ready.points_px.T
     weights = _weights(x - centres[:, :1], centres[:, 1:] - y, sigma)
     sums = [(share * weights) @ ready.masses.T for share in area_shares(ready.rects_px, centres, options)]
@@ -402,7 +402,7 @@ def _by_area(
 
 
 def _weights(dx: NDArray[np.float64], dy: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
-    """exp(−ρ²/2σ²), shape (centres, tokens)."""
+    """Return exp(−ρ²/2σ²), shape (centres, tokens)."""
     if math.isinf(sigma):
         return np.ones_like(dx)
     squares = dx * dx
@@ -414,9 +414,14 @@ def _weights(dx: NDArray[np.float64], dy: NDArray[np.float64], sigma: float) -> 
 def area_shares(
     rects_px: NDArray[np.float64], centres_px: NDArray[np.float64], options: ProjectionOptions
 ) -> Iterator[NDArray[np.float64]]:
-    """The share of each rectangle's area in each sector around each centre: K arrays (centres, rectangles).
+    """Yield the share of each rectangle's area in each sector around each centre: K arrays (centres, rectangles).
 
     Exact: with S(φ) the area between 0° and φ, the area in a sector is S(upper edge) − S(lower edge).
+
+    Args:
+        rects_px: Shape (rectangles, 4), as x0, y0, x1, y1.
+        centres_px: Shape (centres, 2), as (x, y).
+        options: Number of sectors, and where the first begins.
     """
     x0, y0, x1, y1 = rects_px.T
     across = x0 - centres_px[:, :1], x1 - centres_px[:, :1]
@@ -436,7 +441,7 @@ def _areas_below(
     up: tuple[NDArray[np.float64], NDArray[np.float64]],
     edges: NDArray[np.float64],
 ) -> list[NDArray[np.float64]]:
-    """S(φ) of rectangles given relative to the origin, for rising angles φ in [0, 2π): arrays like their bounds."""
+    """Return S(φ) of rectangles given relative to the origin, for rising angles φ in [0, 2π): arrays like their bounds."""
     (left, right), (low, high) = across, up
     # Each quadrant in axes of its own: u along its first side, v along its second.
     quadrants = (
@@ -445,7 +450,7 @@ def _areas_below(
         (-right, -left, -high, -low),
         (-high, -low, left, right),
     )
-    found: list[NDArray[np.float64]] = []
+    areas: list[NDArray[np.float64]] = []
     before = np.zeros_like(left)
     for number, bounds in enumerate(quadrants):
         u0, u1, v0, v1 = (np.maximum(bound, 0.0) for bound in bounds)
@@ -457,13 +462,13 @@ def _areas_below(
                 - _under_ray(u1, v0, slope)
                 + _under_ray(u0, v0, slope)
             )
-            found.append(before + corners)
+            areas.append(before + corners)
         before = before + (u1 - u0) * (v1 - v0)
-    return found
+    return areas
 
 
 def _under_ray(u: NDArray[np.float64], v: NDArray[np.float64], slope: float) -> NDArray[np.float64]:
-    """Area of the rectangle from the origin to (u, v), both ≥ 0, that lies under the ray v = slope · u."""
+    """Return the area of the rectangle from the origin to (u, v), both ≥ 0, that lies under the ray v = slope · u."""
     if slope <= 0:
         return np.zeros_like(u)
     return np.where(slope * u <= v, (0.5 * slope) * u * u, v * (u - (0.5 / slope) * v))
@@ -478,7 +483,7 @@ def _under_ray(u: NDArray[np.float64], v: NDArray[np.float64], slope: float) -> 
 # where its centre is, and a token whose centre is A's centre has no direction and is left out.
 
 
-_COINCIDENT_PX = 1e-6
+_COINCIDENT_PX = 1e-6  # between closer centres, the direction would be rounding error
 
 
 def project(
@@ -489,7 +494,7 @@ def project(
     centres_px: ArrayLike | None = None,
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """The compass of one picture's maps around the reference's centre.
+    """Return the compass of one picture's maps around the reference's centre.
 
     Args:
         relevance: Values (..., tokens) on a grid; `TokenMap.from_array` makes one from a plain array.
@@ -503,7 +508,7 @@ def project(
         A compass of shape ([centres,] ...).
 
     Raises:
-        DegenerateError: There is no direction; `reason` says why. `project_batch` counts instead.
+        DegenerateError: If there is no direction; `reason` says why. `project_batch` counts such samples instead.
 
     >>> from theodolite.instruments.compass.formulas.projection import TokenMap
     >>> grid = TokenGrid.regular((80, 80), (8, 8))
@@ -525,7 +530,7 @@ def project(
 
 
 def _box(given: Box | Sequence[float], role: str) -> Box:
-    """A box, made from its four corners if need be."""
+    """Return a box, made from its four corners if need be."""
     if isinstance(given, Box):
         return given
     try:
@@ -543,7 +548,7 @@ def project_batch(
     centres_px: ArrayLike | None = None,
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """The compasses of many samples; degenerate ones are left out and counted in `Compass.exclusions`.
+    """Return the compasses of many samples; degenerate ones are left out and counted in `Compass.exclusions`.
 
     Args:
         maps: One per sample, each with its own grid, of any number of tokens; the values' leading axes are the same
@@ -559,16 +564,16 @@ def project_batch(
     centres = _checked_centres(maps, references, targets, centres_px)
     leading = np.shape(maps[0].values)[:-1]
     rows = []
-    for i, (each, given) in enumerate(zip(maps, references, strict=True)):
-        if np.shape(each.values)[:-1] != leading:
+    for i, (relevance, given) in enumerate(zip(maps, references, strict=True)):
+        if np.shape(relevance.values)[:-1] != leading:
             raise UsageError(
                 f"all samples need maps of the same leading shape; sample 0 has {leading}, "
-                f"sample {i} {np.shape(each.values)[:-1]}"
+                f"sample {i} {np.shape(relevance.values)[:-1]}"
             )
         reference = _box(given, "reference")
         target = None if targets is None else _box(targets[i], "target")
-        places = np.array([reference.centre_px]) if centres is None else centres[i]
-        rows.append(_project_one(each, reference, target, places, options))
+        points = np.array([reference.centre_px]) if centres is None else centres[i]
+        rows.append(_project_one(relevance, reference, target, points, options))
     shape = (len(maps), *(() if centres is None else centres.shape[1:2]), *leading)
     true = None
     if targets is not None:
@@ -584,7 +589,7 @@ def project_batch(
 
 
 def sigma_px(grid: TokenGrid, reference: Box, target: Box | None, options: ProjectionOptions) -> float:
-    """σ of the distance weight in pixels: a multiple of d_AB, a share of the diagonal, or infinite."""
+    """Return σ of the distance weight in pixels: a multiple of d_AB, a share of the diagonal, or infinite."""
     if options.weight == "none":
         return math.inf
     if options.weight == "diagonal":
@@ -631,7 +636,7 @@ def _project_one(
 
 
 def _why_not(grid: TokenGrid, reference: Box, target: Box | None) -> Exclusion | None:
-    """Why a sample's geometry has no direction; None if it has one."""
+    """Return why a sample's geometry has no direction; None if it has one."""
     rects = grid.rects_px[has_area(grid)]
     if not len(rects):
         return Exclusion.EMPTY_GRID
@@ -652,21 +657,21 @@ def _checked_centres(
     targets: Sequence[Box | Sequence[float]] | None,
     centres_px: ArrayLike | None,
 ) -> NDArray[np.float64] | None:
-    """The centres as (samples, centres, 2), or None. Checks that there is one of everything per sample."""
+    """Return the centres as (samples, centres, 2), or None; raise unless there is one of everything per sample."""
     if not maps:
         raise UsageError("there is no map to project")
-    for each in maps:
-        if not isinstance(getattr(each, "grid", None), TokenGrid):
+    for relevance in maps:
+        if not isinstance(getattr(relevance, "grid", None), TokenGrid):
             raise UsageError(
-                f"a map needs its place in the picture, and {type(each).__name__} has none: "
+                f"a map needs its place in the picture, and {type(relevance).__name__} has none: "
                 "make it with TokenMap.from_array(values, size_px=(width, height))"
             )
     counts = {"maps": len(maps), "references": len(references)}
     if targets is not None:
         counts["targets"] = len(targets)
     if len(set(counts.values())) > 1:
-        said = ", ".join(f"{count} {name}" for name, count in counts.items())
-        raise UsageError(f"a batch needs one of each per sample, got {said}")
+        listed = ", ".join(f"{count} {name}" for name, count in counts.items())
+        raise UsageError(f"a batch needs one of each per sample, got {listed}")
     if centres_px is None:
         return None
     centres = np.asarray(centres_px, np.float64)

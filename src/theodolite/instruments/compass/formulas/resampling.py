@@ -23,7 +23,7 @@ _ROUNDING_PX = 1e-2
 
 
 def base_of(method: str) -> str:
-    """The method itself, of one that is resampled.
+    """Return the original method of a resampled one.
 
     >>> base_of("gradcam-tokens"), base_of("chefer")
     ('gradcam', 'chefer')
@@ -32,7 +32,7 @@ def base_of(method: str) -> str:
 
 
 def paper_key(key: str, held: Collection[str]) -> str:
-    """The paper's name of a map; empty for a map on features if the run holds its resampled one as well.
+    """Return the paper's name of a map; empty for a map on features if the run also holds its resampled one.
 
     >>> paper_key("gradcam-tokens@gt", ["gradcam@gt", "gradcam-tokens@gt"])
     'gradcam@gt'
@@ -44,31 +44,38 @@ def paper_key(key: str, held: Collection[str]) -> str:
 
 
 def with_resampled(maps: Mapping[str, RelevanceMap]) -> dict[str, RelevanceMap]:
-    """One picture's maps, and every map on features also on the tokens' grid, if that is another one and known."""
-    tokens = next((each.grid for each in maps.values() if not is_on_features(each.method)), None)
-    found: dict[str, RelevanceMap] = {}
-    for key, each in maps.items():
-        found[key] = each
-        if tokens is not None and each.grid is not tokens and is_on_features(each.method):
-            method = f"{each.method}{_SUFFIX}"
-            values = resample(each.values, each.grid, tokens)
-            found[f"{method}@{each.target}"] = RelevanceMap(method, each.target, tokens, values)
-    return found
+    """Return one picture's maps, and every map on features also on the tokens' grid if that is known and different."""
+    tokens = next(
+        (relevance.grid for relevance in maps.values() if not is_on_features(relevance.method)), None
+    )
+    result: dict[str, RelevanceMap] = {}
+    for key, relevance in maps.items():
+        result[key] = relevance
+        if tokens is not None and relevance.grid is not tokens and is_on_features(relevance.method):
+            method = f"{relevance.method}{_SUFFIX}"
+            values = resample(relevance.values, relevance.grid, tokens)
+            result[f"{method}@{relevance.target}"] = RelevanceMap(method, relevance.target, tokens, values)
+    return result
 
 
 @cache
 def is_on_features(method: str) -> bool:
-    """True for a registered method whose maps are on the vision features."""
+    """Return True for a registered method whose maps are on the vision features."""
     if method not in {entry.name for entry in registry().entries("method")}:
         return False
-    (found,) = find_methods([method])
-    return found.scores_on == "features"
+    (loaded,) = find_methods([method])
+    return loaded.scores_on == "features"
 
 
 def resample(values: NDArray[np.floating], source: TokenGrid, grid: TokenGrid) -> NDArray[np.float32]:
-    """Values at the centres of another grid's tokens, by bilinear interpolation within each tile.
+    """Return values at the centres of another grid's tokens, by bilinear interpolation within each tile.
 
-    Beyond the outermost centres the nearest value is taken. A token without a place has none, and gets 0.
+    Beyond the outermost centres the nearest value is taken. A token without a position gets 0.
+
+    Args:
+        values: One per token of `source`.
+        source: The grid of the values.
+        grid: The grid to resample to.
 
     >>> fine, coarse = TokenGrid.regular((40, 40), (4, 4)), TokenGrid.regular((40, 40), (2, 2))
     >>> resample(np.arange(16.0), fine, coarse).tolist()
@@ -87,7 +94,7 @@ def resample(values: NDArray[np.floating], source: TokenGrid, grid: TokenGrid) -
 def _interpolate(
     values: NDArray[np.float64], centres: NDArray[np.float64], wanted: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Bilinear interpolation of values at the centres of a lattice, in any order."""
+    """Interpolate bilinearly between values at the centres of a lattice, in any order."""
     axes, at = zip(*(_axis(centres[:, i]) for i in (0, 1)), strict=True)
     table = np.zeros((len(axes[1]), len(axes[0])))
     table[at[1], at[0]] = values
@@ -100,7 +107,7 @@ def _interpolate(
 
 
 def _axis(places: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The distinct places along one axis, rising, and the index of each value's place."""
+    """Return the distinct positions along one axis, rising, and the index of each value's position."""
     rising = np.sort(places)
     starts = np.concatenate([[True], np.diff(rising) > _ROUNDING_PX])
     axis = rising[starts]
@@ -110,7 +117,7 @@ def _axis(places: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 def _between(
     axis: NDArray[np.float64], wanted: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """For each place the indices of its two neighbours on an axis, and its share of the way from one to the other."""
+    """Return for each position the indices of its two neighbours on an axis, and its share of the way between them."""
     inside = np.clip(wanted, axis[0], axis[-1])
     second = np.clip(np.searchsorted(axis, inside, side="right"), 1, max(1, len(axis) - 1))
     if len(axis) == 1:

@@ -124,7 +124,7 @@ class LearnedShortcut:
 
 
 def learned_shortcuts(scenes: SceneBatch) -> list[LearnedShortcut]:
-    """The best map from every clue, on scenes of one bucket and density; none for fewer than four scenes."""
+    """Return the best map from every clue, on scenes of one bucket and density; none for fewer than four scenes."""
     if len(scenes) < 4:
         return []
     mixed = scenes.take(
@@ -134,7 +134,7 @@ def learned_shortcuts(scenes: SceneBatch) -> list[LearnedShortcut]:
 
 
 def clues(scenes: SceneBatch) -> Iterator[Clue]:
-    """Every clue of one bucket."""
+    """Yield every clue of one bucket."""
     world, cells, asked = scenes.world, scenes.cells, scenes.questions
     bucket = BUCKETS[int(scenes.bucket[0])]
     sight = look(world, cells, asked)
@@ -166,7 +166,7 @@ def clues(scenes: SceneBatch) -> Iterator[Clue]:
 
 
 def _other_group(bucket: Bucket, truth: Integers, k: int) -> Integers | None:
-    """Comparisons: the right count of the group that anchor k does not restrict."""
+    """Return, for comparisons, the right count of the group that anchor k does not restrict."""
     return truth[:, 1 - k // bucket.anchors_per_side] if bucket.is_comparison else None
 
 
@@ -184,7 +184,7 @@ def _half_anchors(scenes: SceneBatch, bucket: Bucket, half: str, truth: Integers
 
 
 def _half(kinds: NDArray[np.uint8], half: str) -> NDArray[np.uint8]:
-    """Descriptions by colour alone, or by shape alone."""
+    """Return the descriptions by colour alone, or by shape alone."""
     colour, shape = np.divmod(kinds, 5)
     return (5 * colour if half == "colour" else shape).astype(np.uint8)
 
@@ -193,25 +193,25 @@ def _anywhere(cells: NDArray[np.uint8], asked: Questions) -> Integers:
     sides = [
         look_alikes(cells, asked.targets[:, side]) & (asked.targets[:, side] > 0)[:, None] for side in (0, 1)
     ]
-    return np.stack([each.sum(axis=1) for each in sides], axis=1)
+    return np.stack([matches.sum(axis=1) for matches in sides], axis=1)
 
 
 def _places(scenes: SceneBatch, sight: Sight, n_anchors: int) -> Iterator[Clue]:
     regions = [sight.region(side) for side in range(sight.alike.shape[1])]
     inside = [(region & (scenes.cells > 0)).sum(axis=1) for region in regions]
     yield Clue("objects", "objects in the region", np.stack(inside, axis=1))
-    places, _ = find_anchors(scenes.cells, scenes.questions)
-    row, column = np.divmod(places, scenes.world.columns)
+    positions, _ = find_anchors(scenes.cells, scenes.questions)
+    row, column = np.divmod(positions, scenes.world.columns)
     ways = scenes.questions.directions[:, :n_anchors].astype(np.int64)
     line = np.where(ways <= 2, column, row)
     for k in range(n_anchors):
         yield Clue("positions", f"line of anchor {k + 1}", np.stack([ways[:, k], line[:, k]], axis=1))
-    yield Clue("positions", "size of the region", np.stack([each.sum(axis=1) for each in regions], axis=1))
+    yield Clue("positions", "size of the region", np.stack([mask.sum(axis=1) for mask in regions], axis=1))
 
 
 @dataclass(frozen=True, slots=True)
 class _Map:
-    """A map learned on every other row, tried on the rest."""
+    """A map learned on every other row and tested on the rest."""
 
     is_right: NDArray[np.bool_]
     chance: NDArray[np.float64]
@@ -219,7 +219,7 @@ class _Map:
 
 
 def _learned(values: Integers, truth: Integers) -> _Map:
-    """The most frequent answer for each value; where a value was not seen or answers tie, the more frequent one of all."""
+    """Learn the most frequent answer for each value; the overall more frequent one for unseen values and ties."""
     _, codes = np.unique(values, axis=0, return_inverse=True)
     codes = codes.ravel()
     n_answers = int(truth.max()) + 1
@@ -227,7 +227,7 @@ def _learned(values: Integers, truth: Integers) -> _Map:
     table = np.zeros((int(codes.max()) + 1, n_answers))
     np.add.at(table, (codes[learn], truth[learn]), 1)
     prior = (table.sum(axis=0) + 1) / (table.sum() + n_answers)
-    best = (table + prior / 2).argmax(axis=1)
+    best = (table + prior / 2).argmax(axis=1)  # less than one count, so the prior only breaks ties
     shares = (table + n_answers * prior) / (table.sum(axis=1, keepdims=True) + n_answers)
     return _Map(best[codes[rest]] == truth[rest], shares[codes[rest], truth[rest]])
 
@@ -235,21 +235,21 @@ def _learned(values: Integers, truth: Integers) -> _Map:
 def _learn(scenes: SceneBatch, clue: Clue) -> LearnedShortcut:
     _, truth = np.unique(scenes.answer, return_inverse=True)
     nothing = np.zeros(len(scenes), np.int64) if clue.other_group is None else clue.other_group
-    base, found = _learned(nothing, truth), _learned(clue.values, truth)
+    base, learned = _learned(nothing, truth), _learned(clue.values, truth)
     constant = truth[1::2] == np.bincount(truth).argmax()  # of all scenes, not of those learned from
     if clue.other_group is None:
         base = replace(base, is_right=constant)
-    bits = np.log2(found.chance / base.chance)
-    difference, above = (found.is_right * 1.0 - each for each in (base.is_right, constant))
+    bits = np.log2(learned.chance / base.chance)
+    difference, above = (learned.is_right * 1.0 - values for values in (base.is_right, constant))
     n = len(difference)
-    gain, above_constant = (clustered_mean(each, bounds=(-1, 1)) for each in (difference, above))
+    gain, above_constant = (clustered_mean(values, bounds=(-1, 1)) for values in (difference, above))
     assert gain is not None and above_constant is not None  # noqa: S101, PT018 - there are scenes
     information = clustered_mean(bits, bounds=None)
     return LearnedShortcut(
         clue.family,
         clue.name,
         _CONSTANT if clue.other_group is None else _OTHER_GROUP,
-        wilson_interval(int(found.is_right.sum()), n),
+        wilson_interval(int(learned.is_right.sum()), n),
         wilson_interval(int(base.is_right.sum()), n),
         gain,
         above_constant,
@@ -259,7 +259,10 @@ def _learn(scenes: SceneBatch, clue: Clue) -> LearnedShortcut:
 
 
 def _p_above(difference: NDArray[np.float64]) -> float:
-    """One-sided, by the normal distribution; one scene's worth of variance is added, so that few scenes show nothing."""
+    """Return the one-sided p of a gain of at most `ALLOWED`, by the normal distribution.
+
+    The variance of one scene is added, so that few scenes show nothing.
+    """
     from scipy.stats import norm
 
     n = len(difference)
@@ -271,7 +274,9 @@ def _error(variance: float, n: int) -> float:
 
 
 def least_gain(n: int, n_tests: int) -> float:
-    """The smallest gain on n held-out scenes that `broken_promises` finds if it is the only one of `n_tests`; infinite if none is large enough.
+    """Return the smallest gain on n held-out scenes that `broken_promises` detects as the only one of `n_tests`.
+
+    It is infinite if no gain is large enough.
 
     A gain g has the least variance, g − g², if the shortcut is never wrong where its baseline is right; otherwise it must be larger.
 
@@ -282,50 +287,50 @@ def least_gain(n: int, n_tests: int) -> float:
 
     needed = norm.isf(_LEVEL / n_tests)
     gains = np.arange(n + 1) / n
-    found = [gain for gain in gains if gain - ALLOWED > needed * _error(gain - gain**2, n)]
-    return float(found[0]) if found else float("inf")
+    enough = [gain for gain in gains if gain - ALLOWED > needed * _error(gain - gain**2, n)]
+    return float(enough[0]) if enough else float("inf")
 
 
 def broken_promises(found: Sequence[LearnedShortcut]) -> list[LearnedShortcut]:
-    """The learned shortcuts that are surely more than `ALLOWED` above the best constant answer (Holm over all given)."""
+    """Return the learned shortcuts significantly more than `ALLOWED` above the best constant answer (Holm over all given)."""
     if not found:
         return []
-    adjusted = holm([each.p_value for each in found])
-    return [each for each, p in zip(found, adjusted, strict=True) if p < _LEVEL]
+    adjusted = holm([shortcut.p_value for shortcut in found])
+    return [shortcut for shortcut, p in zip(found, adjusted, strict=True) if p < _LEVEL]
 
 
 def strongest(found: Sequence[LearnedShortcut], family: str = "") -> LearnedShortcut | None:
-    """The learned shortcut with the largest gain, of one family or of all."""
-    mine = [each for each in found if family in {"", each.family}]
-    return max(mine, key=lambda each: each.gain.value) if mine else None
+    """Return the learned shortcut with the largest gain, of one family or of all."""
+    mine = [shortcut for shortcut in found if family in {"", shortcut.family}]
+    return max(mine, key=lambda shortcut: shortcut.gain.value) if mine else None
 
 
 _PLACE = (Column("data", "data"), Column("bucket", "bucket"), Column("objects", "objects", "count"))
 
 
 def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> list[Table]:
-    """The strongest clue of each family: its share of right answers, and its bits.
+    """Return the strongest clue of each family: its share of right answers, and its bits.
 
     Args:
         rows: Data set, bucket, number of objects and learned shortcuts.
     """
     right: list[list[Cell]] = []
     bits: list[list[Cell]] = []
-    for data, bucket, objects, found in rows:
-        if not found:
+    for data, bucket, objects, shortcuts in rows:
+        if not shortcuts:
             continue
-        best = [strongest(found, family) for family in FAMILIES]
-        most = max(found, key=lambda each: each.gain.value)
+        best = [strongest(shortcuts, family) for family in FAMILIES]
+        most = max(shortcuts, key=lambda each: each.gain.value)
         right.append(
             [
                 data,
                 bucket,
                 objects,
-                next(each.base for each in found if each.name == "objects"),
+                next(each.base for each in shortcuts if each.name == "objects"),
                 *(each.accuracy if each else None for each in best),
                 most.name,
                 most.gain,
-                max((each.above_constant for each in found), key=lambda each: each.value),
+                max((each.above_constant for each in shortcuts), key=lambda each: each.value),
             ]
         )
         bits.append([data, bucket, objects, *(each.bits if each else None for each in best)])
@@ -367,23 +372,23 @@ def _name(family: str) -> str:
 
 
 def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> Table:
-    """One row per clue."""
+    """Return a table with one row per clue."""
     cells: list[list[Cell]] = [
         [
             data,
             bucket,
             objects,
-            each.family,
-            each.name,
-            each.accuracy,
-            each.baseline,
-            each.base,
-            each.gain,
-            each.above_constant,
-            each.bits,
+            shortcut.family,
+            shortcut.name,
+            shortcut.accuracy,
+            shortcut.baseline,
+            shortcut.base,
+            shortcut.gain,
+            shortcut.above_constant,
+            shortcut.bits,
         ]
-        for data, bucket, objects, found in rows
-        for each in found
+        for data, bucket, objects, shortcuts in rows
+        for shortcut in shortcuts
     ]
     columns = [
         *_PLACE,
@@ -401,7 +406,7 @@ def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcu
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A check that failed."""
+    """A failed check."""
 
     check: str
     """What should hold."""
@@ -418,22 +423,28 @@ def _fault(data: StoredDataset, check: str, is_broken: NDArray[np.bool_], how: C
 
 
 def broken_scenes(world: World, data: StoredDataset, questions: Questions) -> Iterator[Fault]:
-    """Checks bucket, objects and anchors; in spurious data also that a bag of words is right."""
+    """Check bucket, objects and anchors; in spurious data also that a bag of words is right.
+
+    Args:
+        world: The grid.
+        data: The stored data set.
+        questions: Its questions, parsed from their words.
+    """
     records = data.records
     asked = np.array([BUCKET_KEYS[i] for i in questions.bucket])
     kept = np.array([record.bucket for record in records])
     yield _fault(data, "the question is of its bucket", asked != kept, lambda i: f"asks {asked[i]}")
-    found = (data.cells > 0).sum(axis=1)
+    objects = (data.cells > 0).sum(axis=1)
     planned = {str(density): data.plan.recipe.objects(density) for density in data.plan.densities}
     wanted = np.array([planned.get(record.density, -1) for record in records])
     yield _fault(
         data,
         "the scene has the objects of its density",
-        found != wanted,
-        lambda i: f"{found[i]}, not {wanted[i]}",
+        objects != wanted,
+        lambda i: f"{objects[i]}, not {wanted[i]}",
     )
-    places, counts = find_anchors(data.cells, questions)
-    is_lost = (ANCHOR_SIDE[questions.bucket][:, : places.shape[1]] > 0) & (counts != 1)
+    positions, counts = find_anchors(data.cells, questions)
+    is_lost = (ANCHOR_SIDE[questions.bucket][:, : positions.shape[1]] > 0) & (counts != 1)
     yield _fault(
         data,
         "every anchor is exactly one object",
@@ -441,16 +452,22 @@ def broken_scenes(world: World, data: StoredDataset, questions: Questions) -> It
         lambda i: f"fitting objects {counts[i].tolist()}",
     )
     if data.plan.mode == "spur":
-        said = bag_of_words(world, data.cells, questions)
-        told = [world.answers[i] for i in said]
-        is_wrong = np.array([mine != record.answer for mine, record in zip(told, records, strict=True)])
+        answers = bag_of_words(world, data.cells, questions)
+        texts = [world.answers[i] for i in answers]
+        is_wrong = np.array([mine != record.answer for mine, record in zip(texts, records, strict=True)])
         yield _fault(
-            data, "a bag of words is right", is_wrong, lambda i: f"{told[i]}, not {records[i].answer}"
+            data, "a bag of words is right", is_wrong, lambda i: f"{texts[i]}, not {records[i].answer}"
         )
 
 
 def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int64]) -> Iterator[Fault]:
-    """Checks answers, roles and guarantees against those recomputed from the scenes."""
+    """Check answers, roles and guarantees against those recomputed from the scenes.
+
+    Args:
+        data: The stored data set.
+        scenes: The recomputed scenes.
+        rows: The record of each scene.
+    """
     whole = np.zeros(len(data), bool)
 
     def marked(is_broken: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -458,14 +475,14 @@ def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int6
         spread[rows] = is_broken
         return spread
 
-    place = {int(row): i for i, row in enumerate(rows)}
+    index = {int(row): i for i, row in enumerate(rows)}
     kept = [data.records[int(row)] for row in rows]
     truth = [scenes.answer_text(i) for i in range(len(scenes))]
     yield _fault(
         data,
         "the answer is what the evaluator says",
         marked(np.array([t != r.answer for t, r in zip(truth, kept, strict=True)])),
-        lambda i: f"{data.records[i].answer}, not {truth[place[i]]}",
+        lambda i: f"{data.records[i].answer}, not {truth[index[i]]}",
     )
     roles = [[ROLES[role] for role in row] for row in scenes.roles]
     yield _fault(
@@ -473,7 +490,7 @@ def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int6
         "the roles are the question's",
         marked(np.array([mine != r.roles for mine, r in zip(roles, kept, strict=True)])),
         lambda i: (
-            f"{sum(a != b for a, b in zip(roles[place[i]], data.records[i].roles, strict=False))} cells have others"
+            f"{sum(a != b for a, b in zip(roles[index[i]], data.records[i].roles, strict=False))} cells have others"
         ),
     )
     levels = [GUARANTEES[g] for g in scenes.guarantee]
@@ -481,7 +498,7 @@ def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int6
         data,
         "the guarantee is as recorded",
         marked(np.array([mine != r.guarantee for mine, r in zip(levels, kept, strict=True)])),
-        lambda i: f"{data.records[i].guarantee}, not {levels[place[i]]}",
+        lambda i: f"{data.records[i].guarantee}, not {levels[index[i]]}",
     )
     if data.plan.mode == "pure" and data.plan.recipe.law != "balanced":
         guaranteed = [_guaranteed(scenes, i) for i in range(len(scenes))]
@@ -492,21 +509,21 @@ def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int6
             data,
             "Theorem 1 holds as guaranteed",
             marked(is_less),
-            lambda i: f"{levels[place[i]]}, not {guaranteed[place[i]]}",
+            lambda i: f"{levels[index[i]]}, not {guaranteed[index[i]]}",
         )
 
 
 def _guaranteed(scenes: SceneBatch, row: int) -> str:
-    """The guarantee that a scene of this bucket, number of objects and answer must have."""
+    """Return the guarantee that a scene of this bucket, number of objects and answer must have."""
     bucket = BUCKETS[int(scenes.bucket[row])]
     guarantee = guarantee_of(bucket, int((scenes.cells[row] > 0).sum()))
-    said = scenes.answer_text(row)
-    group = ("1" if said == "1" else "more") if bucket.is_count else said
+    answer = scenes.answer_text(row)
+    group = ("1" if answer == "1" else "more") if bucket.is_count else answer
     return guarantee.by_answer.get(group, guarantee.level)
 
 
 def broken_splits(data: StoredDataset, words: NDArray[np.uint8]) -> Iterator[Fault]:
-    """Checks hashes and splits."""
+    """Check hashes and splits."""
     hashes = hash_scenes(data.cells, words)
     splits = split_of(hashes)
     stored = np.array([record.hash for record in data.records])
@@ -521,7 +538,7 @@ def broken_splits(data: StoredDataset, words: NDArray[np.uint8]) -> Iterator[Fau
 
 
 def compare_pictures(data: StoredDataset, most: int) -> tuple[int, list[Fault]]:
-    """Compares pictures with their scenes; returns how many were compared."""
+    """Compare pictures with their scenes; return how many were compared, and the faults."""
     named = [i for i, record in enumerate(data.records) if record.file_name]
     chosen = [
         named[int(i)] for i in np.unique(np.linspace(0, len(named) - 1, min(most, len(named))).astype(int))
@@ -560,17 +577,23 @@ class Shortcut:
 
 
 def try_shortcuts(scenes: SceneBatch, *, n_permutations: int = 199, seed: int = 0) -> list[Shortcut]:
-    """All shortcuts on scenes of one bucket and density."""
+    """Measure every shortcut on scenes of one bucket and density.
+
+    Args:
+        scenes: Scenes of one bucket and density.
+        n_permutations: Shuffles behind each mutual information.
+        seed: Seed of the shuffles.
+    """
     world, cells, questions = scenes.world, scenes.cells, scenes.questions
     bucket = BUCKETS[int(scenes.bucket[0])]
 
-    def tried(name: str, said: NDArray[np.uint8], truth: NDArray[np.uint8], note: str = "") -> Shortcut:
-        right = int((said == truth).sum())
-        information = mutual_information(said, truth, n_permutations=n_permutations, seed=seed)
+    def tried(name: str, answers: NDArray[np.uint8], truth: NDArray[np.uint8], note: str = "") -> Shortcut:
+        right = int((answers == truth).sum())
+        information = mutual_information(answers, truth, n_permutations=n_permutations, seed=seed)
         return Shortcut(name, wilson_interval(right, len(truth)), information, note)
 
     frequent, is_tied = majority(world, cells, questions)
-    found = [
+    shortcuts = [
         tried("prior", *_prior(scenes)),
         tried("bag of words", bag_of_words(world, cells, questions), scenes.answer),
         tried(
@@ -582,18 +605,18 @@ def try_shortcuts(scenes: SceneBatch, *, n_permutations: int = 199, seed: int = 
         tried("salience", *_salience(scenes)),
     ]
     for k in range(bucket.n_anchors):
-        said = dropped_anchor(world, cells, questions, k=k)
-        found.append(tried(f"without anchor {k + 1}", said, scenes.answer))
-    return found
+        answers = dropped_anchor(world, cells, questions, k=k)
+        shortcuts.append(tried(f"without anchor {k + 1}", answers, scenes.answer))
+    return shortcuts
 
 
 def _halves(n: int) -> tuple[slice, slice]:
-    """Scenes to learn from and scenes to try on; a single scene is used for both."""
+    """Return the scenes to learn from and the scenes to test on; a single scene is used for both."""
     return (slice(0, None, 2), slice(1, None, 2)) if n > 1 else (slice(None), slice(None))
 
 
 def _prior(scenes: SceneBatch) -> tuple[NDArray[np.uint8], NDArray[np.uint8], str]:
-    """The most frequent answer."""
+    """Answer every scene with the most frequent answer."""
     learn, rest = _halves(len(scenes))
     best = int(np.bincount(scenes.answer[learn]).argmax())
     truth = scenes.answer[rest]
@@ -601,7 +624,7 @@ def _prior(scenes: SceneBatch) -> tuple[NDArray[np.uint8], NDArray[np.uint8], st
 
 
 def _salience(scenes: SceneBatch) -> tuple[NDArray[np.uint8], NDArray[np.uint8], str]:
-    """The most predictive colour, shape or class: one answer if it is present, another if not."""
+    """Answer by the most predictive colour, shape or class: one answer if it is present, another if not."""
     names, present = _attributes(scenes)
     learn, rest = _halves(len(scenes))
     answers = scenes.answer[learn]
@@ -614,17 +637,17 @@ def _salience(scenes: SceneBatch) -> tuple[NDArray[np.uint8], NDArray[np.uint8],
         right = sum(int(table.max()) for table in tables)
         if right > best_right:
             best, best_right, best_pair = i, right, (int(tables[0].argmax()), int(tables[1].argmax()))
-    said = np.where(present[rest, best], best_pair[1], best_pair[0]).astype(np.uint8)
+    chosen = np.where(present[rest, best], best_pair[1], best_pair[0]).astype(np.uint8)
     words = scenes.world.answers
     return (
-        said,
+        chosen,
         scenes.answer[rest],
         f"{names[best]}: {words[best_pair[1]]} if there, {words[best_pair[0]]} if not",
     )
 
 
 def _attributes(scenes: SceneBatch) -> tuple[list[str], Flags]:
-    """Colours, shapes and classes present in each scene, (n, 24)."""
+    """Return which colours, shapes and classes are present in each scene, (n, 24)."""
     names = [*COLOURS, *SHAPES, *map(class_name, range(1, N_CLASSES + 1))]
     columns = [(COLOUR_OF[scenes.cells] == i + 1).any(axis=1) for i in range(len(COLOURS))]
     columns += [(SHAPE_OF[scenes.cells] == i + 1).any(axis=1) for i in range(len(SHAPES))]
@@ -659,7 +682,13 @@ class Promise:
 
 
 def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Promise:
-    """The promise of a bucket with a number of objects.
+    """Return the promise of a bucket with a number of objects.
+
+    Args:
+        bucket: The bucket.
+        objects: Number of objects in a scene.
+        recipe: The parameters of the generator.
+        mode: ``pure`` or ``spur``.
 
     >>> from theodolite.instruments.grid.data.recipe import PAPER, SOUND
     >>> from theodolite.instruments.grid.data.question_types import bucket_index
@@ -721,16 +750,16 @@ def _balanced(bucket: Bucket, objects: int, recipe: Recipe) -> Promise:
 
 
 def promise_table(plan: DatasetPlan) -> Table:
-    """Every promise of a plan, with its buckets."""
-    found: dict[str, dict[str, list[int]]] = {}
+    """Return every promise of a plan, with its buckets."""
+    by_sentence: dict[str, dict[str, list[int]]] = {}
     for objects in map(plan.recipe.objects, plan.densities):
         for bucket in BUCKETS:
             if bucket.key in plan.buckets:
                 sentence = promise_of(bucket, objects, plan.recipe, plan.mode).sentence
-                found.setdefault(sentence, {}).setdefault(bucket.key, []).append(objects)
+                by_sentence.setdefault(sentence, {}).setdefault(bucket.key, []).append(objects)
     everything = sorted({plan.recipe.objects(density) for density in plan.densities})
     rows: list[list[Cell]] = []
-    for sentence, buckets in found.items():
+    for sentence, buckets in by_sentence.items():
         named = [
             key if sorted(counts) == everything else f"{key} with {', '.join(map(str, counts))} objects"
             for key, counts in buckets.items()
@@ -765,7 +794,7 @@ class BucketAudit:
     @property
     def covered(self) -> list[LearnedShortcut]:
         """The learned shortcuts that the promise is about."""
-        return [each for each in self.learned if each.family in self.promise.covers]
+        return [shortcut for shortcut in self.learned if shortcut.family in self.promise.covers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -798,7 +827,7 @@ def audit(
     most_pictures: int = 200,
     seed: int = 0,
 ) -> Audit:
-    """Audits a data set from its files.
+    """Audit a data set from its files.
 
     Args:
         data: As `read_dataset` gives it.
@@ -809,8 +838,8 @@ def audit(
     world, mode = data.plan.recipe.world, data.plan.mode
     questions, words, spans = _questions(data)
     faults = list(broken_scenes(world, data, questions))
-    places, counts = find_anchors(data.cells, questions)
-    is_lost = ((ANCHOR_SIDE[questions.bucket][:, : places.shape[1]] > 0) & (counts != 1)).any(axis=1)
+    positions, counts = find_anchors(data.cells, questions)
+    is_lost = ((ANCHOR_SIDE[questions.bucket][:, : positions.shape[1]] > 0) & (counts != 1)).any(axis=1)
     rows = np.flatnonzero(~is_lost)
     if not len(rows):
         raise UsageError(f"no scene of {data.folder} has its anchors; it cannot be audited")
@@ -850,8 +879,8 @@ def audit(
 
 
 def _questions(data: StoredDataset) -> tuple[Questions, NDArray[np.uint8], NDArray[np.uint8]]:
-    said = np.stack([words_of(record.question) for record in data.records])
-    questions = read_questions(said)
+    words = np.stack([words_of(record.question) for record in data.records])
+    questions = read_questions(words)
     return questions, *write_questions(questions)
 
 
@@ -862,32 +891,32 @@ def _audit_bucket(
     promise = promise_of(BUCKETS[int(scenes.bucket[0])], objects, plan.recipe, scenes.mode)
     counts = np.bincount(scenes.guarantee, minlength=len(GUARANTEES))
     levels = {level: int(count) for level, count in zip(GUARANTEES, counts, strict=True) if count}
-    found = try_shortcuts(scenes, n_permutations=n_permutations, seed=seed)
+    shortcuts = try_shortcuts(scenes, n_permutations=n_permutations, seed=seed)
     learned = learned_shortcuts(scenes)
-    return BucketAudit(name[0], name[1], objects, len(scenes), promise, levels, found, learned)
+    return BucketAudit(name[0], name[1], objects, len(scenes), promise, levels, shortcuts, learned)
 
 
 def _broken_promises(parts: Sequence[BucketAudit]) -> Fault:
-    """Learned shortcuts that pay although the promise says they do not; tested together, over all buckets."""
-    covered = [(part, each) for part in parts for each in part.covered]
-    broken = {id(each) for each in broken_promises([each for _, each in covered])}
-    where = [(part, each) for part, each in covered if id(each) in broken]
+    """Report learned shortcuts that pay against the promise, tested together over all buckets."""
+    covered = [(part, shortcut) for part in parts for shortcut in part.covered]
+    broken = {id(shortcut) for shortcut in broken_promises([shortcut for _, shortcut in covered])}
+    where = [(part, shortcut) for part, shortcut in covered if id(shortcut) in broken]
     example = ""
     if where:
-        part, each = max(where, key=lambda pair: pair[1].gain.value)
-        example = f"{part.bucket} {part.density}: {each.name}, {each.accuracy.value:.0%} right, {each.baseline} {each.base.value:.0%}"
+        part, shortcut = max(where, key=lambda pair: pair[1].gain.value)
+        example = f"{part.bucket} {part.density}: {shortcut.name}, {shortcut.accuracy.value:.0%} right, {shortcut.baseline} {shortcut.base.value:.0%}"
     n = sum(part.n for part in parts if any(part is other for other, _ in where))
     return Fault("no learned shortcut pays, as promised", n, example)
 
 
 def _overall(parts: list[BucketAudit]) -> dict[str, Estimate]:
-    """Success over all buckets that a shortcut applies to."""
+    """Return the success of each shortcut over all buckets that it applies to."""
     right: dict[str, list[int]] = {}
     for part in parts:
-        for each in part.shortcuts:
-            hits = right.setdefault(each.name, [0, 0])
-            hits[0] += round(each.success.value * each.success.n)
-            hits[1] += each.success.n
+        for shortcut in part.shortcuts:
+            hits = right.setdefault(shortcut.name, [0, 0])
+            hits[0] += round(shortcut.success.value * shortcut.success.n)
+            hits[1] += shortcut.success.n
     return {name: wilson_interval(hits, n) for name, (hits, n) in right.items()}
 
 
@@ -918,7 +947,7 @@ class DatasetComparison:
     @property
     def differing(self) -> list[AnswerAgreement]:
         """Buckets with different distributions of answers."""
-        return [each for each in self.answers if each.p_value < self.level]
+        return [agreement for agreement in self.answers if agreement.p_value < self.level]
 
     @property
     def is_kept(self) -> bool:
@@ -934,7 +963,7 @@ def compare_datasets(
     level: float = 0.01,
     seed: int = 0,
 ) -> DatasetComparison:
-    """Compares the answers of two data sets bucket by bucket, and finds scenes that are in both.
+    """Compare the answers of two data sets bucket by bucket, and find scenes that are in both.
 
     Whether answers depend on the data set is tested by their mutual information, with a permutation test.
 
@@ -959,18 +988,18 @@ def compare_datasets(
             f"{n_permutations} permutations cannot show a difference at {level} in {len(keys)} buckets; "
             f"give at least {math.ceil(len(keys) / level)}"
         )
-    found = []
+    distances = []
     for key in keys:
         mine, theirs = ours[key], others[key]
         labels = np.repeat([0, 1], [len(mine), len(theirs)])
         p = mutual_information(
             labels, np.array([*mine, *theirs]), n_permutations=n_permutations, seed=seed
         ).p_value
-        found.append((key, answer_distance(mine, theirs), p, (len(mine), len(theirs))))
-    adjusted = holm([p for _, _, p, _ in found])
+        distances.append((key, answer_distance(mine, theirs), p, (len(mine), len(theirs))))
+    adjusted = holm([p for _, _, p, _ in distances])
     answers = [
         AnswerAgreement(bucket, density, distance, float(p), n)
-        for ((bucket, density), distance, _, n), p in zip(found, adjusted, strict=True)
+        for ((bucket, density), distance, _, n), p in zip(distances, adjusted, strict=True)
     ]
     splits = {record.hash: record.split for record in first.records}
     both = [record for record in second.records if record.hash in splits]
@@ -986,7 +1015,7 @@ def _groups(data: StoredDataset) -> dict[tuple[str, str], list[str]]:
 
 
 def answer_distance(first: Sequence[str], second: Sequence[str]) -> float:
-    """Total variation distance ½ Σ |p − q| between the answers of two data sets."""
+    """Return the total variation distance ½ Σ |p − q| between the answers of two data sets."""
     a, b = Counter(first), Counter(second)
     return sum(abs(a[key] / len(first) - b[key] / len(second)) for key in {*a, *b}) / 2
 
@@ -997,14 +1026,14 @@ _SIGNIFICANT = 0.01
 
 
 def audit_tables(audits: Sequence[Audit], *, clues: bool = False) -> list[Table]:
-    """Success and information of every shortcut by bucket, success over all buckets, and failed checks.
+    """Tabulate success and information of every shortcut by bucket, success over all buckets, and failed checks.
 
     Args:
         audits: The audits.
         clues: Add a table with every learned shortcut.
     """
     learned = [
-        (each.name, part.bucket, part.objects, part.learned) for each in audits for part in each.buckets
+        (report.name, part.bucket, part.objects, part.learned) for report in audits for part in report.buckets
     ]
     columns = [
         Column("data", "data"),
@@ -1013,7 +1042,7 @@ def audit_tables(audits: Sequence[Audit], *, clues: bool = False) -> list[Table]
         Column("example", "example"),
     ]
     faults: list[list[Cell]] = [
-        [each.name, fault.check, fault.count, fault.example] for each in audits for fault in each.faults
+        [report.name, fault.check, fault.count, fault.example] for report in audits for fault in report.faults
     ]
     tables = [
         _success_table("grid.shortcuts", "Share of right answers by shortcut", audits, _SHORTCUTS),
@@ -1033,13 +1062,13 @@ def _place_columns() -> list[Column]:
 
 def _success_table(name: str, title: str, audits: Sequence[Audit], shortcuts: Sequence[str]) -> Table:
     rows: list[list[Cell]] = []
-    for each in audits:
-        for part in each.buckets:
+    for report in audits:
+        for part in report.buckets:
             kept = ", ".join(f"{level} {count}" for level, count in part.levels.items() if level != "none")
             success = {shortcut.name: shortcut.success for shortcut in part.shortcuts}
             cells = [success.get(shortcut) for shortcut in shortcuts]
             if any(cells):
-                rows.append([each.name, part.bucket, part.objects, part.n, kept or "none", *cells])
+                rows.append([report.name, part.bucket, part.objects, part.n, kept or "none", *cells])
     columns = [
         *_place_columns(),
         Column("n", "n", "count"),
@@ -1051,12 +1080,12 @@ def _success_table(name: str, title: str, audits: Sequence[Audit], shortcuts: Se
 
 def _information_table(audits: Sequence[Audit]) -> Table:
     rows: list[list[Cell]] = []
-    for each in audits:
-        for part in each.buckets:
+    for report in audits:
+        for part in report.buckets:
             bits = {s.name: max(0.0, s.information.corrected) for s in part.shortcuts}
             sure = [s.name for s in part.shortcuts if s.information.p_value < _SIGNIFICANT]
             cells = [bits.get(name) for name in (*_SHORTCUTS, *_DROPPED)]
-            rows.append([each.name, part.bucket, part.objects, *cells, ", ".join(sure)])
+            rows.append([report.name, part.bucket, part.objects, *cells, ", ".join(sure)])
     columns = [
         *_place_columns(),
         *(
@@ -1070,20 +1099,22 @@ def _information_table(audits: Sequence[Audit]) -> Table:
 
 
 def _overall_table(audits: Sequence[Audit]) -> Table:
-    """Over all buckets, and for the buckets of which the paper reports a number."""
+    """Tabulate success over all buckets, and in the buckets for which the paper reports a number."""
     rows: list[list[Cell]] = []
-    for each in audits:
-        for name, success in each.overall.items():
-            paper = published_shortcut(name, each.mode)
+    for report in audits:
+        for name, success in report.overall.items():
+            paper = published_shortcut(name, report.mode)
             words = paper.words if paper else ""
-            rows.append([each.name, name, "all", success, paper.success if paper else None, words])
-        for part in each.buckets:
+            rows.append([report.name, name, "all", success, paper.success if paper else None, words])
+        for part in report.buckets:
             for shortcut in part.shortcuts:
-                paper = published_shortcut(shortcut.name, each.mode, bucket=part.bucket, density=part.density)
+                paper = published_shortcut(
+                    shortcut.name, report.mode, bucket=part.bucket, density=part.density
+                )
                 if paper is not None:
                     where = f"{part.bucket} {part.density}"
                     rows.append(
-                        [each.name, shortcut.name, where, shortcut.success, paper.success, paper.words]
+                        [report.name, shortcut.name, where, shortcut.success, paper.success, paper.words]
                     )
     columns = [
         Column("data", "data"),
@@ -1100,44 +1131,44 @@ def _overall_table(audits: Sequence[Audit]) -> Table:
 
 def _audit_notes(audits: Sequence[Audit]) -> list[str]:
     notes = []
-    for each in audits:
-        words = [f"{each.name}: {each.n} {each.mode} scenes, preset {each.preset}"]
-        if each.duplicates:
-            words.append(f"{each.duplicates} scenes occur more than once")
-        words.append(f"{each.pictures_checked} pictures compared with their scenes")
-        words.append("every check passed" if each.is_kept else "some checks failed")
+    for report in audits:
+        words = [f"{report.name}: {report.n} {report.mode} scenes, preset {report.preset}"]
+        if report.duplicates:
+            words.append(f"{report.duplicates} scenes occur more than once")
+        words.append(f"{report.pictures_checked} pictures compared with their scenes")
+        words.append("every check passed" if report.is_kept else "some checks failed")
         notes.append("; ".join(words) + ".")
-        if each.mode == "pure":
-            notes.append(_learnable(each))
-            notes += _known_leaks(each)
+        if report.mode == "pure":
+            notes.append(_learnable(report))
+            notes += _known_leaks(report)
     return notes
 
 
-def _known_leaks(found: Audit) -> list[str]:
+def _known_leaks(report: Audit) -> list[str]:
     where: dict[str, list[str]] = {}
-    for part in found.buckets:
+    for part in report.buckets:
         for family in part.promise.leaks:
             where.setdefault(f"“{family}”", []).append(part.bucket)
     words = [f"{family} in {', '.join(dict.fromkeys(buckets))}" for family, buckets in where.items()]
-    return [f"{found.name}: not promised, and known to pay: {'; '.join(words)}."] if words else []
+    return [f"{report.name}: not promised, and known to pay: {'; '.join(words)}."] if words else []
 
 
-def _learnable(found: Audit) -> str:
-    """In how many buckets something pays, whether or not it is promised that nothing does, and what could have been seen."""
-    every = [each for part in found.buckets for each in part.learned]
-    broken = {id(each) for each in broken_promises(every)}
-    n = sum(any(id(each) in broken for each in part.learned) for part in found.buckets)
+def _learnable(report: Audit) -> str:
+    """Describe in how many buckets a shortcut pays, promised or not, and which gains could have been detected."""
+    every = [shortcut for part in report.buckets for shortcut in part.learned]
+    broken = {id(shortcut) for shortcut in broken_promises(every)}
+    n = sum(any(id(shortcut) in broken for shortcut in part.learned) for part in report.buckets)
     least = []
-    for part in found.buckets:
-        seen = [least_gain(each.accuracy.n, len(every)) for each in part.learned]
-        if any(gain <= 1 - each.base.value for gain, each in zip(seen, part.learned, strict=True)):
+    for part in report.buckets:
+        seen = [least_gain(shortcut.accuracy.n, len(every)) for shortcut in part.learned]
+        if any(gain <= 1 - shortcut.base.value for gain, shortcut in zip(seen, part.learned, strict=True)):
             least.append(min(seen))
-    few = len(found.buckets) - len(least)
+    few = len(report.buckets) - len(least)
     if not least:
-        return f"{found.name}: too few scenes of each bucket to tell whether a learned shortcut pays."
+        return f"{report.name}: too few scenes of each bucket to tell whether a learned shortcut pays."
     span = " to ".join(dict.fromkeys(f"{100 * gain:.0f}" for gain in (min(least), max(least))))
     words = [
-        f"{found.name}: in {n} of {len(least)} buckets a learned shortcut is surely more than {100 * ALLOWED:.0f} points above its baseline",
+        f"{report.name}: in {n} of {len(least)} buckets a learned shortcut is surely more than {100 * ALLOWED:.0f} points above its baseline",
         f"with this many scenes, a gain below {span} points cannot be told from chance",
         *([f"{few} buckets have too few scenes to tell"] if few else []),
     ]
@@ -1145,10 +1176,10 @@ def _learnable(found: Audit) -> str:
 
 
 def comparison_table(found: DatasetComparison) -> Table:
-    """The distributions of answers of two data sets, by bucket."""
+    """Return the distributions of answers of two data sets, by bucket."""
     notes = [
         f"{found.shared} scenes are in both data sets, {found.shared_across_splits} of them in different splits.",
-        *(f"Answers differ in {each.bucket}, {each.density}." for each in found.differing),
+        *(f"Answers differ in {agreement.bucket}, {agreement.density}." for agreement in found.differing),
     ]
     if found.is_kept:
         notes.append("Answers agree, and no scene is in two splits.")
@@ -1163,6 +1194,9 @@ def comparison_table(found: DatasetComparison) -> Table:
             column("grid.answer_distance", "distance"),
             Column("p", "p (Holm)", "p"),
         ],
-        [[each.bucket, each.density, *each.n, each.distance, each.p_value] for each in found.answers],
+        [
+            [agreement.bucket, agreement.density, *agreement.n, agreement.distance, agreement.p_value]
+            for agreement in found.answers
+        ],
         notes,
     )

@@ -69,7 +69,7 @@ class Room:
 
 @lru_cache(maxsize=256)
 def room_of(bucket: Bucket, objects: int, recipe: Recipe) -> Room:
-    """The largest m for which the objects suffice and anchors can be placed in many ways.
+    """Return the room of a bucket: the largest m for which objects suffice and anchors have many placements.
 
     Comparisons with two anchors on each side would need more objects than a picture can hold for half descriptions of the targets.
 
@@ -95,7 +95,7 @@ def room_of(bucket: Bucket, objects: int, recipe: Recipe) -> Room:
 
 
 def _fits(table: _Arrangements, n_anchors: int, sort: int, most: int, inside: int) -> Flags:
-    """Arrangements of a sort with room for every y."""
+    """Return which arrangements of a sort have room for every y."""
     wanted = n_anchors - (sort == 1)
     grown = most * (wanted - 1) if sort != 2 else 0
     is_open = table.confusers > 0
@@ -129,20 +129,28 @@ class BalancedPlan(RowTable):
 def draw_plan(
     rng: np.random.Generator, bucket: Bucket, n: int, *, objects: int, recipe: Recipe
 ) -> BalancedPlan:
-    """The numbers of n scenes."""
+    """Draw the numbers of n scenes.
+
+    Args:
+        rng: Random generator.
+        bucket: The bucket.
+        n: Number of scenes.
+        objects: Number of objects in a scene.
+        recipe: The parameters of the generator.
+    """
     room = room_of(bucket, objects, recipe)
     most = room.most
     is_void = (rng.random(n) < VOID) if bucket.n_anchors and not bucket.is_comparison else np.zeros(n, bool)
     targets = np.where(is_void[:, None], 0, bucket.asks.draw_evenly(rng, n, most))
     extra = np.zeros((n, MOST_ANCHORS + MOST_SIDES), np.int64)
     if bucket.n_anchors:
-        places = [*range(bucket.n_anchors)]
+        phrases = [*range(bucket.n_anchors)]
         if bucket.anchors_per_side > 1:
-            places += [MOST_ANCHORS + side for side in range(bucket.sides)]
+            phrases += [MOST_ANCHORS + side for side in range(bucket.sides)]
         for _ in range(room.spare):  # each spare object is a look-alike or an object of any other kind
-            which = rng.integers(0, 2 * len(places), n)
-            hit = which < len(places)
-            np.add.at(extra, (np.flatnonzero(hit), np.array(places)[which[hit]]), 1)
+            which = rng.integers(0, 2 * len(phrases), n)
+            hit = which < len(phrases)
+            np.add.at(extra, (np.flatnonzero(hit), np.array(phrases)[which[hit]]), 1)
     sort = np.zeros((n, MOST_SIDES), np.int64)
     if bucket.anchors_per_side > 1:
         drawn = rng.random((n, MOST_SIDES))
@@ -167,7 +175,7 @@ class _Arrangements:
 
 @lru_cache(maxsize=16)
 def _arrangements(world: World, n_anchors: int) -> _Arrangements:
-    """All of them, directions with replacement."""
+    """Return all arrangements, directions drawn with replacement."""
     table = [
         (ways, lines)
         for ways in product((1, 2, 3, 4), repeat=n_anchors)
@@ -223,7 +231,7 @@ def _draw_side(
     inside: int,
     world: World,
 ) -> _Side:
-    """Anchors whose regions have room for every y."""
+    """Draw anchors whose regions have room for every y."""
     per_side = bucket.anchors_per_side
     n = len(plan.is_void)
     own = slice(side * per_side, (side + 1) * per_side)
@@ -271,7 +279,7 @@ def _draw_side(
 
 
 def _ranks(rng: np.random.Generator, mask: Flags) -> Integers:
-    """The rank of each cell among those of its row in the mask, in random order; large outside the mask."""
+    """Return the rank of each cell among those of its row in the mask, in random order; large outside the mask."""
     key = rng.random(mask.shape, np.float32)
     key[~mask] = 2.0
     ranks = np.empty(mask.shape, np.int64)
@@ -283,7 +291,18 @@ def _ranks(rng: np.random.Generator, mask: Flags) -> Integers:
 def attempt(
     rng: np.random.Generator, bucket: Bucket, plan: BalancedPlan, *, objects: int, mode: Mode, recipe: Recipe
 ) -> tuple[Questions, Cells, Flags]:
-    """One attempt for every scene: questions, cells, and whether everything fits. Fitting does not depend on the answer."""
+    """Make one attempt at every scene: questions, cells, and whether everything fits.
+
+    Fitting does not depend on the answer.
+
+    Args:
+        rng: Random generator.
+        bucket: The bucket.
+        plan: The numbers of the scenes.
+        objects: Number of objects in a scene.
+        mode: ``pure`` or ``spur``.
+        recipe: The parameters of the generator.
+    """
     n, world, per_side = len(plan.is_void), recipe.world, bucket.anchors_per_side
     room = room_of(bucket, objects, recipe)
     kinds, classes, decoys, palette = kinds_with_decoys(rng, bucket, n)
@@ -306,7 +325,7 @@ def attempt(
             cells[rows, drawn.cells[:, k]] = classes[:, side * per_side + k]
 
     def reserve(allowed: Flags, count: Integers) -> Integers:
-        """Ranks of `count` random free cells of those allowed; they are no longer free."""
+        """Reserve `count` random free cells of those allowed, and return their ranks."""
         ranks = _ranks(rng, allowed & free)
         chosen = ranks < count[:, None]
         np.logical_and(is_ok, chosen.sum(axis=1) == count, out=is_ok)
@@ -346,7 +365,7 @@ def _around(
     room: Room,
     paints: tuple[Palette, int, Flags],
 ) -> list[tuple[Flags, Flags]]:
-    """What lies outside the valid region; `paints`: the palette, the group, and how look-alikes are painted."""
+    """Return the objects outside the valid region; `paints`: the palette, the group, and how look-alikes are painted."""
     palette, side, alike = paints
     outside = _outside(reserve, region, y, room.most)
     spare = reserve(~region.valid, np.full(len(y), room.most if room.has_halves else 0))
@@ -361,7 +380,7 @@ def _around(
 def _in_region(
     ranks: Integers, y: Integers, m: int, size: Integers, palette: Palette, side: int, *, has_halves: bool
 ) -> list[tuple[Flags, Flags]]:
-    """What the reserved cells of the valid region hold."""
+    """Return the objects in the reserved cells of the valid region."""
     first, alike = y[:, None], palette.alike[side]
     total = size[:, None]
     if not has_halves:
@@ -384,7 +403,7 @@ class _Outside:
 
 
 def _outside(take: Callable[[Flags, Integers], Integers], region: _Side, y: Integers, m: int) -> _Outside:
-    """Reserves cells by `take`, and says which of them hold a look-alike."""
+    """Reserve cells with `take`, and mark those that hold a look-alike."""
     n, n_anchors, n_cells = region.confusers.shape
     alike, freed = np.zeros((n, n_cells), bool), np.zeros((n, n_cells), bool)
     for k in range(n_anchors):
@@ -400,7 +419,7 @@ def _outside(take: Callable[[Flags, Integers], Integers], region: _Side, y: Inte
 def _outside_others(
     ranks: Integers, y: Integers, m: int, palette: Palette, side: int, *, has_halves: bool
 ) -> list[tuple[Flags, Flags]]:
-    """What keeps the numbers of objects, colours and shapes the same."""
+    """Return the objects that keep the numbers of objects, colours and shapes the same."""
     first = y[:, None]
     if not has_halves:
         return [(ranks < first, palette.neither)]

@@ -65,7 +65,7 @@ _HAS_COLOUR, _HAS_SHAPE = (
 
 
 def look_alikes(cells: Cells, kinds: NDArray[np.uint8]) -> Flags:
-    """Cells that hold an object of a description, (n, cells)."""
+    """Return which cells hold an object of a description, (n, cells)."""
     return np.take(_FLAT_MATCHES, kinds.astype(np.int64)[:, None] * (N_CLASSES + 1) + cells)
 
 
@@ -73,18 +73,18 @@ _FLAT_MATCHES = MATCHES.ravel()
 
 
 def find_anchors(cells: Cells, questions: Questions) -> tuple[Integers, Integers]:
-    """The first cell that fits each anchor's description and how many cells fit, both (n, anchors).
+    """Return the first cell that fits each anchor's description and how many cells fit, both (n, anchors).
 
     The second dimension is the largest number of anchors in the batch; both are 0 where a question has no such anchor.
     """
     sides = ANCHOR_SIDE[questions.bucket]
     most = int((sides > 0).sum(axis=1).max(initial=0))
-    places = np.zeros((len(cells), most), np.int64)
+    positions = np.zeros((len(cells), most), np.int64)
     counts = np.zeros((len(cells), most), np.int64)
     for k in range(most):
         fits = look_alikes(cells, questions.anchors[:, k]) & (sides[:, k] > 0)[:, None]
-        places[:, k], counts[:, k] = fits.argmax(axis=1), fits.sum(axis=1)
-    return places, counts
+        positions[:, k], counts[:, k] = fits.argmax(axis=1), fits.sum(axis=1)
+    return positions, counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Sight:
     """Cells that hold an object of each group's description, (n, groups, cells)."""
 
     def region(self, side: int, drop: int | None = None) -> Flags:
-        """V_T of a group (0 or 1), (n, cells): the intersection of its anchors' regions, without anchor `drop`."""
+        """Return V_T of a group (0 or 1), (n, cells): the intersection of its anchors' regions, without anchor `drop`."""
         inside = np.ones(self.valid.shape[::2], bool)
         for k in range(self.valid.shape[1]):
             if k != drop:
@@ -112,28 +112,28 @@ class Sight:
         return inside
 
     def confusers(self, k: int) -> Flags:
-        r"""C_k = (⋂_{i≠k} V_i) \ V_k over the anchors of k's group, (n, cells); empty where there is no anchor k."""
+        r"""Return C_k = (⋂_{i≠k} V_i) \ V_k over the anchors of k's group, (n, cells); empty where there is no anchor k."""
         relaxed = self.region(0, drop=k)
         if (self.sides[:, k] == 2).any():
             relaxed = np.where((self.sides[:, k] == 2)[:, None], self.region(1, drop=k), relaxed)
         return np.asarray(relaxed & ~self.valid[:, k] & (self.sides[:, k] > 0)[:, None])
 
     def own_alike(self, k: int) -> Flags:
-        """Look-alikes of the group that anchor k restricts, (n, cells)."""
+        """Return the look-alikes of the group that anchor k restricts, (n, cells)."""
         if self.alike.shape[1] == 1:
             return self.alike[:, 0]
         return np.where((self.sides[:, k] == 2)[:, None], self.alike[:, 1], self.alike[:, 0])
 
     def counts(self, drop: int | None = None) -> Integers:
-        """The number of look-alikes of each group in its region, (n, 2); the second is 0 without a comparison."""
-        found = np.zeros((len(self.questions), MOST_SIDES), np.int64)
+        """Return the number of look-alikes of each group in its region, (n, 2); the second is 0 without a comparison."""
+        counts = np.zeros((len(self.questions), MOST_SIDES), np.int64)
         for side in range(self.alike.shape[1]):
-            found[:, side] = (self.alike[:, side] & self.region(side, drop)).sum(axis=1)
-        return found
+            counts[:, side] = (self.alike[:, side] & self.region(side, drop)).sum(axis=1)
+        return counts
 
 
 def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False) -> Sight:
-    """Finds the regions and objects of every question in its scene.
+    """Find the regions and objects of every question in its scene.
 
     Args:
         world: The grid.
@@ -145,8 +145,8 @@ def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False
     Raises:
         UsageError: An anchor's description fits no object of its scene, or several.
     """
-    places, counts = find_anchors(cells, questions)
-    most = places.shape[1]
+    positions, counts = find_anchors(cells, questions)
+    most = positions.shape[1]
     sides = ANCHOR_SIDE[questions.bucket][:, :most]
     is_lost = (sides > 0) & (counts != 1)
     directions = questions.directions[:, :most]
@@ -157,7 +157,7 @@ def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False
                 f"anchor {k + 1} of scene {scene} must be one object, but {counts[scene, k]} fit its description"
             )
         directions = np.where(is_lost, 0, directions)
-    valid = offsets(world.rows, world.columns)[directions, places] >= 1
+    valid = offsets(world.rows, world.columns)[directions, positions] >= 1
     groups = [look_alikes(cells, questions.targets[:, 0])]
     is_compared = _IS_COMPARISON[questions.bucket]
     if is_compared.any():
@@ -166,7 +166,7 @@ def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False
 
 
 def _by_asks(questions: Questions) -> Iterator[tuple[Asks, Rows]]:
-    """Yield everything that some of the questions ask, and which."""
+    """Yield each form of question that occurs, with its rows."""
     asks_of = _ASKS_OF[questions.bucket]
     there = np.flatnonzero(np.bincount(asks_of))
     for index in there.tolist():
@@ -174,7 +174,7 @@ def _by_asks(questions: Questions) -> Iterator[tuple[Asks, Rows]]:
 
 
 def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[np.uint8]:
-    """Return the answers to numbers of targets: each question type has its own rule.
+    """Return the answers that numbers of targets imply, by the rule of each question type.
 
     Raises:
         UsageError: A count is larger than the largest answer. It is not clipped, since two counts would become one.
@@ -185,30 +185,30 @@ def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[n
             f"{int(counts[beyond, 0].max())} objects were counted, but the answers end at {world.max_count}; give the "
             "world a larger max_count"
         )
-    said = np.zeros(len(counts), np.uint8)
+    answers = np.zeros(len(counts), np.uint8)
     for asks, rows in _by_asks(questions):
-        said[rows] = asks.answer(world, counts[rows])
-    return said
+        answers[rows] = asks.answer(world, counts[rows])
+    return answers
 
 
 def answer(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
-    """The right answer to every question about its scene."""
+    """Return the right answer to every question about its scene."""
     return as_answer(world, questions, look(world, cells, questions).counts())
 
 
 def bag_of_words(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
-    """The answer of a bag of words: the targets' descriptions counted anywhere."""
+    """Return the answer of a bag of words: the targets' descriptions counted anywhere."""
     counts = [look_alikes(cells, questions.targets[:, side]).sum(axis=1) for side in range(MOST_SIDES)]
     return as_answer(world, questions, np.stack(counts, axis=1))
 
 
 def dropped_anchor(world: World, cells: Cells, questions: Questions, *, k: int) -> NDArray[np.uint8]:
-    """The answer without anchor k (from 0); the right one where there is no anchor k."""
+    """Return the answer without anchor k (from 0); the right answer where there is no anchor k."""
     return as_answer(world, questions, look(world, cells, questions).counts(drop=k))
 
 
 def majority(world: World, cells: Cells, questions: Questions) -> tuple[NDArray[np.uint8], Flags]:
-    """The answer if the most frequent kind of object is taken for the target, and where several kinds tie.
+    """Return the answers if the most frequent kind of object is taken for the target, and where several kinds tie.
 
     Kinds are shapes for shape-only questions, colours for colour-only ones, and classes otherwise. A count is that of
     the kind; other questions are answered as if all these objects were the (first) targets if the target is of that kind,
@@ -296,30 +296,30 @@ class SceneBatch(RowTable):
         return np.asarray((self.cells > 0).sum(axis=1))
 
     def text(self, row: int) -> str:
-        """The question of one scene as a sentence."""
+        """Return the question of one scene as a sentence."""
         return text_of(self.words[row])
 
     def answer_text(self, row: int) -> str:
-        """The right answer of one scene as text."""
+        """Return the right answer of one scene as text."""
         return self.world.answers[int(self.answer[row])]
 
     def bucket_key(self, row: int) -> str:
-        """The bucket of one scene."""
+        """Return the bucket of one scene."""
         return BUCKET_KEYS[int(self.bucket[row])]
 
 
 def join(batches: Sequence[SceneBatch]) -> SceneBatch:
-    """Concatenates batches of one world and mode."""
+    """Concatenate batches of one world and mode."""
     if not batches:
         raise UsageError("there are no scenes to join")
     first = batches[0]
-    if any((each.world, each.mode) != (first.world, first.mode) for each in batches):
+    if any((batch.world, batch.mode) != (first.world, first.mode) for batch in batches):
         raise UsageError("only scenes of one world and one mode can be joined")
     return SceneBatch.concatenate(batches) if len(batches) > 1 else first
 
 
 def roles_of(cells: Cells, sight: Sight) -> NDArray[np.uint8]:
-    """The role of each cell; see `ROLES`."""
+    """Return the role of each cell; see `ROLES`."""
     roles = np.where(cells > 0, np.uint8(OTHER), np.uint8(BACKGROUND))
     for side in range(sight.alike.shape[1]):
         alike, inside = sight.alike[:, side], sight.region(side)
@@ -332,7 +332,14 @@ def roles_of(cells: Cells, sight: Sight) -> NDArray[np.uint8]:
 
 
 def guarantees(world: World, cells: Cells, sight: Sight, mode: Mode) -> NDArray[np.uint8]:
-    """How far Theorem 1 holds in each scene; see `GUARANTEES`."""
+    """Return how far Theorem 1 holds in each scene; see `GUARANTEES`.
+
+    Args:
+        world: The grid.
+        cells: Class ids, (n, cells).
+        sight: Regions and objects of the questions, from `look`.
+        mode: ``pure`` or ``spur``.
+    """
     questions = sight.questions
     n, n_anchors = sight.sides.shape
     if mode == "spur" or not n_anchors:
@@ -364,7 +371,15 @@ def complete(
     questions: Questions,
     written: tuple[NDArray[np.uint8], NDArray[np.uint8]],
 ) -> SceneBatch:
-    """Scenes with their answers, roles and guarantees. `written` are words and spans."""
+    """Add answers, roles and guarantees to scenes.
+
+    Args:
+        world: The grid.
+        mode: ``pure`` or ``spur``.
+        cells: Class ids, (n, cells).
+        questions: One for each scene.
+        written: Words and spans of the questions, from `write_questions`.
+    """
     sight = look(world, cells, questions)
     return SceneBatch(
         world,
@@ -386,7 +401,7 @@ _PARTS = 16
 
 
 def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
+    """Apply the finaliser of splitmix64 (Steele, Lea and Flood 2014)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
@@ -394,13 +409,13 @@ def _mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 @lru_cache(maxsize=16)
 def _weights(length: int) -> NDArray[np.uint64]:
-    """Odd 64-bit numbers, one per position: the golden-ratio sequence, mixed."""
+    """Return odd 64-bit numbers, one per position: the golden-ratio sequence, mixed."""
     steps = np.arange(1, length + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return _mix(steps) | np.uint64(1)
 
 
 def hash_scenes(cells: NDArray[np.uint8], words: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """A 64-bit hash of each scene with its question, (n,): mix(Σ wᵢ · (byteᵢ + 1) mod 2⁶⁴) over cells and words.
+    """Return a 64-bit hash of each scene with its question, (n,): mix(Σ wᵢ · (byteᵢ + 1) mod 2⁶⁴) over cells and words.
 
     It depends only on class ids and word ids, so it is the same on every machine.
     """
@@ -409,7 +424,7 @@ def hash_scenes(cells: NDArray[np.uint8], words: NDArray[np.uint8]) -> NDArray[n
 
 
 def split_of(hashes: NDArray[np.uint64]) -> NDArray[np.str_]:
-    """The split that each hash belongs to: 1/16 test, 1/16 validation, the rest train.
+    """Return the split that each hash belongs to: 1/16 test, 1/16 validation, the rest train.
 
     >>> split_of(np.array([0, 1, 2, 15, 16], np.uint64)).tolist()
     ['test', 'validation', 'train', 'train', 'test']
@@ -438,7 +453,7 @@ PARTS: tuple[MaskName, ...] = ("anchors", "targets", "adversarial", "other", "ba
 
 
 def cell_mask(batch: SceneBatch, name: MaskName) -> Flags:
-    """A mask at cell level, (n, rows, columns).
+    """Return a mask at cell level, (n, rows, columns).
 
     >>> from theodolite.instruments.grid.data.generate import generate
     >>> batch = generate("M-F0-D2", 2, seed=0)
@@ -452,7 +467,7 @@ def cell_mask(batch: SceneBatch, name: MaskName) -> Flags:
 
 
 def pixel_mask(batch: SceneBatch, name: MaskName) -> Flags:
-    """A mask at pixel level, (n, height, width): whole cells."""
+    """Return a mask at pixel level, (n, height, width): whole cells."""
     px = batch.world.cell_px
     return cell_mask(batch, name).repeat(px, axis=1).repeat(px, axis=2)
 
@@ -474,17 +489,17 @@ class SceneObject:
 
 
 def scene_objects(batch: SceneBatch, row: int) -> list[SceneObject]:
-    """All objects of one scene, row by row from the top left."""
-    found = []
+    """Return all objects of one scene, row by row from the top left."""
+    objects = []
     for cell in np.flatnonzero(batch.cells[row]):
         class_id, role = int(batch.cells[row, cell]), ROLES[int(batch.roles[row, cell])]
         phrase = role if role in PHRASES else ""
-        found.append(
+        objects.append(
             SceneObject(
                 int(cell), class_id, class_name(class_id), role, batch.world.box_px(int(cell)), phrase
             )
         )
-    return found
+    return objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,7 +513,7 @@ class SceneRegions:
 
 
 def regions_of(batch: SceneBatch) -> SceneRegions:
-    r"""The valid and the confuser regions: V_T = ⋂ V_i, C_k = (⋂_{i≠k} V_i) \ V_k."""
+    r"""Return the valid and the confuser regions: V_T = ⋂ V_i, C_k = (⋂_{i≠k} V_i) \ V_k."""
     sight = look(batch.world, batch.cells, batch.questions)
     valid = np.stack([sight.region(side) for side in range(MOST_SIDES)], axis=1)
     confusers = np.zeros((len(batch), MOST_ANCHORS, batch.world.n_cells), bool)
@@ -508,7 +523,7 @@ def regions_of(batch: SceneBatch) -> SceneRegions:
 
 
 def phrase_spans(batch: SceneBatch, row: int) -> dict[str, tuple[int, int]]:
-    """The characters of each phrase of the question: first, and one after the last.
+    """Return the characters of each phrase of the question: first, and one after the last.
 
     >>> from theodolite.instruments.grid.data.generate import generate
     >>> batch = generate("M-F0-D1", 1, seed=0)
@@ -520,11 +535,11 @@ def phrase_spans(batch: SceneBatch, row: int) -> dict[str, tuple[int, int]]:
 
 
 def word_roles(batch: SceneBatch) -> NDArray[np.str_]:
-    """The role of each word: target, anchor, direction, other, or empty after the end, (n, words)."""
+    """Return the role of each word: target, anchor, direction, other, or empty after the end, (n, words)."""
     roles = np.where(batch.words > 0, "other", "").astype("<U9")
-    place = np.arange(batch.words.shape[1])[None]
+    position = np.arange(batch.words.shape[1])[None]
     for phrase, name in enumerate(PHRASES):
-        inside = (place >= batch.spans[:, phrase, :1]) & (place < batch.spans[:, phrase, 1:])
+        inside = (position >= batch.spans[:, phrase, :1]) & (position < batch.spans[:, phrase, 1:])
         roles[inside] = name.rpartition("_")[0]
     return roles
 
@@ -551,7 +566,7 @@ _MOST_TRIED = 500
 
 
 def harmless_contents(batch: SceneBatch) -> Flags:
-    """Contents of each cell that leave the answer unchanged, (n, cells, 1 + classes); class 0 is empty.
+    """Return the contents of each cell that leave the answer unchanged, (n, cells, 1 + classes); class 0 is empty.
 
     A class is harmless in a cell if it looks like no anchor, and if it looks like no target or the cell is outside V_T.
     """
@@ -569,7 +584,7 @@ def harmless_contents(batch: SceneBatch) -> Flags:
 
 
 def safe_changes(batch: SceneBatch) -> Flags:
-    """Where equation 1 holds: ``[scene, cell, class]`` is True if do(o_d → class) at that cell keeps the answer.
+    """Return where equation 1 holds: ``[scene, cell, class]`` is True if do(o_d → class) at that cell keeps the answer.
 
     True only for cells that hold a distractor, and for contents that are harmless there; class 0 removes it.
     """
@@ -578,7 +593,7 @@ def safe_changes(batch: SceneBatch) -> Flags:
 
 
 def remove_roles(batch: SceneBatch, roles: Sequence[str]) -> SceneBatch:
-    """Removes all objects of some roles, such as ``["adversarial"]``, and computes the new answers.
+    """Remove all objects of some roles, such as ``["adversarial"]``, and compute the new answers.
 
     Anchors cannot be removed: the question would have no answer.
     """
@@ -590,7 +605,7 @@ def remove_roles(batch: SceneBatch, roles: Sequence[str]) -> SceneBatch:
 
 
 def swap_directions(batch: SceneBatch, *, k: int | None = None) -> SceneBatch:
-    """Reverses the direction of anchor k (from 0), or of all anchors, and computes the new answers."""
+    """Reverse the direction of anchor k (from 0), or of all anchors, and compute the new answers."""
     directions = batch.questions.directions.copy()
     which = slice(None) if k is None else slice(k, k + 1)
     if k is not None and not (ANCHOR_SIDE[batch.bucket, k] > 0).all():
@@ -603,7 +618,7 @@ def swap_directions(batch: SceneBatch, *, k: int | None = None) -> SceneBatch:
 
 
 def with_cells(batch: SceneBatch, cells: NDArray[np.uint8]) -> SceneBatch:
-    """The same questions about other scenes, with new answers."""
+    """Return the same questions about other scenes, with new answers."""
     return complete(
         batch.world, batch.mode, cells=cells, questions=batch.questions, written=(batch.words, batch.spans)
     )
@@ -621,7 +636,7 @@ class EditedScenes:
 
 
 def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
-    """The scenes as they are and after every edit. A scene that an edit cannot be made of is not among its rows.
+    """Return the unedited scenes, and the scenes after every edit. A scene that an edit does not apply to is left out of its rows.
 
     Swapped scenes are those where the right answer changes and a bag of words is wrong afterwards. Decoys are added until
     a bag of words is wrong; the right answer stays. Edits of places are made where the right answer changes; which objects
@@ -644,17 +659,17 @@ def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
         EditedScenes(SWAPPED, swapped.take(is_swapped), everything[is_swapped]),
         EditedScenes(DECOYED, decoyed.take(is_decoyed), everything[is_decoyed]),
         EditedScenes(CLEARED, cleared.take(others.any(axis=1)), everything[others.any(axis=1)]),
-        *(move_objects(scenes, kind, [seed, place]) for place, kind in enumerate(_PLACE_EDITS)),
+        *(move_objects(scenes, kind, [seed, number]) for number, kind in enumerate(_PLACE_EDITS)),
     ]
 
 
 def shortcut_answer(scenes: SceneBatch) -> NDArray[np.uint8]:
-    """The answer of a bag of words, as indices into `World.answers`."""
+    """Return the answer of a bag of words, as indices into `World.answers`."""
     return bag_of_words(scenes.world, scenes.cells, scenes.questions)
 
 
 def _with_decoys(scenes: SceneBatch, seed: int) -> tuple[SceneBatch, Flags]:
-    """Look-alikes in empty cells where they are harmless, until a bag of words is wrong."""
+    """Place look-alikes in empty cells where they are harmless, until a bag of words is wrong."""
     rng = np.random.default_rng(seed)
     cells = scenes.cells.copy()
     done = np.zeros(len(scenes), bool)
@@ -670,20 +685,20 @@ def _with_decoys(scenes: SceneBatch, seed: int) -> tuple[SceneBatch, Flags]:
 
 
 def _decoyed(one: SceneBatch, kind: int, rng: np.random.Generator) -> NDArray[np.uint8] | None:
-    """The cells of one scene with as few decoys of a kind as make a bag of words wrong; None if none do."""
+    """Return the cells of one scene with the fewest decoys of a kind that mislead a bag of words; None if none do."""
     harmless = harmless_contents(one)[0] & MATCHES[kind][None]
     harmless[:, 0] = False
-    places = rng.permutation(np.flatnonzero(harmless.any(axis=1) & (one.cells[0] == 0)))
+    free = rng.permutation(np.flatnonzero(harmless.any(axis=1) & (one.cells[0] == 0)))
     cells = one.cells.copy()
-    for place in places:
-        cells[0, place] = rng.choice(np.flatnonzero(harmless[place]))
+    for cell in free:
+        cells[0, cell] = rng.choice(np.flatnonzero(harmless[cell]))
         if shortcut_answer(with_cells(one, cells))[0] != one.answer[0]:
             return np.asarray(cells[0])
     return None
 
 
 def _exchanges(one: SceneBatch) -> list[Integers]:
-    """The pairs of cells with different objects, (n, 2): first those without an anchor, then those with one."""
+    """Return the pairs of cells with different objects, (n, 2): first those without an anchor, then those with one."""
     taken = np.flatnonzero(one.cells[0])
     first, second = np.triu_indices(len(taken), 1)
     pairs = np.stack([taken[first], taken[second]], axis=1)
@@ -693,13 +708,13 @@ def _exchanges(one: SceneBatch) -> list[Integers]:
 
 
 def _target_moves(one: SceneBatch) -> list[Integers]:
-    """Each object that looks like a target, with each empty cell."""
+    """Pair each object that looks like a target with each empty cell."""
     is_alike = np.isin(one.roles[0], (ADVERSARIAL, *range(FIRST_TARGET, FIRST_TARGET + MOST_SIDES)))
     return [_moves(one, is_alike)]
 
 
 def _anchor_moves(one: SceneBatch) -> list[Integers]:
-    """Each anchor with each empty cell."""
+    """Pair each anchor with each empty cell."""
     return [_moves(one, _is_anchor(one.roles[0]))]
 
 
@@ -721,7 +736,7 @@ def _moves(one: SceneBatch, is_moved: Flags) -> Integers:
 
 
 def move_objects(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedScenes:
-    """The scenes after an edit of places that changes the answer, of those that have one.
+    """Return the scenes for which an edit of places changes the answer, after that edit.
 
     Args:
         scenes: Scenes of questions with a relation.
@@ -743,7 +758,7 @@ def move_objects(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedSc
 def _with_other_answer(
     one: SceneBatch, pairs: Integers, rng: np.random.Generator
 ) -> NDArray[np.uint8] | None:
-    """The cells of one scene with two of them exchanged so that the answer changes; None if none of the pairs does that.
+    """Exchange two cells of one scene so that the answer changes; None if no pair does that.
 
     All new answers that the pairs give are equally likely.
     """
@@ -751,8 +766,8 @@ def _with_other_answer(
     rows = np.arange(len(pairs))
     cells = np.repeat(one.cells, len(pairs), axis=0)
     cells[rows[:, None], pairs] = one.cells[0][pairs[:, ::-1]]
-    said = answer(one.world, cells, one.questions.take(np.zeros(len(pairs), np.int64)))
-    others = np.setdiff1d(said, one.answer)
+    answers = answer(one.world, cells, one.questions.take(np.zeros(len(pairs), np.int64)))
+    others = np.setdiff1d(answers, one.answer)
     if len(others) == 0:
         return None
-    return np.asarray(cells[rng.choice(np.flatnonzero(said == rng.choice(others)))])
+    return np.asarray(cells[rng.choice(np.flatnonzero(answers == rng.choice(others)))])

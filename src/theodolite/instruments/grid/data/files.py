@@ -76,7 +76,7 @@ class DatasetPlan:
             )
 
     def guarantees(self) -> dict[tuple[str, int], Guarantee]:
-        """What Theorem 1 guarantees for each bucket at each number of objects; nothing if scenes follow another law."""
+        """Return what Theorem 1 guarantees for each bucket at each number of objects; nothing under another law."""
         if self.recipe.law == "balanced":
             return {}
         return {
@@ -89,7 +89,7 @@ class DatasetPlan:
 
 @dataclass(frozen=True, slots=True)
 class PublishedText:
-    """What an imported data set says, in the order of its scenes."""
+    """The texts of an imported data set, in the order of its scenes."""
 
     names: tuple[str, ...]
     questions: tuple[str, ...]
@@ -121,22 +121,22 @@ class Dataset:
         return split_of(self.hashes)
 
     def name(self, row: int) -> str:
-        """The name of a scene, such as ``M-F0-D2-dense-00017``."""
+        """Return the name of a scene, such as ``M-F0-D2-dense-00017``."""
         if self.published is not None:
             return self.published.names[row]
         return f"{self.scenes.bucket_key(row)}-{self.density[row]}-{row % self.plan.n:05d}"
 
     def text(self, row: int) -> str:
-        """The question of a scene, as it is asked."""
+        """Return the question of a scene as it is asked."""
         return self.published.questions[row] if self.published is not None else self.scenes.text(row)
 
     def answer_text(self, row: int) -> str:
-        """The answer of a scene; of an imported one, the published answer."""
+        """Return the answer of a scene; of an imported one, the published answer."""
         return self.published.answers[row] if self.published is not None else self.scenes.answer_text(row)
 
 
 def make_dataset(plan: DatasetPlan) -> Dataset:
-    """Makes the scenes of a plan, by density and then by bucket.
+    """Make the scenes of a plan, by density and then by bucket.
 
     >>> data = make_dataset(DatasetPlan("pure", 2, seed=0, buckets=("A-F0-D1", "M-F0-D3")))
     >>> len(data), data.name(2), data.name(7)
@@ -207,7 +207,7 @@ class SceneRecord(BaseModel):
 
 
 def records_of(data: Dataset, *, has_pictures: bool) -> Iterator[SceneRecord]:
-    """The records of all scenes."""
+    """Yield the records of all scenes."""
     scenes, splits, hashes = data.scenes, data.splits, data.hashes
     for row in range(len(data)):
         name, text = data.name(row), data.text(row)
@@ -258,7 +258,7 @@ class Description(BaseModel):
     @field_validator("recipe", mode="before")
     @classmethod
     def _is_complete(cls, value: Any) -> Any:
-        """Refuses a recipe with a missing or unknown parameter: a default could be wrong. Older data had one law."""
+        """Refuse a recipe with a missing or unknown parameter, since a default could be wrong. Older data had one law."""
         if isinstance(value, dict) and value.get("name") != "sound":
             value = {"law": "theorem", **value}
         wrong = {each.name for each in fields(Recipe)} ^ set(value) if isinstance(value, dict) else set()
@@ -267,7 +267,7 @@ class Description(BaseModel):
         return value
 
     def plan(self) -> DatasetPlan:
-        """The plan that made the data set."""
+        """Return the plan that made the data set."""
         return DatasetPlan(
             self.mode,
             self.n,
@@ -280,7 +280,7 @@ class Description(BaseModel):
 
 
 def description_of(plan: DatasetPlan, version: str) -> Description:
-    """The description of a plan."""
+    """Return the description of a plan."""
     guarantees: dict[str, dict[str, dict[str, Any]]] = {}
     if plan.mode == "pure":
         for (bucket, objects), guarantee in plan.guarantees().items():
@@ -308,7 +308,7 @@ def write_dataset(
     table: bool = True,
     drawn: Iterable[bytes] | None = None,
 ) -> Path:
-    """Writes a data set into a folder that is empty or new.
+    """Write a data set into a folder that is empty or new.
 
     Args:
         data: The scenes.
@@ -375,7 +375,7 @@ def _write_table(records: list[SceneRecord], encoded: list[bytes], path: Path) -
 
 
 def grounding(data: Dataset, records: list[SceneRecord]) -> dict[str, Any]:
-    """The data set in MDETR's format: every box of a target or anchor, with the characters of its phrase."""
+    """Return the data set in MDETR's format: every box of a target or anchor, with the characters of its phrase."""
     width, height = data.scenes.world.size_px
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
@@ -436,7 +436,7 @@ class StoredDataset:
 
 
 def read_dataset(folder: str | Path) -> StoredDataset:
-    """Reads a data set's description and records.
+    """Read a data set's description and records.
 
     Raises:
         UsageError: It is not a data set of the grid, or a line is wrong.
@@ -471,7 +471,7 @@ def read_dataset(folder: str | Path) -> StoredDataset:
 
 
 def grid_data(folder: str | Path, n: int, *, seed: int = 0, split: Split = "crossed") -> StoredDataset:
-    """Makes the main data set of a diagnosis: scenes of depth one from the test split, which training never sees.
+    """Make the main data set of a diagnosis: scenes of depth one from the test split, which training never sees.
 
     Args:
         folder: Where to write it; it must be new or empty.
@@ -486,13 +486,29 @@ def grid_data(folder: str | Path, n: int, *, seed: int = 0, split: Split = "cros
 
 
 def write_explained(folder: Path, n: int, *, seed: int, split: str = "aligned") -> None:
-    """Makes sparse scenes to explain: the relational buckets of depth one, spurious if aligned, pure if crossed."""
+    """Make sparse scenes to explain: the relational buckets of depth one, spurious if aligned, pure if crossed.
+
+    Args:
+        folder: Where to write; it must be new or empty.
+        n: Scenes of each bucket.
+        seed: The seed.
+        split: ``aligned`` or ``crossed``.
+    """
     keys = tuple(bucket.key for bucket in BUCKETS if bucket.depth == 1 and bucket.is_relational)
     write_grids(folder, n, seed=seed, buckets=keys, mode="spur" if split == "aligned" else "pure")
 
 
 def write_grids(folder: Path, n: int, *, seed: int, buckets: tuple[str, ...], mode: Mode = "pure") -> None:
-    """Makes `n` sparse scenes of each bucket from the test split, other ones than `grid_data`."""
+    """Make `n` sparse scenes of each bucket from the test split, distinct from those of `grid_data`.
+
+    Args:
+        folder: Where to write; it must be new or empty.
+        n: Scenes of each bucket.
+        seed: The seed.
+        buckets: Keys such as ``M-F0-D2``.
+        mode: ``pure`` or ``spur``.
+    """
+    # Another seed than that of `grid_data`, since both draw from the test split.
     plan = DatasetPlan(mode, n, seed + 1, densities=("sparse",), buckets=buckets, split="test")
     write_dataset(make_dataset(plan), folder)
 
@@ -542,7 +558,7 @@ class Import:
 
 
 def import_published(folder: str | Path, *, mode: Mode | None = None) -> Import:
-    """Reads a folder of the published data, or one ``qa_*.jsonl`` in it.
+    """Read a folder of the published data, or one of its ``qa_*.jsonl``.
 
     Args:
         folder: The folder with ``qa_*.jsonl``, ``grounding_*.jsonl`` and the pictures that they name.
@@ -560,12 +576,12 @@ def import_published(folder: str | Path, *, mode: Mode | None = None) -> Import:
     asked: list[_Asked] = []
     world: World | None = None
     for file in files:
-        places, broken = _places(file)
+        pictures_by_id, broken = _places(file)
         lines, more = read_lines(file, lambda value: check(_Line, value))
         problems += [*broken, *more]
         for where, line in lines:
             try:
-                name = _picture_name(line, places)
+                name = _picture_name(line, pictures_by_id)
                 picture = Picture.from_path(inside(home, name, "picture"))
                 world = world or _world(name, picture)
                 asked.append(_read(name, line, picture, world))
@@ -580,7 +596,7 @@ def import_published(folder: str | Path, *, mode: Mode | None = None) -> Import:
 
 
 def _places(file: Path) -> tuple[dict[str, str], list[Problem]]:
-    """The picture of each image_id, from the grounding lines of the same split."""
+    """Return the picture of each image_id, from the grounding lines of the same split."""
     other = file.with_name(file.name.replace(_QUESTIONS, _GROUNDING, 1))
     if other == file or not other.is_file():
         return {}, []
@@ -591,21 +607,21 @@ def _places(file: Path) -> tuple[dict[str, str], list[Problem]]:
             raise UsageError("image: must have an id and a file_name")
         return str(image.get("id")), image["file_name"]
 
-    found, problems = read_lines(other, place)
-    return dict(each for _, each in found), problems
+    entries, problems = read_lines(other, place)
+    return dict(entry for _, entry in entries), problems
 
 
-def _picture_name(line: _Line, places: dict[str, str]) -> str:
-    name = line.file_name or places.get(str(line.image_id))
+def _picture_name(line: _Line, pictures_by_id: dict[str, str]) -> str:
+    name = line.file_name or pictures_by_id.get(str(line.image_id))
     if name is None:
         raise UsageError(f"no picture has the image_id {line.image_id!r}")
     return name
 
 
 def _world(name: str, picture: Picture) -> World:
-    """The grid of the data, from the path and size of its first picture; 5×5 cells unless the path says otherwise."""
-    said = _PLACE.search(name)
-    side = int(said.group(1)) if said else World().rows
+    """Return the grid of the data from the path and size of its first picture; 5×5 cells unless the path differs."""
+    match = _PLACE.search(name)
+    side = int(match.group(1)) if match else World().rows
     width, height = picture.size
     if width != height or side < 1 or width % side:
         raise UsageError(f"a picture of {width}×{height} pixels cannot show {side}×{side} square cells")
@@ -616,22 +632,22 @@ def _read(name: str, line: _Line, picture: Picture, world: World) -> _Asked:
     words = words_of(line.question)
     questions = read_questions(words[None])
     cells = read_cells(world, picture.pixels())
-    places, counts = find_anchors(cells[None], questions)
-    is_asked = ANCHOR_SIDE[questions.bucket][:, : places.shape[1]] > 0
+    positions, counts = find_anchors(cells[None], questions)
+    is_asked = ANCHOR_SIDE[questions.bucket][:, : positions.shape[1]] > 0
     if (counts[is_asked] != 1).any():
         raise UsageError(f"{line.question!r}: an anchor fits {counts[is_asked].max()} objects of the picture")
     return _Asked(name, line, words, cells, picture)
 
 
 def _join(asked: list[_Asked], world: World, mode: Mode | None, problems: list[Problem]) -> Import:
-    cells = np.stack([each.cells for each in asked])
-    questions = read_questions(np.stack([each.words for each in asked]))
+    cells = np.stack([question.cells for question in asked])
+    questions = read_questions(np.stack([question.words for question in asked]))
     most = int(look_alikes(cells, questions.targets[:, 0]).sum(axis=1).max())
     world = replace(world, max_count=max(world.max_count, most))
     if mode is None:
         mode = _mode(world, cells, questions)
     scenes = complete(world, mode, cells=cells, questions=questions, written=write_questions(questions))
-    density = [_density(each.name, row) for each, row in zip(asked, cells, strict=True)]
+    density = [_density(question.name, row) for question, row in zip(asked, cells, strict=True)]
     keys = [BUCKET_KEYS[i] for i in sorted(set(questions.bucket.tolist()))]
     groups = list(zip(questions.bucket.tolist(), density, strict=True))
     plan = DatasetPlan(
@@ -644,29 +660,29 @@ def _join(asked: list[_Asked], world: World, mode: Mode | None, problems: list[P
     )
     text = PublishedText(
         tuple(_names(scenes, density)),
-        tuple(each.line.question for each in asked),
-        tuple(str(each.line.answer) for each in asked),
+        tuple(question.line.question for question in asked),
+        tuple(str(question.line.answer) for question in asked),
     )
     data = Dataset(plan, scenes, np.array(density), text)
-    return Import(data, [each.picture for each in asked], problems)
+    return Import(data, [question.picture for question in asked], problems)
 
 
 def _mode(world: World, cells: Any, questions: Questions) -> Mode:
-    """``spur`` if there are questions with a relation, and a bag of words is right about all of them."""
+    """Return ``spur`` if there are questions with a relation and a bag of words is right about all of them."""
     is_relational = ANCHOR_SIDE[questions.bucket][:, 0] > 0
     is_right = bag_of_words(world, cells, questions) == answer(world, cells, questions)
     return "spur" if is_relational.any() and is_right[is_relational].all() else "pure"
 
 
 def _density(name: str, cells: Any) -> str:
-    """As the path says; by the number of objects if it does not."""
-    said = _PLACE.search(name)
-    share = float(f"0.{said.group(2).lstrip('0')}") if said and int(said.group(2)) else (cells > 0).mean()
+    """Return the density that the path states; otherwise derive it from the number of objects."""
+    match = _PLACE.search(name)
+    share = float(f"0.{match.group(2).lstrip('0')}") if match and int(match.group(2)) else (cells > 0).mean()
     return "sparse" if share < (PAPER.sparse + PAPER.dense) / 2 else "dense"
 
 
 def _names(scenes: SceneBatch, density: list[str]) -> Iterator[str]:
-    """Names as those of made data, numbered within bucket and density."""
+    """Yield names in the form of made data, numbered within bucket and density."""
     seen: dict[tuple[str, str], int] = {}
     for row, word in enumerate(density):
         key = scenes.bucket_key(row), word

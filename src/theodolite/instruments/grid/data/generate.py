@@ -1,4 +1,4 @@
-r"""Generates scenes in batches, by the law of their recipe.
+r"""Generation of scenes in batches, by the law of their recipe.
 
 *Theorem* (preset ``paper``): phase 1 (`lay_out`) is shared by both modes, phase 2 (`fill`) is not. *Pure* scenes have look-alikes of the target in every
 confuser region C_k = (⋂_{i≠k} V_i) \ V_k, so that a shortcut that drops a relation counts too many (Theorem 1).
@@ -75,7 +75,7 @@ def generate(
     seed: int,
     split: DataSplit | None = None,
 ) -> SceneBatch:
-    """Makes `n` scenes of each bucket, bucket by bucket.
+    """Make `n` scenes of each bucket, bucket by bucket.
 
     Args:
         buckets: One key such as ``M-F0-D2``, or several; by default all.
@@ -127,10 +127,10 @@ class _Draw:
 
 
 def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
-    """Makes scenes until every planned one fits and is of the wanted split."""
+    """Make scenes until every planned one fits and is of the wanted split."""
     stream = [draw.seed, BUCKETS.index(bucket), draw.objects]
     make = (_by_theorem if draw.recipe.law == "theorem" else _by_attempts)(bucket, n, draw, stream)
-    found: list[SceneBatch] = []
+    batches: list[SceneBatch] = []
     rows: list[Integers] = []
     pending = np.arange(n)
     for turn in range(1, _MOST_ROUNDS + 1):
@@ -146,7 +146,7 @@ def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
         if len(kept):
             written = words[kept], spans[kept]
             questions = made.take(kept)
-            found.append(
+            batches.append(
                 complete(
                     draw.recipe.world, draw.mode, cells=cells[kept], questions=questions, written=written
                 )
@@ -154,7 +154,7 @@ def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
             rows.append(tried[kept])
             pending = np.setdiff1d(pending, tried[kept], assume_unique=True)
         if not len(pending):
-            return join(found).take(np.concatenate(rows).argsort(kind="stable"))
+            return join(batches).take(np.concatenate(rows).argsort(kind="stable"))
     size = f"{draw.recipe.world.rows}×{draw.recipe.world.columns}"
     raise UsageError(
         f"{len(pending)} of {n} scenes of {bucket.key} with {draw.objects} objects did not fit on a grid of {size} in "
@@ -186,7 +186,7 @@ def _by_theorem(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Roun
 
 
 def _by_attempts(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Round:
-    """The other laws."""
+    """Return the rounds of the laws that make whole attempts."""
     how: Any = {"objects": draw.objects, "recipe": draw.recipe}
     plan = None
     if draw.recipe.law == "balanced":
@@ -206,7 +206,16 @@ def _by_attempts(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Rou
 def fill(
     rng: np.random.Generator, layout: Layout, counts: Counts, *, mode: Mode, objects: int, recipe: Recipe
 ) -> Cells:
-    """Phase 2: the finished scenes, (n, cells), with exactly `objects` objects each."""
+    """Run phase 2: return the finished scenes, (n, cells), with exactly `objects` objects each.
+
+    Args:
+        rng: Random generator.
+        layout: The scenes after phase 1.
+        counts: The planned numbers of objects.
+        mode: ``pure`` or ``spur``.
+        objects: Number of objects in a scene.
+        recipe: The parameters of the generator.
+    """
     cells = _with_anchors(layout)
     if not len(cells):
         return cells
@@ -235,7 +244,7 @@ def _with_anchors(layout: Layout) -> Cells:
 
 
 def _of_kind(rng: np.random.Generator, kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """A random class of each description."""
+    """Draw a random class for each description."""
     colour, shape = np.divmod(kinds, 5)
     is_open = colour == 0
     if is_open.any():
@@ -252,7 +261,7 @@ def _paint(rng: np.random.Generator, cells: Cells, where: Flags, kinds: NDArray[
 
 
 def _free_classes(layout: Layout) -> Flags:
-    """Classes that are neither a target's nor an anchor's, (n, 1 + classes)."""
+    """Return which classes are neither a target's nor an anchor's, (n, 1 + classes)."""
     questions = layout.questions
     taken = np.zeros((len(questions), N_CLASSES + 1), bool)
     taken[:, 0] = True
@@ -265,7 +274,7 @@ def _free_classes(layout: Layout) -> Flags:
 
 
 def _overload(rng: np.random.Generator, cells: Cells, layout: Layout, *, objects: int, share: float) -> None:
-    """Algorithm 3, phase 2: each further object is with probability `share` a look-alike in a random C_k.
+    """Run phase 2 of Algorithm 3: each further object is with probability `share` a look-alike in a random C_k.
 
     A random anchor and then a random cell of its region give a cell of C_k the weight 1/|C_k|; cells are drawn without
     replacement by an exponential race.
@@ -288,7 +297,7 @@ def _overload(rng: np.random.Generator, cells: Cells, layout: Layout, *, objects
 def _scatter(
     rng: np.random.Generator, cells: Cells, layout: Layout, *, objects: int, with_look_alikes: bool
 ) -> None:
-    """Fills up with random classes: never an anchor's, and a target's only where it does not count."""
+    """Fill up with random classes: never an anchor's, and a target's only where it does not count."""
     free = cells == 0
     chosen = pick(rng, free, objects - (~free).sum(axis=1))
     row, cell = np.nonzero(chosen)
@@ -304,7 +313,7 @@ def _scatter(
 
 
 def _balance(rng: np.random.Generator, cells: Cells, layout: Layout, counts: Counts, *, objects: int) -> None:
-    """Algorithm 2: no further look-alikes; the target becomes the most frequent kind, or another kind does.
+    """Run Algorithm 2: add no look-alikes, and make the target or another kind the most frequent one.
 
     If boosted, the other kinds take turns, so that each is as rare as possible. Otherwise one of them occurs more often
     than the target, if enough objects are left. Kinds are shapes, colours or classes, as the question names them.
@@ -325,9 +334,9 @@ def _balance(rng: np.random.Generator, cells: Cells, layout: Layout, counts: Cou
     kinds = _kind_of_pool(bucket.type.naming, chosen)
     key = rng.random((n, n_cells))
     key[~free] = 2.0
-    places = key.argsort(axis=1)
+    positions = key.argsort(axis=1)
     row, rank = np.nonzero(turn < left[:, None])
-    cells[row, places[row, rank]] = _of_kind(rng, kinds[row, rank])
+    cells[row, positions[row, rank]] = _of_kind(rng, kinds[row, rank])
 
 
 def _free_kinds(naming: Naming, classes: Flags) -> Flags:

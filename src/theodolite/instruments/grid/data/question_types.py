@@ -136,7 +136,7 @@ class Asks:
 def _draw_counts(
     rng: np.random.Generator, is_boosted: Flags, most: int, _: tuple[float, float, float]
 ) -> Integers:
-    """Algorithm 2: the upper or the lower half of 1…most; a middle value is in both."""
+    """Draw counts by Algorithm 2 from the upper or the lower half of 1…most; a middle value is in both."""
     return 1 + ((rng.random(len(is_boosted)) + is_boosted) * most / 2).astype(np.int64)
 
 
@@ -391,7 +391,10 @@ def bucket_index(key: str) -> int:
 
 
 def shared_attributes(rng: np.random.Generator, bucket: Bucket, n: int) -> tuple[Integers, Integers]:
-    """Colours and shapes of targets and anchors, from 0, (n, things). Descriptions differ; colours and shapes may be shared."""
+    """Draw colours and shapes of targets and anchors, from 0, (n, things).
+
+    Descriptions differ; colours and shapes may be shared.
+    """
     things = bucket.sides + bucket.n_anchors
     colour, shape = np.divmod(rng.random((n, N_CLASSES)).argsort(axis=1)[:, :things], len(SHAPES))
     if not bucket.type.naming.has_colour:
@@ -406,22 +409,29 @@ def shared_attributes(rng: np.random.Generator, bucket: Bucket, n: int) -> tuple
 def describe(
     bucket: Bucket, colour: Integers, shape: Integers
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Descriptions of targets and anchors, (n, 2 + 4), and the classes of the anchors, (n, 4)."""
-    said = kind_code(
+    """Return the descriptions of targets and anchors, (n, 2 + 4), and the classes of the anchors, (n, 4)."""
+    described = kind_code(
         np.zeros_like(colour) if not bucket.type.naming.has_colour else colour + 1,
         np.zeros_like(shape) if not bucket.type.naming.has_shape else shape + 1,
     )
-    n, sides = len(said), bucket.sides
+    n, sides = len(described), bucket.sides
     kinds = np.zeros((n, MOST_SIDES + MOST_ANCHORS), np.uint8)
-    kinds[:, :sides] = said[:, :sides]
-    kinds[:, MOST_SIDES : MOST_SIDES + bucket.n_anchors] = said[:, sides:]
+    kinds[:, :sides] = described[:, :sides]
+    kinds[:, MOST_SIDES : MOST_SIDES + bucket.n_anchors] = described[:, sides:]
     classes = np.zeros((n, MOST_ANCHORS), np.uint8)
     classes[:, : bucket.n_anchors] = (1 + len(SHAPES) * colour + shape)[:, sides:]
     return kinds, classes
 
 
 def paint(rng: np.random.Generator, cells: Cells, where: Flags, classes: Flags) -> None:
-    """Paints cells with random classes of those allowed in their scenes, (n, 1 + classes)."""
+    """Paint cells with random classes of those allowed in their scenes, (n, 1 + classes).
+
+    Args:
+        rng: Random generator.
+        cells: Class ids, (n, cells); changed in place.
+        where: The cells to paint, (n, cells).
+        classes: The allowed classes of each scene.
+    """
     row, cell = np.nonzero(where)
     cells[row, cell] = (rng.random((len(row), classes.shape[1])) * classes[row]).argmax(axis=1)
 
@@ -453,7 +463,7 @@ class Palette:
 def kinds_with_decoys(
     rng: np.random.Generator, bucket: Bucket, n: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], Palette]:
-    """Descriptions, anchors' classes, decoys' classes (n, decoys), and what other objects can be.
+    """Draw descriptions, anchors' classes, decoys' classes (n, decoys), and the palette of other objects.
 
     Of two anchors and more, decoy k has the colour of anchor k and the shape of the next one; of one anchor, one decoy has its colour
     and one its shape. The two groups of a comparison share nothing.
@@ -468,7 +478,7 @@ def kinds_with_decoys(
 def _try_decoys(
     rng: np.random.Generator, bucket: Bucket, n: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], Flags]:
-    """The same, and whether decoys and all other objects can be had."""
+    """Draw the same once, and return where decoys and all other objects are possible."""
     colour, shape = shared_attributes(rng, bucket, n)
     kinds, classes = describe(bucket, colour, shape)
     is_ok = Palette(bucket, kinds).is_ok
@@ -552,10 +562,10 @@ def _template(bucket: Bucket) -> list[tuple[str, int]]:
     def relations(side: int) -> list[tuple[str, int]]:
         own = [k for k in range(MOST_ANCHORS) if ANCHOR_SIDE[index, k] == side]
         slots: list[tuple[str, int]] = []
-        for place, k in enumerate(own):
-            if place and len(own) > 2:
+        for position, k in enumerate(own):
+            if position and len(own) > 2:
                 slots.append((",", -1))
-            if place and place == len(own) - 1:
+            if position and position == len(own) - 1:
                 slots.append(("and", -1))
             slots += [("<direction>", k), ("<anchor>", k)]
         return slots
@@ -570,7 +580,7 @@ def _template(bucket: Bucket) -> list[tuple[str, int]]:
 
 
 def write_questions(questions: Questions) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Word ids ``(n, MAX_WORDS)``, padded with 0, and spans ``(n, phrases, 2)``: first word and the word after the last.
+    """Return word ids ``(n, MAX_WORDS)``, padded with 0, and spans ``(n, phrases, 2)``: first word and the word after the last.
 
     A phrase that is not in a question has the span (0, 0).
     """
@@ -585,46 +595,49 @@ def write_questions(questions: Questions) -> tuple[NDArray[np.uint8], NDArray[np
 
 def _write_bucket(q: Questions, bucket: Bucket) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     columns: list[NDArray[np.uint8]] = []
-    places: dict[int, tuple[int, int]] = {}
+    positions: dict[int, tuple[int, int]] = {}
     for slot, number in _template(bucket):
         start = len(columns)
         if slot == "<direction>":
             columns += list(_DIRECTION_WORDS[q.directions[:, number]].T)
-            places[DIRECTION_PHRASE + number] = (start, len(columns))
+            positions[DIRECTION_PHRASE + number] = (start, len(columns))
         elif slot.startswith("<"):
             kinds = q.anchors[:, number] if slot == "<anchor>" else q.targets[:, number]
             colour, shape = np.divmod(kinds, 5)
             columns += [_COLOUR_WORD[colour], _SHAPE_WORD[int(slot == "<targets>")][shape].astype(np.uint8)]
-            places[(ANCHOR_PHRASE if slot == "<anchor>" else TARGET_PHRASE) + number] = (start, len(columns))
+            positions[(ANCHOR_PHRASE if slot == "<anchor>" else TARGET_PHRASE) + number] = (
+                start,
+                len(columns),
+            )
         else:
             columns.append(np.full(len(q), WORD[slot], np.uint8))
-    return _compact(np.stack(columns, axis=1), places)
+    return _compact(np.stack(columns, axis=1), positions)
 
 
 def _compact(
-    loose: NDArray[np.uint8], places: dict[int, tuple[int, int]]
+    loose: NDArray[np.uint8], positions: dict[int, tuple[int, int]]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Closes the gaps of slots with fewer words: "above" has one, "left of" two."""
+    """Close the gaps of slots with fewer words: "above" has one, "left of" two."""
     is_word = loose != PAD
     before = np.cumsum(is_word, axis=1, dtype=np.uint8)
     words = np.zeros((len(loose), MAX_WORDS), np.uint8)
     row, column = np.nonzero(is_word)
     words[row, before[row, column] - 1] = loose[row, column]
     spans = np.zeros((len(loose), len(PHRASES), 2), np.uint8)
-    for phrase, (start, stop) in places.items():
+    for phrase, (start, stop) in positions.items():
         spans[:, phrase, 0] = before[:, start - 1]
         spans[:, phrase, 1] = before[:, stop - 1]
     return words, spans
 
 
 def text_of(words: NDArray[np.uint8]) -> str:
-    """A question as a sentence.
+    """Return a question as a sentence.
 
     >>> text_of(np.array([WORD[w] for w in "is there any red circle ?".split()], np.uint8))
     'Is there any red circle?'
     """
-    said = [VOCABULARY[w] for w in words if w != PAD]
-    text = " ".join(said).replace(" ?", "?").replace(" ,", ",")
+    shown = [VOCABULARY[w] for w in words if w != PAD]
+    text = " ".join(shown).replace(" ?", "?").replace(" ,", ",")
     return text[:1].upper() + text[1:]
 
 
@@ -636,34 +649,34 @@ _TOKEN = re.compile(r"[?,]|[^\s?,]+")
 
 
 def _tokens(text: str) -> list[tuple[str, tuple[int, int]]]:
-    """The words of a sentence in the grid's own wording, each with its characters: first, and one after the last.
+    """Return the words of a sentence in the grid's own wording, each with its characters: first, and one after the last.
 
     Published questions say "the", and "that are" where ours say "are" or, in comparisons, nothing; these are left out.
     """
-    found = [(match.group().lower(), match.span()) for match in _TOKEN.finditer(text)]
-    said = [word for word, _ in found]
-    is_that = [said[i : i + 2] == ["that", "are"] for i in range(len(said))]
-    is_left_out = [word == "the" or is_that[i] for i, word in enumerate(said)]
-    if any(not asks.link and _starts(said, asks) for asks in ALL_ASKS):
+    tokens = [(match.group().lower(), match.span()) for match in _TOKEN.finditer(text)]
+    words = [word for word, _ in tokens]
+    is_that = [words[i : i + 2] == ["that", "are"] for i in range(len(words))]
+    is_left_out = [word == "the" or is_that[i] for i, word in enumerate(words)]
+    if any(not asks.link and _starts(words, asks) for asks in ALL_ASKS):
         is_left_out = [each or (i > 0 and is_that[i - 1]) for i, each in enumerate(is_left_out)]
-    return [each for each, left_out in zip(found, is_left_out, strict=True) if not left_out]
+    return [each for each, left_out in zip(tokens, is_left_out, strict=True) if not left_out]
 
 
 def words_of(text: str) -> NDArray[np.uint8]:
-    """The word ids of a sentence, padded; of a published one, those of the same question in the grid's own words.
+    """Return the word ids of a sentence, padded; a published question is rendered in the grid's own words.
 
     >>> text_of(words_of("How many red circles are left of blue square?"))
     'How many red circles are left of blue square?'
     >>> text_of(words_of("How many red circles that are left of the blue square?"))
     'How many red circles are left of blue square?'
     """
-    said = [word for word, _ in _tokens(text)]
-    unknown = [word for word in said if word not in WORD]
+    words = [word for word, _ in _tokens(text)]
+    unknown = [word for word in words if word not in WORD]
     if unknown:
         raise UsageError(f"the grid's vocabulary has no word {unknown[0]!r} (in {text!r})")
-    if len(said) > MAX_WORDS:
-        raise UsageError(f"a question has at most {MAX_WORDS} words, not {len(said)}: {text!r}")
-    return np.array([WORD[word] for word in said] + [PAD] * (MAX_WORDS - len(said)), np.uint8)
+    if len(words) > MAX_WORDS:
+        raise UsageError(f"a question has at most {MAX_WORDS} words, not {len(words)}: {text!r}")
+    return np.array([WORD[word] for word in words] + [PAD] * (MAX_WORDS - len(words)), np.uint8)
 
 
 _HEADS = "|".join(dict.fromkeys(" ".join(asks.head).capitalize() for asks in ALL_ASKS))
@@ -671,7 +684,7 @@ _QUESTION = re.compile(rf"(?:{_HEADS})\b[^?]*\?")
 
 
 def question_words(text: str) -> NDArray[np.uint8]:
-    """The word ids of the question in a prompt, padded.
+    """Return the word ids of the question in a prompt, padded.
 
     Raises:
         UsageError: The prompt has no question of the grid.
@@ -683,19 +696,19 @@ def question_words(text: str) -> NDArray[np.uint8]:
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """The characters of each word of a question: first, and one after the last. They are as many as `words_of` gives.
+    """Return the characters of each word of a question: first, and one after the last. There is one span per word of `words_of`.
 
     >>> word_spans("Is there any red circle?")
     [(0, 2), (3, 8), (9, 12), (13, 16), (17, 23), (23, 24)]
     """
-    return [place for _, place in _tokens(text)]
+    return [span for _, span in _tokens(text)]
 
 
 def character_spans(text: str, spans: NDArray[np.uint8]) -> dict[str, tuple[int, int]]:
-    """The characters of each phrase of a question: first, and one after the last."""
-    places = word_spans(text)
+    """Return the characters of each phrase of a question: first, and one after the last."""
+    characters = word_spans(text)
     return {
-        phrase: (places[int(first)][0], places[int(last) - 1][1])
+        phrase: (characters[int(first)][0], characters[int(last) - 1][1])
         for phrase, (first, last) in zip(PHRASES, spans, strict=True)
         if last > first
     }
@@ -717,7 +730,7 @@ class _ParsedQuestion:
 
 
 def read_questions(words: NDArray[np.uint8]) -> Questions:
-    """What questions ask, from their word ids, (n, words). The inverse of `write_questions`.
+    """Parse questions from their word ids, (n, words). The inverse of `write_questions`.
 
     Raises:
         UsageError: A question follows no template.
@@ -734,24 +747,24 @@ def read_questions(words: NDArray[np.uint8]) -> Questions:
         np.zeros((n, MOST_ANCHORS), np.uint8),
         np.zeros((n, MOST_ANCHORS), np.uint8),
     )
-    for row, said in enumerate(distinct):
-        _read_into(read, row, said)
+    for row, sentence in enumerate(distinct):
+        _read_into(read, row, sentence)
     if not (write_questions(read)[0] == distinct).all():
         row = int(np.argmax((write_questions(read)[0] != distinct).any(axis=1)))
         raise _unreadable(distinct[row])
     return read.take(back.ravel())
 
 
-def _unreadable(said: NDArray[np.uint8]) -> UsageError:
-    return UsageError(f"{text_of(said)!r} is not a question of the grid")
+def _unreadable(sentence: NDArray[np.uint8]) -> UsageError:
+    return UsageError(f"{text_of(sentence)!r} is not a question of the grid")
 
 
-def _read_into(read: Questions, row: int, said: NDArray[np.uint8]) -> None:
-    words = [VOCABULARY[w] for w in said if w != PAD]
+def _read_into(read: Questions, row: int, sentence: NDArray[np.uint8]) -> None:
+    words = [VOCABULARY[w] for w in sentence if w != PAD]
     parsed = _parse_phrases(words)
     bucket = _bucket(words, parsed)
     if bucket is None:
-        raise _unreadable(said)
+        raise _unreadable(sentence)
     read.bucket[row] = BUCKETS.index(bucket)
     for side, kind in enumerate(parsed.targets):
         read.targets[row, side] = kind_code(*kind)
@@ -760,7 +773,7 @@ def _read_into(read: Questions, row: int, said: NDArray[np.uint8]) -> None:
 
 
 def _parse_phrases(words: list[str]) -> _ParsedQuestion:
-    """Descriptions in order: one after a direction is an anchor, any other is a target."""
+    """Parse the descriptions in order: one after a direction is an anchor, any other is a target."""
     parsed, colour, direction = _ParsedQuestion(), 0, 0
     for word in words:
         if word in COLOURS:
@@ -779,8 +792,8 @@ def _parse_phrases(words: list[str]) -> _ParsedQuestion:
 
 
 def _bucket(words: list[str], parsed: _ParsedQuestion) -> Bucket | None:
-    """Return the bucket of a question: that of the longest head, where several fit."""
-    anchors = {len(each) for each in parsed.relations}
+    """Return the bucket of a question; if several heads fit, that of the longest."""
+    anchors = {len(side) for side in parsed.relations}
     fitting = [
         bucket
         for bucket in BUCKETS

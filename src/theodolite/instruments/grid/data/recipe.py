@@ -51,11 +51,20 @@ class Lines:
 
 @lru_cache(maxsize=64)
 def anchor_lines(world: World, n_anchors: int, margin: int) -> Lines:
-    """Arrangements with V_T and every C_k non-empty."""
-    found = [_lines_of(world, chosen, margin) for chosen in permutations((1, 2, 3, 4), n_anchors)]
-    directions = np.concatenate([each.directions for each in found])
-    lines = np.concatenate([each.lines for each in found])
-    room = np.concatenate([each.room for each in found])
+    """Return the arrangements with V_T and every C_k non-empty.
+
+    Args:
+        world: The grid.
+        n_anchors: Anchors of one group.
+        margin: Cells that a target lies beyond its anchor, at least.
+
+    Raises:
+        UsageError: The grid is too small or the margin too large.
+    """
+    parts = [_lines_of(world, chosen, margin) for chosen in permutations((1, 2, 3, 4), n_anchors)]
+    directions = np.concatenate([part.directions for part in parts])
+    lines = np.concatenate([part.lines for part in parts])
+    room = np.concatenate([part.room for part in parts])
     if not len(room):
         raise UsageError(
             f"on a grid of {world.rows}×{world.columns} with margin {margin} no {n_anchors} anchors leave room for targets "
@@ -78,8 +87,8 @@ def _lines_of(world: World, chosen: tuple[int, ...], margin: int) -> Lines:
 
     def area(which: list[Flags]) -> Integers:
         sides = []
-        for is_horizontal, places in along.items():
-            fits = np.ones((len(lines), len(places)), bool)
+        for is_horizontal, positions in along.items():
+            fits = np.ones((len(lines), len(positions)), bool)
             for k, direction in enumerate(chosen):
                 if (direction <= 2) == is_horizontal:
                     fits &= which[k]
@@ -95,7 +104,7 @@ def _lines_of(world: World, chosen: tuple[int, ...], margin: int) -> Lines:
 
 
 def most_room(world: World, n_anchors: int, *, margin: int, least_share: float) -> int:
-    """The largest number of targets that at least `least_share` of the arrangements can hold.
+    """Return the largest number of targets that at least `least_share` of the arrangements can hold.
 
     >>> most_room(World(), 1, margin=1, least_share=0.05), most_room(World(), 3, margin=1, least_share=0.05)
     (20, 9)
@@ -109,9 +118,16 @@ def most_room(world: World, n_anchors: int, *, margin: int, least_share: float) 
 def draw_anchors(
     rng: np.random.Generator, world: World, *, n_anchors: int, room: Integers, margin: int
 ) -> tuple[NDArray[np.uint8], Integers]:
-    """Directions and cells of the anchors of one group, each (n, anchors), with room for `room` targets.
+    """Draw directions and cells of the anchors of one group, each (n, anchors), with room for `room` targets.
 
     All arrangements with enough room are equally likely; so are the cells along an anchor's line.
+
+    Args:
+        rng: Random generator.
+        world: The grid.
+        n_anchors: Anchors of the group.
+        room: Number of targets in each scene, (n,).
+        margin: Cells that a target lies beyond its anchor, at least.
     """
     table = anchor_lines(world, n_anchors, margin)
     start = np.searchsorted(table.room, np.maximum(room, 1))
@@ -138,7 +154,14 @@ class Regions:
 
 
 def group_regions(world: World, directions: NDArray[np.uint8], anchors: Integers, *, margin: int) -> Regions:
-    """The regions around given anchors; ``directions`` and ``anchors`` are (n, anchors) with at least one anchor."""
+    """Return the regions around given anchors.
+
+    Args:
+        world: The grid.
+        directions: (n, anchors), with at least one anchor.
+        anchors: Their cells, (n, anchors).
+        margin: Cells that a target lies beyond its anchor, at least.
+    """
     offset = offsets(world.rows, world.columns)[directions, anchors]
     holds = offset >= margin
     fails = ~holds if margin == 1 else offset <= 1 - margin
@@ -199,9 +222,9 @@ class Recipe:
         if self.law != "theorem":
             own = {"boost", "overload", "existence", "margin", "least_share"}
             given = [
-                each.name
-                for each in fields(self)
-                if each.name in own and getattr(self, each.name) != each.default
+                parameter.name
+                for parameter in fields(self)
+                if parameter.name in own and getattr(self, parameter.name) != parameter.default
             ]
             if given:
                 raise UsageError(
@@ -211,7 +234,7 @@ class Recipe:
             raise UsageError(f"max_answer must be at least 1, not {self.max_answer}")
 
     def objects(self, density: Density) -> int:
-        """The number of objects at a density.
+        """Return the number of objects at a density.
 
         >>> PAPER.objects("sparse"), PAPER.objects("dense"), SOUND.objects("sparse"), PAPER.objects(9)
         (7, 17, 14, 9)
@@ -244,7 +267,7 @@ _WORLD = World()
 
 
 def find_recipe(preset: str | Recipe) -> Recipe:
-    """A preset by name; a recipe is returned as it is."""
+    """Return a preset by name; a `Recipe` is returned unchanged."""
     if isinstance(preset, Recipe):
         return preset
     if preset not in PRESETS:
@@ -265,7 +288,7 @@ class Guarantee:
 
 
 def guarantee_of(bucket: Bucket, objects: int) -> Guarantee:
-    """Whether every confuser region can be occupied, so that each dropped-anchor shortcut that can fail does.
+    """Return the guarantee: whether every confuser region can be occupied, so that each dropped-anchor shortcut that can fail does.
 
     With a anchors, a count needs a anchors, a confusers and room for two different answers: 2a + 2 objects. A comparison
     needs all four tables of `comparison_table`.
@@ -297,12 +320,12 @@ def guarantee_of(bucket: Bucket, objects: int) -> Guarantee:
 
 
 def _levels_by_answer(asks: Asks) -> dict[str, str]:
-    """Return the level of questions about whether there is a target, by answer: look-alikes may not change one of them."""
+    """Return the guarantee of existence questions by answer: look-alikes may be unable to change one of the answers."""
     counts = np.array([[0, 0], [1, 0]])
-    said = asks.answer(_WORLD, counts)
+    answers = asks.answer(_WORLD, counts)
     levels = ["full" if can_fail else "impossible" for can_fail in asks.can_be_misled(counts, 0)]
-    found = {_WORLD.answers[i]: level for i, level in zip(said, levels, strict=True)}
-    return dict(sorted(found.items(), reverse=True))  # yes first
+    by_answer = {_WORLD.answers[i]: level for i, level in zip(answers, levels, strict=True)}
+    return dict(sorted(by_answer.items(), reverse=True))  # yes first
 
 
 def _guarantee_of_comparison(bucket: Bucket, objects: int) -> Guarantee:
@@ -320,7 +343,7 @@ def _guarantee_of_comparison(bucket: Bucket, objects: int) -> Guarantee:
 
 
 def most_targets(bucket: Bucket, objects: int, recipe: Recipe) -> int:
-    """The largest number of targets of one group that the objects, the geometry and the answers allow.
+    """Return the largest number of targets of one group that the objects, the geometry and the answers allow.
 
     Room is kept for all confusers if at least two different counts remain (existence: one target), otherwise for one.
     """
@@ -363,7 +386,7 @@ class Counts(RowTable):
 
 
 def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: int, recipe: Recipe) -> Counts:
-    """The numbers of targets and confusers of n scenes."""
+    """Draw the numbers of targets and confusers of n scenes."""
     is_boosted = rng.random(n) < recipe.boost
     draw = bucket.asks.draw
     if draw is None:
@@ -382,7 +405,16 @@ def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: in
 def redraw_counts(
     rng: np.random.Generator, bucket: Bucket, counts: Counts, *, rows: Integers, objects: int, recipe: Recipe
 ) -> Counts:
-    """The same plan with new numbers for some comparisons that did not fit; answers stay."""
+    """Redraw the numbers of comparisons that did not fit; answers stay.
+
+    Args:
+        rng: Random generator.
+        bucket: The bucket.
+        counts: The plan so far; changed in place.
+        rows: The scenes to redraw.
+        objects: Number of objects in a scene.
+        recipe: The parameters of the generator.
+    """
     again = _comparison_counts(rng, bucket, (objects, recipe), counts.is_boosted[rows], counts.table[rows])
     for array, new in zip(
         (counts.targets, counts.confusers, counts.look_alikes),
@@ -396,7 +428,7 @@ def redraw_counts(
 def _comparison_counts(
     rng: np.random.Generator, bucket: Bucket, how: tuple[int, Recipe], is_boosted: Flags, which: Integers
 ) -> Counts:
-    """Numbers from the table that `which` names: 2 · (the truth is no) + (the bag of words says no)."""
+    """Draw numbers from the table that `which` names: 2 · (the truth is no) + (the bag of words says no)."""
     objects, recipe = how
     n, per_side, anchors = len(which), bucket.anchors_per_side, bucket.n_anchors
     slots = objects - anchors
@@ -423,7 +455,7 @@ def _comparison_counts(
 
 
 def _loose_tables(asks: Asks, slots: int, most: int) -> tuple[Integers, ...]:
-    """List all numbers of targets that leave room for one confuser, where there are too few objects for all of them."""
+    """List all numbers of targets that leave room for one confuser, for scenes with too few objects for all confusers."""
     pairs = [(a, b) for a in range(most + 1) for b in range(most + 1) if 1 <= a + b <= max(1, slots - 1)]
     numbers = np.array([(a, b, 0, 0, 0, 0) for a, b in pairs], np.int64)
     assert asks.is_yes is not None  # noqa: S101 - two groups have it
@@ -434,7 +466,7 @@ def _loose_tables(asks: Asks, slots: int, most: int) -> tuple[Integers, ...]:
 def draw_kinds(
     rng: np.random.Generator, bucket: Bucket, n: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Descriptions of targets and anchors, (n, 2 + 4), and the classes of the anchors, (n, 4).
+    """Draw descriptions of targets and anchors, (n, 2 + 4), and the classes of the anchors, (n, 4).
 
     A question uses no colour and no shape twice; with more than four descriptions, no class twice.
     """
@@ -474,7 +506,7 @@ class Layout(RowTable):
 
 
 def pick(rng: np.random.Generator, allowed: Flags, count: Integers) -> Flags:
-    """A random `count` of the allowed cells in each row; all if there are fewer."""
+    """Pick a random `count` of the allowed cells in each row; all if there are fewer."""
     most = int(count.max(initial=0))
     if most == 0:
         return np.zeros_like(allowed)
@@ -490,11 +522,11 @@ def pick(rng: np.random.Generator, allowed: Flags, count: Integers) -> Flags:
 
 
 def lay_out(rng: np.random.Generator, bucket: Bucket, counts: Counts, recipe: Recipe) -> Layout:
-    """One attempt for every scene. Rows whose anchors collide or whose regions are too small are marked as not ok."""
+    """Make one attempt at every scene. Rows whose anchors collide or whose regions are too small are marked as not ok."""
     n, world, per_side = len(counts.is_boosted), recipe.world, bucket.anchors_per_side
     kinds, classes = draw_kinds(rng, bucket, n)
     directions = np.zeros((n, MOST_ANCHORS), np.uint8)
-    places = np.full((n, MOST_ANCHORS), -1, np.int64)
+    anchors = np.full((n, MOST_ANCHORS), -1, np.int64)
     valid = np.ones((n, MOST_SIDES, world.n_cells), bool)
     wrong = np.zeros_like(valid)
     confusers = np.zeros((n, MOST_ANCHORS, world.n_cells), bool)
@@ -503,16 +535,16 @@ def lay_out(rng: np.random.Generator, bucket: Bucket, counts: Counts, recipe: Re
     if per_side:
         for side in range(bucket.sides):
             own = slice(side * per_side, (side + 1) * per_side)
-            directions[:, own], places[:, own] = draw_anchors(
+            directions[:, own], anchors[:, own] = draw_anchors(
                 rng, world, n_anchors=per_side, room=counts.targets[:, side], margin=recipe.margin
             )
-            regions = group_regions(world, directions[:, own], places[:, own], margin=recipe.margin)
+            regions = group_regions(world, directions[:, own], anchors[:, own], margin=recipe.margin)
             valid[:, side], confusers[:, own], wrong[:, side] = (
                 regions.valid,
                 regions.confusers,
                 regions.wrong,
             )
-        free[rows[:, None], places[:, : bucket.n_anchors]] = False
+        free[rows[:, None], anchors[:, : bucket.n_anchors]] = False
     is_ok = free.sum(axis=1) == world.n_cells - bucket.n_anchors
     targets, reserved = np.zeros_like(valid), np.zeros_like(valid)
 
@@ -532,4 +564,4 @@ def lay_out(rng: np.random.Generator, bucket: Bucket, counts: Counts, recipe: Re
     questions = Questions(
         np.full(n, BUCKETS.index(bucket), np.uint8), kinds[:, :MOST_SIDES], kinds[:, MOST_SIDES:], directions
     )
-    return Layout(questions, places, classes, targets, reserved, ~wrong, confusers, is_ok)
+    return Layout(questions, anchors, classes, targets, reserved, ~wrong, confusers, is_ok)

@@ -51,7 +51,16 @@ _LEAST_ROOM = 2
 def attempt(
     rng: np.random.Generator, bucket: Bucket, n: int, *, objects: int, mode: Mode, recipe: Recipe
 ) -> tuple[Questions, Cells, Flags]:
-    """One attempt for each of n scenes: questions, cells, and whether there is a valid region."""
+    """Make one attempt at each of n scenes: questions, cells, and whether there is a valid region.
+
+    Args:
+        rng: Random generator.
+        bucket: The bucket.
+        n: Number of scenes.
+        objects: Number of objects in a scene.
+        mode: ``pure`` or ``spur``.
+        recipe: The parameters of the generator.
+    """
     world = recipe.world
     kinds, classes = describe(bucket, *shared_attributes(rng, bucket, n))
     scene = _Scene(rng, bucket, world, kinds)
@@ -95,12 +104,15 @@ class _Scene:
         return np.asarray(self.cells == 0)
 
     def place_anchors(self, directions: NDArray[np.uint8], classes: NDArray[np.uint8]) -> None:
-        """Anchors, then the regions without their cells. Where the directions of a group are opposite, room is left between."""
+        """Place anchors, then compute the regions without their cells.
+
+        Room is left between anchors of one group with opposite directions.
+        """
         per_side, n = self.bucket.anchors_per_side, len(self.cells)
-        places = np.zeros((n, MOST_ANCHORS), np.int64)
+        positions = np.zeros((n, MOST_ANCHORS), np.int64)
 
         def put(k: int, mine: Flags, allowed: Flags) -> None:
-            places[:, k] = np.where(mine, self._put(allowed, mine, classes[:, k]), places[:, k])
+            positions[:, k] = np.where(mine, self._put(allowed, mine, classes[:, k]), positions[:, k])
 
         waiting: list[tuple[int, Flags, Flags]] = []
         row, column = np.divmod(np.arange(self.world.n_cells), self.world.columns)
@@ -112,8 +124,8 @@ class _Scene:
                 nearest = np.full(n, size - 1)
                 for k in own:  # "left of" or "above" first: from the third line on
                     put(k, is_pair & is_first[:, k], np.broadcast_to(line >= _LEAST_ROOM, self.cells.shape))
-                    is_nearer = is_pair & is_first[:, k] & (line[places[:, k]] < nearest)
-                    nearest[is_nearer] = line[places[is_nearer, k]]
+                    is_nearer = is_pair & is_first[:, k] & (line[positions[:, k]] < nearest)
+                    nearest[is_nearer] = line[positions[is_nearer, k]]
                 for k in own:
                     put(
                         k,
@@ -124,7 +136,7 @@ class _Scene:
                     waiting.append((k, ~is_pair & (is_first | is_second)[:, k], allowed))
         for k, mine, allowed in sorted(waiting, key=lambda each: each[0]):
             put(k, mine, allowed)
-        holds = offsets(self.world.rows, self.world.columns)[directions, places] >= 1
+        holds = offsets(self.world.rows, self.world.columns)[directions, positions] >= 1
         for side, own in enumerate(groups):
             self.regions[side] = holds[:, own].all(axis=1) & self.free
         if per_side > 1 and not self.bucket.is_comparison:
@@ -132,7 +144,7 @@ class _Scene:
             self.confusers = [~holds[:, k] & (count == per_side - 1) for k in range(per_side)]
 
     def _put(self, allowed: Flags, where: Flags, classes: NDArray[np.uint8]) -> Integers:
-        """Paints a random free cell of those allowed in some scenes; the cells."""
+        """Paint a random free cell of those allowed in some scenes, and return the cells."""
         key = self.rng.random(self.cells.shape, np.float32)
         key[~(allowed & self.free)] = -1
         cell = key.argmax(axis=1)
@@ -143,7 +155,7 @@ class _Scene:
         paint(self.rng, self.cells, where, classes)
 
     def place_targets(self, side: int, objects: int, mode: Mode, recipe: Recipe) -> None:
-        """As many as the generator draws, in the valid region."""
+        """Place as many targets as the generator draws, in the valid region."""
         rng, bucket, n = self.rng, self.bucket, len(self.cells)
         region = self.regions[side] & self.free
         self.regions[side] = region
@@ -179,7 +191,7 @@ class _Scene:
             self._put_majors(majors)
 
     def _plain_counts(self, objects: int, n: int) -> tuple[Integers, Integers]:
-        """Questions without a relation: the target or another class is the most frequent."""
+        """Draw counts for questions without a relation: the target or another class is the most frequent."""
         rng, half = self.rng, objects // 2
         is_boosted = rng.random(n) < 0.5
         if objects < 10:
@@ -193,7 +205,7 @@ class _Scene:
         return np.where(is_boosted, high, low), np.where(is_boosted, 0, majors)
 
     def _spurious_counts(self, left: Integers, room: Integers) -> tuple[Integers, Integers]:
-        """Spurious counts: few targets and more of another kind, or many targets."""
+        """Draw spurious counts: few targets and more of another kind, or many targets."""
         rng, n = self.rng, len(left)
         half = np.maximum(1, left // 2)
         is_few = rng.random(n) < 0.5
@@ -203,7 +215,7 @@ class _Scene:
         return np.where(is_few, few, many), np.where(is_few, few + 1, 0)
 
     def _put_majors(self, number: Integers) -> None:
-        """Objects of one kind that is neither a target's nor an anchor's, if there is one."""
+        """Place objects of one kind that is neither a target's nor an anchor's, if there is one."""
         if not number.any():
             return
         pool = (self.pool > 0) & ~self.alike[0]
@@ -219,7 +231,7 @@ class _Scene:
         self._paint(pick(self.rng, self.free, number), MATCHES[code])
 
     def place_confusers(self, objects: int) -> None:
-        """One look-alike in each C_k that has a free cell, as long as there are objects left."""
+        """Place one look-alike in each C_k that has a free cell, as long as objects are left."""
         for confuser in self.confusers:
             allowed = confuser & self.free
             is_left = (~self.free).sum(axis=1) < objects
@@ -228,7 +240,7 @@ class _Scene:
             )
 
     def fill(self, objects: int, mode: Mode) -> None:
-        """The remaining objects, one after another."""
+        """Place the remaining objects one by one."""
         valid = np.logical_or.reduce(self.regions)
         is_plain = not (self.bucket.is_relational or self.bucket.is_comparison)
         left = objects - (~self.free).sum(axis=1)
@@ -269,7 +281,7 @@ class _Scene:
         return np.asarray((total <= drawn[:, None]).sum(axis=1), np.uint8)
 
     def _moved(self, cell: Integers, is_alike: Flags, free: Flags, start: list[Flags]) -> Integers:
-        """Look-alikes go into a random one of the C_k that had a free cell, if it still has another one."""
+        """Move look-alikes into a random C_k that had a free cell, if it still has another one."""
         if not start:
             return cell
         there = np.stack([each.any(axis=1) for each in start], axis=1)
@@ -282,7 +294,7 @@ class _Scene:
     def _without_target(
         self, counts: Flags, classes: NDArray[np.uint8], cell: Integers, gone: Flags
     ) -> NDArray[np.uint8]:
-        """Existence: a filler that would count is removed (shape or colour alone), or becomes another class."""
+        """Remove a filler that would count in an existence question (shape or colour alone), or change its class."""
         if not self.bucket.names_whole:
             gone[self.rows[counts], cell[counts]] = True
             return np.where(counts, np.uint8(N_CLASSES), classes)  # painted over in the end

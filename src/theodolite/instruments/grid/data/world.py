@@ -44,7 +44,7 @@ class RowTable:
     __slots__ = ()
 
     def take(self, rows: Rows) -> Self:
-        """Some of the rows, in the order of `rows`."""
+        """Return some of the rows, in the order of `rows`."""
         columns = self.columns()
         taken = {
             name: value.take(rows) if isinstance(value, RowTable) else value[rows]
@@ -54,7 +54,7 @@ class RowTable:
 
     @classmethod
     def concatenate(cls, tables: Sequence[Self]) -> Self:
-        """The rows of all tables; other fields are those of the first."""
+        """Return the rows of all tables; other fields are those of the first."""
         columns = [table.columns() for table in tables]
         joined = {
             name: value.concatenate([each[name] for each in columns])
@@ -65,13 +65,13 @@ class RowTable:
         return cast("Self", replace(cast("Any", tables[0]), **joined))
 
     def columns(self) -> dict[str, Any]:
-        """The fields with one row per scene."""
-        found = {each.name: getattr(self, each.name) for each in fields(cast("Any", self))}
-        return {name: value for name, value in found.items() if isinstance(value, np.ndarray | RowTable)}
+        """Return the fields with one row per scene."""
+        values = {column.name: getattr(self, column.name) for column in fields(cast("Any", self))}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray | RowTable)}
 
 
 def kind_code(colour: int | NDArray[np.integer], shape: int | NDArray[np.integer]) -> NDArray[np.uint8]:
-    """A description as one number, from a colour and a shape (1 to 4, or 0 for any).
+    """Return a description as one number, from a colour and a shape (1 to 4, or 0 for any).
 
     >>> int(kind_code(1, 0)), MATCHES[kind_code(1, 0)].sum()  # four red classes
     (5, np.int64(4))
@@ -91,7 +91,7 @@ MATCHES = _matches()
 
 
 def class_name(class_id: int) -> str:
-    """The name of a class; ``empty`` for 0.
+    """Return the name of a class; ``empty`` for 0.
 
     >>> class_name(1), class_name(16), class_name(0)
     ('red circle', 'yellow pentagon', 'empty')
@@ -148,7 +148,7 @@ class World:
         return self.max_count + 1
 
     def box_px(self, cell: int) -> tuple[int, int, int, int]:
-        """The box of a cell in the picture: left, top, right, bottom (exclusive).
+        """Return the box of a cell in the picture: left, top, right, bottom (exclusive).
 
         >>> World().box_px(7)
         (128, 64, 192, 128)
@@ -160,7 +160,7 @@ class World:
 
 @lru_cache(maxsize=16)
 def offsets(rows: int, columns: int) -> NDArray[np.int8]:
-    """How far each cell lies in a direction from an anchor, in cells: ``offsets[direction, anchor, cell]``.
+    """Return how far each cell lies in a direction from an anchor, in cells: ``offsets[direction, anchor, cell]``.
 
     A cell is left of an anchor if its column is smaller by at least one: V = {cell: offset ≥ 1}, a whole half-plane.
     For direction 0 every offset is large, so a missing relation always holds.
@@ -193,7 +193,7 @@ _BOX_SHARES = {"triangle": 0.5, "pentagon": 0.691, "circle": 0.785, "square": 1.
 
 @lru_cache(maxsize=8)
 def atlas(cell_px: int = 64) -> NDArray[np.uint8]:
-    """The tiles of all classes, (17, cell_px, cell_px, 3); tile 0 is empty. Edges are anti-aliased."""
+    """Draw the tiles of all classes, (17, cell_px, cell_px, 3); tile 0 is empty. Edges are anti-aliased."""
     tiles = np.empty((N_CLASSES + 1, cell_px, cell_px, 3), np.uint8)
     outline = max(1.0, OUTLINE_PX * cell_px / 64)
     for class_id in range(N_CLASSES + 1):
@@ -207,7 +207,7 @@ def atlas(cell_px: int = 64) -> NDArray[np.uint8]:
 
 
 def _distance(shape: int, cell_px: int) -> NDArray[np.float64]:
-    """Signed distance of each pixel's centre to the shape's edge, in pixels, negative inside."""
+    """Return the signed distance of each pixel's centre to the shape's edge, in pixels, negative inside."""
     centre = cell_px / 2
     reach = centre - PADDING * cell_px
     y, x = np.mgrid[0:cell_px, 0:cell_px] + 0.5 - centre
@@ -228,7 +228,7 @@ def _distance(shape: int, cell_px: int) -> NDArray[np.float64]:
 
 
 def render(world: World, cells: Cells, *, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """Pictures of scenes, (n, height, width, 3).
+    """Draw pictures of scenes, (n, height, width, 3).
 
     Args:
         world: The grid.
@@ -259,7 +259,7 @@ def render(world: World, cells: Cells, *, out: NDArray[np.uint8] | None = None) 
 
 
 def read_cells(world: World, pixels: NDArray[np.uint8]) -> Cells:
-    """Class ids from one picture, (cells,): the tile nearest to each cell in mean absolute difference.
+    """Read class ids from one picture, (cells,): the tile nearest to each cell in mean absolute difference.
 
     A cell that looks like no tile was drawn by another program; it is read by its colour and form.
 
@@ -273,25 +273,28 @@ def read_cells(world: World, pixels: NDArray[np.uint8]) -> Cells:
         )
     px = world.cell_px
     tiles = pixels.reshape(world.rows, px, world.columns, px, 3).swapaxes(1, 2).reshape(world.n_cells, -1)
-    found = np.array([_class_of(tile.tobytes(), px) for tile in tiles])
-    if found.min() < 0:
-        cell = int(found.argmin())
+    classes = np.array([_class_of(tile.tobytes(), px) for tile in tiles])
+    if classes.min() < 0:
+        cell = int(classes.argmin())
         raise UsageError(
             f"cell {cell} (row {cell // world.columns + 1}) of the picture shows none of the sixteen objects"
         )
-    return found.astype(np.uint8)
+    return classes.astype(np.uint8)
 
 
 @lru_cache(maxsize=256)
 def _class_of(tile: bytes, px: int) -> int:
-    """The class of the object in a cell; 0 if it is empty, −1 if it shows no object. Most cells of a data set look the same."""
+    """Return the class of the object in a cell; 0 if it is empty, −1 if it shows no object.
+
+    The result is cached, since most cells of a data set look the same.
+    """
     pixels = np.frombuffer(tile, np.uint8).reshape(px, px, 3).astype(np.int16)
     apart = abs(atlas(px).astype(np.int16) - pixels).mean(axis=(1, 2, 3))
     return int(apart.argmin()) if apart.min() <= _NEAR else _class_by_form(pixels)
 
 
 def _class_by_form(pixels: NDArray[np.int16]) -> int:
-    """The class of an object of any size and paint; grey lines and a light background do not matter."""
+    """Return the class of an object of any size and paint, ignoring grey lines and a light background."""
     spread = pixels.max(axis=2) - pixels.min(axis=2)
     is_painted = spread > _COLOURED
     is_object = is_painted | (pixels.max(axis=2) < _DARK)

@@ -94,32 +94,32 @@ class AnsweredItem:
 
 
 def read_answers(run: Run) -> list[AnsweredItem]:
-    """Every item of a run with its answer."""
-    found = [AnsweredItem(result, read_item(result.item, result.record)) for result in run.results()]
+    """Read every item of a run with its answer."""
+    answers = [AnsweredItem(result, read_item(result.item, result.record)) for result in run.results()]
     run.write_parsed(
-        Parsed(each.result.item.id, READER, each.answer.status, each.answer.value)
-        for each in found
-        if each.result.record is not None and each.result.record.response.is_answered
+        Parsed(answer.result.item.id, READER, answer.answer.status, answer.answer.value)
+        for answer in answers
+        if answer.result.record is not None and answer.result.record.response.is_answered
     )
-    return found
+    return answers
 
 
 def accuracy_scores(run: Run) -> list[ItemScore]:
-    """Both metrics of every scene.
+    """Score both metrics on every scene.
 
     A failed request has no value. An answer that was refused or cannot be read counts as 0, with the reason.
     """
-    found: list[ItemScore] = []
-    for each in read_answers(run):
-        name, group = each.item.name, f"{each.item.truth.group} {each.meta['density']}"
-        for key, is_true in ((ACCURACY, each.is_right), (BOW_AGREEMENT, each.follows_words)):
-            value = None if each.reason in NOT_ASKED else float(is_true)
-            found.append(ItemScore(name, key, value, name, group=group, reason=each.reason))
-    return found
+    scores: list[ItemScore] = []
+    for answer in read_answers(run):
+        name, group = answer.item.name, f"{answer.item.truth.group} {answer.meta['density']}"
+        for key, is_true in ((ACCURACY, answer.is_right), (BOW_AGREEMENT, answer.follows_words)):
+            value = None if answer.reason in NOT_ASKED else float(is_true)
+            scores.append(ItemScore(name, key, value, name, group=group, reason=answer.reason))
+    return scores
 
 
 def accuracy_table(model: str, scores: Sequence[ItemScore]) -> Table:
-    """One row per bucket; accuracy and agreement at each density."""
+    """Return accuracy and agreement by bucket, at each density."""
     groups = list(dict.fromkeys(score.group for score in scores))
     densities = list(dict.fromkeys(group.partition(" ")[2] for group in groups))
     rows: list[list[Cell]] = []
@@ -139,7 +139,7 @@ def accuracy_table(model: str, scores: Sequence[ItemScore]) -> Table:
 
 
 def _notes(scores: Sequence[ItemScore]) -> list[str]:
-    """How many answers have no value, or could not be read, by reason."""
+    """Return how many answers have no value or could not be read, by reason."""
     mine = [score for score in scores if score.metric == ACCURACY]
     reasons = dict.fromkeys(score.reason for score in mine if score.reason)
     return [
@@ -159,14 +159,14 @@ def _notes(scores: Sequence[ItemScore]) -> list[str]:
 
 
 def anchor_scores(run: Run) -> list[ItemScore]:
-    """Every metric of every scene; without a value where the answer could not be read."""
-    found: list[ItemScore] = []
-    for each in read_answers(run):
-        scene, split = each.item.subject, each.item.truth.split
-        for key, is_true in _values(each):
-            value = None if each.reason else float(is_true)
-            found.append(ItemScore(scene, f"grid.{key}", value, scene, split, reason=each.reason))
-    return found
+    """Score every metric on every scene; without a value where the answer could not be read."""
+    scores: list[ItemScore] = []
+    for answer in read_answers(run):
+        scene, split = answer.item.subject, answer.item.truth.split
+        for key, is_true in _values(answer):
+            value = None if answer.reason else float(is_true)
+            scores.append(ItemScore(scene, f"grid.{key}", value, scene, split, reason=answer.reason))
+    return scores
 
 
 def _values(answered: AnsweredItem) -> Iterator[tuple[str, bool]]:
@@ -196,42 +196,42 @@ def _values(answered: AnsweredItem) -> Iterator[tuple[str, bool]]:
 
 
 def edit_scores(run: Run) -> list[ItemScore]:
-    """Every metric of every scene. An edit that a scene does not have gives no score, nor do shifts without log-probabilities."""
+    """Score every metric on every scene. Edits that a scene does not have give no score, nor do shifts without log-probabilities."""
     return [score for edits in _by_scene(run) for score in _scene_scores(edits)]
 
 
 def _by_scene(run: Run) -> Iterator[dict[str, AnsweredItem]]:
-    """The answers about each scene, by edit, of scenes that were asked about as they are."""
+    """Yield the answers about each scene, by edit, for scenes whose unedited form was asked about."""
     scenes: dict[str, dict[str, AnsweredItem]] = {}
-    for each in read_answers(run):
-        scenes.setdefault(each.item.subject, {})[each.item.truth.condition] = each
+    for answer in read_answers(run):
+        scenes.setdefault(answer.item.subject, {})[answer.item.truth.condition] = answer
     return (edits for edits in scenes.values() if PLAIN in edits)
 
 
 def _scene_scores(edits: Mapping[str, AnsweredItem]) -> Iterator[ItemScore]:
     plain = edits[PLAIN]
     scene, split = plain.item.subject, plain.item.truth.split
-    said = {kind: each.said for kind, each in edits.items()}
+    answers = {kind: answer.said for kind, answer in edits.items()}
 
     def score(key: str, value: float, *needed: str) -> ItemScore:
-        """The score, or the reason why one of the answers it needs is missing."""
+        """Return the score, or the reason why one of the answers it needs is missing."""
         reason = next((edits[kind].reason for kind in needed if edits[kind].reason), "")
         return ItemScore(scene, f"grid.{key}", None if reason else float(value), scene, split, reason=reason)
 
-    before = said[PLAIN]
+    before = answers[PLAIN]
     missing = plain.reason
     right = None if missing in NOT_ASKED else float(plain.is_right)
     yield ItemScore(scene, "grid.right", right, scene, split, reason=missing)
     if plain.misleads_words:
         yield score("bag_of_words", plain.follows_words, PLAIN)
     if SWAPPED in edits:
-        yield score("swap_changes", said[SWAPPED] != before, PLAIN, SWAPPED)
+        yield score("swap_changes", answers[SWAPPED] != before, PLAIN, SWAPPED)
         yield score("swap_follows", edits[SWAPPED].is_right, PLAIN, SWAPPED)
     for key, kind in (("decoy_keeps", DECOYED), ("clear_keeps", CLEARED)):
         if kind in edits:
-            yield score(key, said[kind] == before, PLAIN, kind)
+            yield score(key, answers[kind] == before, PLAIN, kind)
     if EMPTIED in edits:
-        yield score("empty_changes", said[EMPTIED] != before, PLAIN, EMPTIED)
+        yield score("empty_changes", answers[EMPTIED] != before, PLAIN, EMPTIED)
     swap, decoy = (
         shift(plain.choice, edits[kind].choice) if kind in edits else None for kind in (SWAPPED, DECOYED)
     )
@@ -252,7 +252,7 @@ _PAPER_PRESETS = (PAPER.name, RELEASED.name, IMPORTED)
 
 
 def model_tables(runs: Sequence[Run]) -> list[Table]:
-    """The accuracy of every model by bucket and density, and the difference of every two; none for fewer than two runs."""
+    """Return the accuracy of every model by bucket and density, and the difference of every two; none for fewer than two runs."""
     if len(runs) < 2:
         return []
     scores = [
@@ -269,7 +269,7 @@ def model_tables(runs: Sequence[Run]) -> list[Table]:
 
 
 def _is_of_paper(run: Run) -> bool:
-    """True if all scenes are of a kind that the paper has; runs of older versions do not say."""
+    """Return True if all scenes are of a preset of the paper; runs of older versions do not state it."""
     return all(
         result.item.meta.get("mode") == "pure" and result.item.meta.get("preset") in _PAPER_PRESETS
         for result in run.results()

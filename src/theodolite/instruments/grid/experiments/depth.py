@@ -58,7 +58,7 @@ class BucketInteraction:
 def interactions(
     run: ExplainedRun, *, pid: Sequence[str] = ("convex", "gaussian"), seed: int = 0
 ) -> list[BucketInteraction]:
-    """EMAP, InterSHAP, PID and the run's other global explainers for every bucket.
+    """Compute EMAP, InterSHAP, PID and the run's other global explainers for every bucket.
 
     Args:
         run: The run.
@@ -69,7 +69,7 @@ def interactions(
     names = ["emap", "intershap", *(f"pid-{estimator}" for estimator in pid)]
     names += [name for name in own if not name.startswith("pid-") and name not in names]
     explainers = find_explainers(names)
-    found = []
+    rows = []
     for cross in run.crosses:
         pool = run.pool(cross, seed=seed)
         numbers, missing = {}, {}
@@ -79,7 +79,7 @@ def interactions(
                 numbers[explainer.name] = explainer.summarise(pool)
             except UsageError as error:
                 missing[explainer.name] = str(error)
-        found.append(
+        rows.append(
             BucketInteraction(
                 run.scenario,
                 cross.bucket.key,
@@ -90,17 +90,20 @@ def interactions(
                 share_intervals(run, cross),
             )
         )
-    return found
+    return rows
 
 
 def share_intervals(run: ExplainedRun, cross: CrossMatrix) -> dict[str, tuple[float, float]]:
-    """The 95 % interval of each share, θ ± t·√((n−1)/n · Σ(θ₋ᵢ − mean θ₋ᵢ)²), where θ₋ᵢ leaves out scene i as picture and question."""
+    """Return the 95 % interval of each share, by the jackknife over scenes.
+
+    It is θ ± t·√((n−1)/n · Σ(θ₋ᵢ − mean θ₋ᵢ)²), where θ₋ᵢ leaves out scene i as picture and question.
+    """
     n = len(cross.rows)
     if n < LEAST_SCENES:
         return {}
     keeps = [np.arange(n), *(np.delete(np.arange(n), i) for i in range(n))]
     parts = [replace(cross, rows=cross.rows[k], logits=cross.logits[np.ix_(k, k)]) for k in keeps]
-    found = {}
+    intervals = {}
     for explainer in find_explainers(list(SHARES)):
         assert explainer.summarise is not None  # noqa: S101 - global
         try:
@@ -112,8 +115,8 @@ def share_intervals(run: ExplainedRun, cross: CrossMatrix) -> dict[str, tuple[fl
             np.sqrt((n - 1) / n * ((left_out - left_out.mean()) ** 2).sum())
         )
         if np.isfinite(half):
-            found[explainer.name] = max(whole - half, 0.0), min(whole + half, 1.0)
-    return found
+            intervals[explainer.name] = max(whole - half, 0.0), min(whole + half, 1.0)
+    return intervals
 
 
 _PID_NUMBERS = (("synergy", ""), ("synergy_above_chance", ", above chance"), ("p_value", ", p"))
@@ -135,16 +138,18 @@ _COLUMNS: tuple[tuple[str, str, str, str], ...] = (
 
 
 def interaction_table(found: Sequence[BucketInteraction]) -> Table:
-    """One row per scenario, bucket and density."""
-    shown = [shown for shown in _COLUMNS if any(shown[1] in each.numbers.get(shown[0], {}) for each in found)]
+    """Return one row per scenario, bucket and density."""
+    shown = [
+        shown for shown in _COLUMNS if any(shown[1] in entry.numbers.get(shown[0], {}) for entry in found)
+    ]
     rows: list[list[Cell]] = [
         [
-            each.scenario,
-            f"{each.bucket} {each.density}",
-            each.n,
-            *(each.numbers.get(explainer, {}).get(name) for explainer, name, _, _ in shown),
+            entry.scenario,
+            f"{entry.bucket} {entry.density}",
+            entry.n,
+            *(entry.numbers.get(explainer, {}).get(name) for explainer, name, _, _ in shown),
         ]
-        for each in found
+        for entry in found
     ]
     columns = [
         Column("scenario", "scenario"),
@@ -155,7 +160,7 @@ def interaction_table(found: Sequence[BucketInteraction]) -> Table:
             for explainer, name, title, key in shown
         ),
     ]
-    reasons = Counter(f"{name}: {why}" for each in found for name, why in each.missing.items())
+    reasons = Counter(f"{name}: {why}" for entry in found for name, why in entry.missing.items())
     notes = [f"{count} of {len(found)} without {reason}." for reason, count in reasons.items()]
     notes.append(f"PID in bits, of these summaries: {SUMMARIES}.")
     title = "Interaction of picture and question, from cross matrices: EMAP, InterSHAP, PID"
@@ -227,18 +232,18 @@ class SynergyValue:
 
 
 def synergy_values(run: ExplainedRun) -> tuple[list[SynergyValue], Counter[Place]]:
-    """Every scalar of every scene or matrix, and how many are undefined."""
+    """Return every scalar of every scene or matrix, and how many are undefined."""
     bits = answer_entropies(run)
-    found: list[SynergyValue] = []
+    values: list[SynergyValue] = []
     missing: Counter[Place] = Counter()
 
-    def add(scalar: str, bucket: Bucket, density: str, value: float | None, said: int) -> None:
+    def add(scalar: str, bucket: Bucket, density: str, value: float | None, answer: int) -> None:
         kind = bucket.kind
         if value is None or np.isnan(value):
             missing[scalar, kind, density] += 1
         else:
             entropy = bits.get((bucket.key, density), 0.0)
-            found.append(SynergyValue(scalar, kind, bucket.depth, density, float(value), said, entropy))
+            values.append(SynergyValue(scalar, kind, bucket.depth, density, float(value), answer, entropy))
 
     for cross in run.crosses:
         for block in matrix_blocks(cross):
@@ -255,17 +260,17 @@ def synergy_values(run: ExplainedRun) -> tuple[list[SynergyValue], Counter[Place
                     float(np.nanmean(shares)) if is_known else None,
                     _NO_ANSWER,
                 )
-    for each in run.maps:
+    for scene_map in run.maps:
         for (explainer, name), scalar in _MAP_SCALARS.items():
-            if each.explainer == explainer:
-                value = each.scalars.get(name)
+            if scene_map.explainer == explainer:
+                value = scene_map.scalars.get(name)
                 is_none = name == "interacting_words" and value == 0
-                add(scalar, each.bucket, each.density, None if is_none else value, each.said)
-    return found, missing
+                add(scalar, scene_map.bucket, scene_map.density, None if is_none else value, scene_map.said)
+    return values, missing
 
 
 def matrix_blocks(cross: CrossMatrix) -> list[CrossMatrix]:
-    """As many matrices of `LEAST_POOL` scenes or more as the matrix has along its diagonal; itself if it is smaller."""
+    """Split a matrix along its diagonal into blocks of at least `LEAST_POOL` scenes; a smaller matrix is kept whole."""
     n_blocks = max(1, len(cross.rows) // LEAST_POOL)
     return [
         replace(cross, rows=cross.rows[part], logits=cross.logits[np.ix_(part, part)])
@@ -274,19 +279,19 @@ def matrix_blocks(cross: CrossMatrix) -> list[CrossMatrix]:
 
 
 def answer_entropies(run: ExplainedRun) -> dict[tuple[str, str], float]:
-    """Entropy in bits of the model's answers, by bucket and density."""
-    said: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
-    scenes = {each.scene: each for each in run.maps}
-    for each in scenes.values():
-        said[each.bucket.key, each.density][each.said] += 1
+    """Return the entropy in bits of the model's answers, by bucket and density."""
+    answers: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    scenes = {scene_map.scene: scene_map for scene_map in run.maps}
+    for scene_map in scenes.values():
+        answers[scene_map.bucket.key, scene_map.density][scene_map.said] += 1
     for cross in run.crosses:
-        if (cross.bucket.key, cross.density) not in said:
-            said[cross.bucket.key, cross.density].update(cross.said.tolist())
-    found = {}
-    for key, counts in said.items():
+        if (cross.bucket.key, cross.density) not in answers:
+            answers[cross.bucket.key, cross.density].update(cross.said.tolist())
+    entropies = {}
+    for key, counts in answers.items():
         shares = np.array(list(counts.values())) / counts.total()
-        found[key] = float(-(shares * np.log2(shares)).sum())
-    return found
+        entropies[key] = float(-(shares * np.log2(shares)).sum())
+    return entropies
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,12 +334,12 @@ class DepthCheck:
 
 
 def depth_checks(run: ExplainedRun, *, seed: int = 0) -> list[DepthCheck]:
-    """The check of every scalar, with every adjustment."""
+    """Check every scalar with every adjustment."""
     values, missing = synergy_values(run)
     groups: defaultdict[Place, list[SynergyValue]] = defaultdict(list)
-    for each in values:
-        if each.kind in _DEEP_KINDS:
-            groups[each.place].append(each)
+    for value in values:
+        if value.kind in _DEEP_KINDS:
+            groups[value.place].append(value)
     checks = (
         _check(run.scenario, place, rows, adjustment, missing[place], seed)
         for place, rows in groups.items()
@@ -345,7 +350,7 @@ def depth_checks(run: ExplainedRun, *, seed: int = 0) -> list[DepthCheck]:
 
 
 def equal_answers(rows: Sequence[SynergyValue]) -> list[SynergyValue]:
-    """The first scenes of each depth such that each answer is equally frequent at all depths.
+    """Keep the first scenes of each depth such that each answer is equally frequent at all depths.
 
     >>> rows = [SynergyValue("", "M-F0", d, "sparse", 0.0, said, 1.0) for d, said in ((1, 2), (1, 2), (1, 3), (2, 2), (2, 4))]
     >>> [(row.depth, row.said) for row in equal_answers(rows)]
@@ -353,17 +358,17 @@ def equal_answers(rows: Sequence[SynergyValue]) -> list[SynergyValue]:
     """
     counts = Counter((row.depth, row.said) for row in rows)
     depths = {row.depth for row in rows}
-    room = {(depth, said): min(counts[d, said] for d in depths) for depth, said in counts}
-    found = []
+    room = {(depth, answer): min(counts[d, answer] for d in depths) for depth, answer in counts}
+    kept = []
     for row in rows:
         if room[row.depth, row.said] > 0:
             room[row.depth, row.said] -= 1
-            found.append(row)
-    return found
+            kept.append(row)
+    return kept
 
 
 def _adjusted(rows: Sequence[SynergyValue], adjustment: Adjustment) -> list[tuple[int, float]]:
-    """Depth and value of the scenes that an adjustment uses."""
+    """Return depth and value of the scenes that an adjustment uses."""
     if adjustment == "by entropy":
         return [(row.depth, row.value / row.entropy) for row in rows if row.entropy > 0]
     kept = equal_answers(rows) if adjustment == "equal answers" else rows
@@ -378,7 +383,7 @@ def _check(
     missing: int,
     seed: int,
 ) -> DepthCheck | None:
-    """None if fewer than two depths have values."""
+    """Check one scalar with one adjustment; None if fewer than two depths have values."""
     usable = _adjusted(rows, adjustment)
     by_depth = {
         depth: [value for at, value in usable if at == depth] for depth in sorted({at for at, _ in usable})
@@ -414,11 +419,13 @@ def _intervals(by_depth: Mapping[int, Sequence[float]]) -> dict[int, tuple[float
         for depth, values in by_depth.items()
         if len(values) > 1
     }
-    return {depth: (each.low, each.high) for depth, each in estimates.items() if each is not None}
+    return {
+        depth: (estimate.low, estimate.high) for depth, estimate in estimates.items() if estimate is not None
+    }
 
 
 def depth_table(found: Sequence[DepthCheck]) -> Table:
-    """One row per scalar, kind of question, density and adjustment."""
+    """Return one row per scalar, kind of question, density and adjustment."""
     return Table.of(
         "grid.depth",
         "Additive fallacy: synergy by depth",
@@ -437,19 +444,19 @@ def depth_table(found: Sequence[DepthCheck]) -> Table:
         ],
         [
             [
-                each.scenario,
-                each.scalar,
-                each.adjustment,
-                each.kind,
-                each.density,
-                *(each.means.get(depth) for depth in _DEPTHS),
-                each.trend.p_value,
-                each.change,
-                each.verdict,
-                sum(each.n.values()),
-                each.left_out,
+                check.scenario,
+                check.scalar,
+                check.adjustment,
+                check.kind,
+                check.density,
+                *(check.means.get(depth) for depth in _DEPTHS),
+                check.trend.p_value,
+                check.change,
+                check.verdict,
+                sum(check.n.values()),
+                check.left_out,
             ]
-            for each in found
+            for check in found
         ],
         [
             "Trend: Jonckheere–Terpstra, increasing. Change: deepest minus shallowest, with its 90 % interval.",

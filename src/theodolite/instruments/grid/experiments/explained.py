@@ -125,7 +125,7 @@ class ExplainedRun:
         return _SCENARIOS.get((self.logic, self.mode), f"{self.model} on {self.mode} data")
 
     def pool(self, cross: CrossMatrix, *, seed: int = 0) -> Pool:
-        """A pool with the stored cross matrix, as global explainers take it."""
+        """Return a pool with the stored cross matrix, as global explainers take it."""
         pool = Pool(None, self.batch, cross.rows, self.plan.convention, seed=seed)
         rows = [int(row) for row in cross.rows]
         pairs = [(i, j) for i in rows for j in rows]
@@ -134,7 +134,7 @@ class ExplainedRun:
 
 
 def read_explained(run: Run) -> ExplainedRun:
-    """Reads a run of ``grid explain`` and the truth of its data.
+    """Read a run of ``grid explain`` and the truth of its data.
 
     Raises:
         UsageError: It is another kind of run, or its data have changed.
@@ -145,7 +145,7 @@ def read_explained(run: Run) -> ExplainedRun:
     data = prepare(plan)
     maps: list[SceneMap] = []
     crosses: list[CrossMatrix] = []
-    said: dict[int, int] = {}
+    answers: dict[int, int] = {}
     unmeasured: dict[str, str] = {}
     for result in run.results(arrays=True):
         if result.record is None or not result.record.response.is_answered:
@@ -155,7 +155,7 @@ def read_explained(run: Run) -> ExplainedRun:
             if result.item.meta["kind"] == "cross":
                 crosses.append(_cross(result, data, row))
             else:
-                said[row] = cast("int", result.record.values["said"])
+                answers[row] = cast("int", result.record.values["said"])
                 maps += _maps(result, data, row)
     return ExplainedRun(
         run.folder.name,
@@ -167,7 +167,7 @@ def read_explained(run: Run) -> ExplainedRun:
         data.batch,
         tuple(maps),
         tuple(crosses),
-        said,
+        answers,
         unmeasured,
     )
 
@@ -196,8 +196,8 @@ def _maps(result: Result, data: PreparedData, row: int) -> list[SceneMap]:
     area = {part: float(mask.mean()) for part, mask in masks.items()}
     roles = word_roles(one)[0]
     stored = cast("dict[str, dict[str, Any]]", record.values["explainers"])
-    said = int(cast("int", record.values["said"]))
-    found = []
+    answer = int(cast("int", record.values["said"]))
+    maps = []
     for name, about in stored.items():
         known: dict[str, Any] = {
             "explainer": name,
@@ -205,21 +205,21 @@ def _maps(result: Result, data: PreparedData, row: int) -> list[SceneMap]:
             "bucket": BUCKETS[int(one.bucket[0])],
             "density": str(data.density[row]),
             "gold": one.answer_text(0),
-            "said": said,
-            "is_right": said == int(one.answer[0]),
+            "said": answer,
+            "is_right": answer == int(one.answer[0]),
             "area": area,
         }
         if about["status"] != "measured":
             rates_words = not name.startswith("relevance:")
             known |= {"words": {} if rates_words else None, "reason": about["reason"]}
-            found.append(SceneMap(**known, status="not measured"))
+            maps.append(SceneMap(**known, status="not measured"))
             continue
         known |= {"scalars": about["scalars"], "calls": about["calls"], "is_exact": about["is_exact"]}
         words = record.arrays.get(f"words@{name}")
         known["words"] = word_shares(words, roles) if words is not None else None
         cells = np.asarray(record.arrays[f"cells@{name}"], np.float64)
-        found.append(_scored(cells, record.arrays.get(f"pixels@{name}"), masks, one, known))
-    return found
+        maps.append(_scored(cells, record.arrays.get(f"pixels@{name}"), masks, one, known))
+    return maps
 
 
 def _scored(
@@ -243,10 +243,10 @@ def _scored(
 
 
 def runs_table(runs: Sequence[ExplainedRun]) -> Table:
-    """One row per run."""
+    """Return one row per run."""
     rows: list[list[Cell]] = []
     for run in runs:
-        right = sum(int(run.batch.answer[row]) == said for row, said in run.said.items())
+        right = sum(int(run.batch.answer[row]) == answer for row, answer in run.said.items())
         reasons = Counter(run.unmeasured.values())
         counts = (len(run.said), right, reasons["pending"], reasons["failed"])
         rows.append([run.name, run.scenario, run.model, run.mode, *counts])
@@ -261,15 +261,15 @@ def runs_table(runs: Sequence[ExplainedRun]) -> Table:
 
 
 def cost_table(runs: Sequence[ExplainedRun]) -> Table:
-    """Model calls of every explainer of every run, and what it could not give."""
+    """Return the model calls of every explainer of every run, and the maps that it could not give."""
     rows: list[list[Cell]] = []
     for run in runs:
-        for name in dict.fromkeys(each.explainer for each in run.maps):
-            maps = [each for each in run.maps if each.explainer == name]
-            measured = [each for each in maps if each.status != "not measured"]
-            status = Counter(each.status for each in maps)
-            calls = [each.calls for each in measured] or [0]
-            reason = next((each.reason for each in maps if each.reason), "")
+        for name in dict.fromkeys(scene_map.explainer for scene_map in run.maps):
+            maps = [scene_map for scene_map in run.maps if scene_map.explainer == name]
+            measured = [scene_map for scene_map in maps if scene_map.status != "not measured"]
+            status = Counter(scene_map.status for scene_map in maps)
+            calls = [scene_map.calls for scene_map in measured] or [0]
+            reason = next((scene_map.reason for scene_map in maps if scene_map.reason), "")
             rows.append(
                 [
                     run.scenario,
@@ -277,7 +277,7 @@ def cost_table(runs: Sequence[ExplainedRun]) -> Table:
                     sum(calls) / len(calls),
                     max(calls),
                     len(measured),
-                    sum(each.is_exact for each in measured),
+                    sum(scene_map.is_exact for scene_map in measured),
                     status["no relevance"],
                     status["no truth"],
                     status["not measured"],
@@ -308,15 +308,15 @@ FEWEST = 5
 
 
 def gains_table(runs: Sequence[ExplainedRun], *, seed: int = 0) -> Table:
-    """The multimodal gain of every run, and the form gap of every explainer with enough maps."""
+    """Return the multimodal gain of every run, and the form gap of every explainer with enough maps."""
     rows: list[list[Cell]] = []
     for run in runs:
-        found = {("multimodal gain", "dime"): multimodal_gain(run)}
-        for name in dict.fromkeys(each.explainer for each in run.maps):
-            found["form 0 minus form 1", name] = form_gap(run, name, seed=seed)
+        estimates = {("multimodal gain", "dime"): multimodal_gain(run)}
+        for name in dict.fromkeys(scene_map.explainer for scene_map in run.maps):
+            estimates["form 0 minus form 1", name] = form_gap(run, name, seed=seed)
         rows += [
             [run.scenario, difference, explainer, estimate, estimate.n]
-            for (difference, explainer), estimate in found.items()
+            for (difference, explainer), estimate in estimates.items()
             if estimate is not None
         ]
     columns = [
@@ -330,26 +330,40 @@ def gains_table(runs: Sequence[ExplainedRun], *, seed: int = 0) -> Table:
 
 
 def multimodal_gain(run: ExplainedRun) -> stats.Estimate | None:
-    """The mean of RMA(MI map) − RMA(UC map), paired by scene; None without such pairs."""
-    rma = {(each.explainer, each.scene): each.truth.rma for each in run.maps if each.truth}
+    """Return the mean of RMA(MI map) − RMA(UC map), paired by scene; None without such pairs."""
+    rma = {
+        (scene_map.explainer, scene_map.scene): scene_map.truth.rma
+        for scene_map in run.maps
+        if scene_map.truth
+    }
     scenes = [scene for name, scene in rma if name == "dime" and ("dime-unimodal", scene) in rma]
     sides = [[rma[name, scene] for scene in scenes] for name in ("dime", "dime-unimodal")]
     return stats.clustered_difference(sides[0], sides[1], scenes or None)
 
 
 def form_gap(run: ExplainedRun, explainer: str, *, seed: int = 0) -> stats.Estimate | None:
-    """Mean RMA of counting minus that of existence, with a bootstrap interval; None with too few maps."""
-    scored = [each for each in run.maps if each.explainer == explainer and each.truth]
-    places = {(each.bucket.type, each.bucket.depth, each.density, each.bucket.form) for each in scored}
+    """Return the mean RMA of counting minus that of existence, with a bootstrap interval; None with too few maps.
+
+    Args:
+        run: The run.
+        explainer: Name of the explainer.
+        seed: Seed of the bootstrap.
+    """
+    scored = [scene_map for scene_map in run.maps if scene_map.explainer == explainer and scene_map.truth]
+    groups = {
+        (scene_map.bucket.type, scene_map.bucket.depth, scene_map.density, scene_map.bucket.form)
+        for scene_map in scored
+    }
     some = [
-        each
-        for each in scored
-        if (each.bucket.type, each.bucket.depth, each.density, 1 - each.bucket.form) in places
+        scene_map
+        for scene_map in scored
+        if (scene_map.bucket.type, scene_map.bucket.depth, scene_map.density, 1 - scene_map.bucket.form)
+        in groups
     ]
-    if min(sum(each.bucket.form == form for each in some) for form in (0, 1)) < FEWEST:
+    if min(sum(scene_map.bucket.form == form for scene_map in some) for form in (0, 1)) < FEWEST:
         return None
-    values = [each.truth.rma for each in some if each.truth]
-    counts = [each.bucket.form == 0 for each in some]
+    values = [scene_map.truth.rma for scene_map in some if scene_map.truth]
+    counts = [scene_map.bucket.form == 0 for scene_map in some]
     return stats.bootstrap(
         (values, counts), _difference, bounds=(-1.0, 1.0), interval="percentile", n_resamples=500, seed=seed
     )

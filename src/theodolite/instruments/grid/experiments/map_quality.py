@@ -43,28 +43,29 @@ class Measure:
 
 
 def _of_truth(read: Callable[[MapScore], float]) -> Measure:
-    return Measure(lambda each: read(each.truth) if each.truth else None)
+    return Measure(lambda scene_map: read(scene_map.truth) if scene_map.truth else None)
 
 
 def _of_pixels(read: Callable[[MapScore], float]) -> Measure:
     return Measure(
-        lambda each: read(each.pixel) if each.pixel else None, applies=lambda each: each.pixel is not None
+        lambda scene_map: read(scene_map.pixel) if scene_map.pixel else None,
+        applies=lambda scene_map: scene_map.pixel is not None,
     )
 
 
 def _mass(part: MaskName, applies: Callable[[SceneMap], bool] = lambda _: True) -> Measure:
-    return Measure(lambda each: each.mass.get(part), applies)
+    return Measure(lambda scene_map: scene_map.mass.get(part), applies)
 
 
 def _words(role: str) -> Measure:
     return Measure(
-        lambda each: (each.words or {}).get(role),
-        applies=lambda each: each.words is not None and each.bucket.is_relational,
+        lambda scene_map: (scene_map.words or {}).get(role),
+        applies=lambda scene_map: scene_map.words is not None and scene_map.bucket.is_relational,
     )
 
 
-def _is_relational(each: SceneMap) -> bool:
-    return each.bucket.is_relational
+def _is_relational(scene_map: SceneMap) -> bool:
+    return scene_map.bucket.is_relational
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -98,7 +99,7 @@ MEASURES: Mapping[str, Measure] = {
 
 
 def needs_gradients(explainer: str) -> bool:
-    """True if one of `EXPLAINERS` differentiates the model.
+    """Return True if one of `EXPLAINERS` differentiates the model.
 
     >>> [name for name in EXPLAINERS if needs_gradients(name)]
     ['multiviz', 'relevance:chefer', 'relevance:contrastive-grad-act']
@@ -125,34 +126,36 @@ _REASONS = {
 
 
 def map_scores(run: ExplainedRun) -> list[ItemScore]:
-    """Every measure of every map, or the reason why it has none.
+    """Score every measure of every map, or state why it has no value.
 
     Of a scene that failed or is pending, only the metrics of a diagnosis are listed.
     """
     split = SPLITS.get(run.mode, "")
     keys: dict[tuple[str, str], str] = {}
-    found = []
-    for each in run.maps:
+    scores = []
+    for scene_map in run.maps:
         for kind, measure in MEASURES.items():
-            if not measure.applies(each):
+            if not measure.applies(scene_map):
                 continue
-            key = keys.get((kind, each.explainer))
+            key = keys.get((kind, scene_map.explainer))
             if key is None:
-                key = keys[kind, each.explainer] = map_metric(kind, each.explainer).key
-            value = measure.value(each)
-            reason = "" if value is not None else _reason(each)
-            found.append(ItemScore(each.scene, key, value, each.scene, split, each.group, reason))
+                key = keys[kind, scene_map.explainer] = map_metric(kind, scene_map.explainer).key
+            value = measure.value(scene_map)
+            reason = "" if value is not None else _reason(scene_map)
+            scores.append(
+                ItemScore(scene_map.scene, key, value, scene_map.scene, split, scene_map.group, reason)
+            )
     planned = {key for name in run.plan.explainers for key in _metrics_of(name)}
     for scene, reason in run.unmeasured.items():
         if not scene.startswith("cross/"):
-            found += [ItemScore(scene, key, None, scene, split, reason=reason) for key in sorted(planned)]
-    return found
+            scores += [ItemScore(scene, key, None, scene, split, reason=reason) for key in sorted(planned)]
+    return scores
 
 
-def _reason(each: SceneMap) -> str:
-    if each.status == "not measured":
-        return f"not measured: {each.reason}"
-    return _REASONS.get(each.status, "no relevance on any word")
+def _reason(scene_map: SceneMap) -> str:
+    if scene_map.status == "not measured":
+        return f"not measured: {scene_map.reason}"
+    return _REASONS.get(scene_map.status, "no relevance on any word")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,7 @@ _GROUPINGS: Mapping[str, tuple[Callable[[SceneMap], str], Iterable[str]]] = {
 
 
 def map_means(run: ExplainedRun, scores: Sequence[ItemScore]) -> list[MapMean]:
-    """The mean of every measure over all scenes, by bucket, by answer, by correctness and by form.
+    """Return the mean of every measure over all scenes, by bucket, by answer, by correctness and by form.
 
     Args:
         run: The run.
@@ -212,22 +215,22 @@ def map_means(run: ExplainedRun, scores: Sequence[ItemScore]) -> list[MapMean]:
     by_key: dict[str, dict[str, ItemScore]] = defaultdict(dict)
     for score in scores:
         by_key[score.metric][score.item] = score
-    names = list(dict.fromkeys(each.explainer for each in run.maps))
-    found = []
+    names = list(dict.fromkeys(scene_map.explainer for scene_map in run.maps))
+    means = []
     for by, (key, kinds) in _GROUPINGS.items():
         groups: dict[str, dict[str, None]] = defaultdict(dict)
-        for each in run.maps:
-            if group := key(each):
-                groups[group][each.scene] = None
+        for scene_map in run.maps:
+            if group := key(scene_map):
+                groups[group][scene_map.scene] = None
         for name in names:
             for kind in kinds:
                 metric = map_metric(kind, name)
                 if metric.key in by_key and (kind != "interacting_words" or name == "interacting-words"):
-                    found += [
+                    means += [
                         _mean(run, metric, name, kind, by, group, by_key[metric.key], scenes)
                         for group, scenes in groups.items()
                     ]
-    return found
+    return means
 
 
 def _mean(  # noqa: PLR0913, PLR0917 - one cell of a table
@@ -278,11 +281,17 @@ class MapSeparation:
 
 
 def separate_maps(pure: ExplainedRun, spur: ExplainedRun, *, seed: int = 0) -> list[MapSeparation]:
-    """The separation of every explainer that both runs have."""
+    """Measure how well every explainer of both runs separates the two models.
+
+    Args:
+        pure: Run of the model that evaluates the question.
+        spur: Run of the model that counts words, on the same scenes.
+        seed: Seed of resampling.
+    """
     known = {each.explainer for each in spur.maps}
     names = [name for name in dict.fromkeys(each.explainer for each in pure.maps) if name in known]
-    found = [_separate(pure, spur, name, kind, seed) for name in names for kind in KINDS]
-    return [each for each in found if each is not None]
+    separations = [_separate(pure, spur, name, kind, seed) for name in names for kind in KINDS]
+    return [each for each in separations if each is not None]
 
 
 def _separate(
@@ -314,7 +323,7 @@ def _separate(
 
 
 def separation_table(found: Sequence[MapSeparation]) -> Table:
-    """One row per explainer and measure."""
+    """Return one row per explainer and measure."""
     return Table.of(
         "grid.separation",
         "Do the maps separate the two models, on the same scenes? AUC, clustered by scene; ½ means not at all",
@@ -330,16 +339,16 @@ def separation_table(found: Sequence[MapSeparation]) -> Table:
         ],
         [
             [
-                each.explainer,
-                definition(f"grid.{each.kind}").name,
-                each.pure,
-                each.n_pure,
-                each.spur,
-                each.n_spur,
-                each.auc,
-                each.left_out,
+                separation.explainer,
+                definition(f"grid.{separation.kind}").name,
+                separation.pure,
+                separation.n_pure,
+                separation.spur,
+                separation.n_spur,
+                separation.auc,
+                separation.left_out,
             ]
-            for each in found
+            for separation in found
         ],
     )
 
@@ -353,14 +362,14 @@ _WORDS = ("target_words", "anchor_words", "direction_words", "other_words")
 
 
 def bucket_tables(found: Sequence[MapMean]) -> Iterator[Table]:
-    """The paper's Tables 5 to 8: mean and standard deviation by bucket, of its explainers; of all if none of them is there."""
+    """Yield the paper's Tables 5 to 8: mean and standard deviation by bucket, for its explainers; for all if none of them was run."""
     numbers = {about: number for number, about in TABLES.items()}
-    for scenario in dict.fromkeys(each.scenario for each in found):
+    for scenario in dict.fromkeys(mean.scenario for mean in found):
         for kind in ("rma", "iou"):
             means = [
-                each for each in found if (each.by, each.scenario, each.kind) == ("bucket", scenario, kind)
+                mean for mean in found if (mean.by, mean.scenario, mean.kind) == ("bucket", scenario, kind)
             ]
-            there = dict.fromkeys(each.explainer for each in means)
+            there = dict.fromkeys(mean.explainer for mean in means)
             names = [name for name in PRINTED_EXPLAINERS if name in there] or list(there)
             if means:
                 yield _bucket_table(scenario, kind, names, means, numbers.get((scenario, kind)))
@@ -369,8 +378,8 @@ def bucket_tables(found: Sequence[MapMean]) -> Iterator[Table]:
 def _bucket_table(
     scenario: str, kind: str, names: Sequence[str], means: Sequence[MapMean], number: int | None
 ) -> Table:
-    ours = {(each.group, each.explainer): each for each in means}
-    paper = {(each.group, each.explainer): each for each in paper_tables() if each.table == number}
+    ours = {(mean.group, mean.explainer): mean for mean in means}
+    paper = {(mean.group, mean.explainer): mean for mean in paper_tables() if mean.table == number}
     columns = [Column("bucket", "bucket")]
     for name in names:
         columns += [column(f"grid.{kind}", name, name), Column(f"{name}_sd", "sd", "share")]
@@ -380,7 +389,7 @@ def _bucket_table(
                 Column(f"{name}_paper_sd", "sd", "share"),
             ]
     rows: list[list[Cell]] = []
-    for group in dict.fromkeys(each.group for each in means):
+    for group in dict.fromkeys(mean.group for mean in means):
         row: list[Cell] = [group]
         for name in names:
             mine = ours.get((group, name))
@@ -401,19 +410,19 @@ def _slug(text: str) -> str:
 
 
 def overall_tables(found: Sequence[MapMean]) -> list[Table]:
-    """The main measures over all scenes, by scenario and explainer: mass and rank, then overlap and look-alikes."""
+    """Return the main measures over all scenes, by scenario and explainer: mass and rank, then overlap and look-alikes."""
     means = _over_all_scenes(found)
-    places = list(dict.fromkeys((scenario, explainer) for scenario, explainer, _ in means))
+    pairs = list(dict.fromkeys((scenario, explainer) for scenario, explainer, _ in means))
     mass: list[list[Cell]] = []
     overlap: list[list[Cell]] = []
-    for scenario, explainer in places:
+    for scenario, explainer in pairs:
         some = {kind: means.get((scenario, explainer, kind)) for kind in (*_MASS, *_OVERLAP, "area")}
         rma, area = some["rma"], some["area"]
         counts = (rma.n, rma.without) if rma else (0, 0)
-        shown = [each.mean if (each := some[kind]) else None for kind in _MASS]
+        shown = [mean.mean if (mean := some[kind]) else None for kind in _MASS]
         paper = RMA.get((explainer, scenario))
         mass.append([scenario, explainer, *shown, area.value if area else None, paper, *counts])
-        shown = [each.mean if (each := some[kind]) else None for kind in _OVERLAP]
+        shown = [mean.mean if (mean := some[kind]) else None for kind in _OVERLAP]
         overlap.append([scenario, explainer, *shown])
     return [
         Table.of(
@@ -448,13 +457,13 @@ def _place_columns() -> list[Column]:
 
 
 def words_table(found: Sequence[MapMean]) -> Table:
-    """The share of the words' relevance by role, by scenario and explainer."""
+    """Return the share of the words' relevance by role, by scenario and explainer."""
     means = _over_all_scenes(found)
     rows: list[list[Cell]] = []
     for scenario, explainer in dict.fromkeys((s, e) for s, e, kind in means if kind in _WORDS):
         some = [means.get((scenario, explainer, kind)) for kind in _WORDS]
-        n = max(each.n for each in some if each)
-        rows.append([scenario, explainer, *(each.mean if each else None for each in some), n])
+        n = max(mean.n for mean in some if mean)
+        rows.append([scenario, explainer, *(mean.mean if mean else None for mean in some), n])
     columns = [
         *_place_columns(),
         *(column(f"grid.{kind}") for kind in _WORDS),
@@ -463,12 +472,12 @@ def words_table(found: Sequence[MapMean]) -> Table:
     return Table.of("grid.words", "Relevance of words, questions with a relation", columns, rows)
 
 
-def _over_all_scenes(found: Sequence[MapMean]) -> dict[tuple[str, str, str], MapMean]:
-    return {(each.scenario, each.explainer, each.kind): each for each in found if each.by == "all"}
+def _over_all_scenes(means: Sequence[MapMean]) -> dict[tuple[str, str, str], MapMean]:
+    return {(mean.scenario, mean.explainer, mean.kind): mean for mean in means if mean.by == "all"}
 
 
 def measures_table(found: Sequence[MapMean]) -> Table:
-    """Every mean, one row each: for other programs."""
+    """Return every mean, one row each, for use by other programs."""
     return Table.of(
         "grid.measures",
         "Every measure of every explainer, by bucket, answer, correctness and form",
@@ -485,17 +494,17 @@ def measures_table(found: Sequence[MapMean]) -> Table:
         ],
         [
             [
-                each.scenario,
-                each.by,
-                each.group,
-                each.explainer,
-                each.kind,
-                each.mean,
-                each.std,
-                each.n,
-                each.without,
+                mean.scenario,
+                mean.by,
+                mean.group,
+                mean.explainer,
+                mean.kind,
+                mean.mean,
+                mean.std,
+                mean.n,
+                mean.without,
             ]
-            for each in found
+            for mean in found
         ],
     )
 
@@ -510,11 +519,11 @@ _FEWEST_BUCKETS = 10
 
 
 def paper_table(means: Sequence[MapMean], *, seed: int = 0) -> Table:
-    """Each column of the paper's tables beside ours: means, and Spearman's correlation over buckets."""
+    """Compare each column of the paper's tables with ours: means, and Spearman's correlation over buckets."""
     ours = {
-        (each.scenario, each.kind, each.explainer, each.group): each.value
-        for each in means
-        if each.by == "bucket"
+        (mean.scenario, mean.kind, mean.explainer, mean.group): mean.value
+        for mean in means
+        if mean.by == "bucket"
     }
     rows: list[list[Cell]] = []
     for number, (scenario, measure) in TABLES.items():
@@ -527,8 +536,8 @@ def paper_table(means: Sequence[MapMean], *, seed: int = 0) -> Table:
                     if (value := ours.get((scenario, kind, explainer, cell.group))) is not None
                 ]
                 if pairs:
-                    place = (number, scenario, explainer, definition(f"grid.{kind}").name)
-                    rows.append([*place, *_beside(pairs, seed), len(pairs)])
+                    labels = (number, scenario, explainer, definition(f"grid.{kind}").name)
+                    rows.append([*labels, *_beside(pairs, seed), len(pairs)])
     return Table.of(
         "grid.paper",
         "Beside the paper: means over the buckets that both have, and Spearman's correlation over buckets",
@@ -548,7 +557,7 @@ def paper_table(means: Sequence[MapMean], *, seed: int = 0) -> Table:
 
 
 def _beside(pairs: Sequence[tuple[float, float]], seed: int) -> tuple[float, float, stats.Estimate | None]:
-    """Both means and the correlation; None with too few buckets, or if one side does not vary."""
+    """Return both means and the correlation; None with too few buckets, or if one side does not vary."""
     mine, paper = ([pair[side] for pair in pairs] for side in (0, 1))
     is_enough = len(pairs) >= _FEWEST_BUCKETS and min(len(set(mine)), len(set(paper))) > 1
     likeness = stats.spearman(mine, paper, seed=seed) if is_enough else None

@@ -1,4 +1,4 @@
-"""Many scenes side by side, with their model calls joined into one batch.
+"""Joining the model calls of many scenes into one batch.
 
 An explainer asks for a few dozen coalitions, looks at them and asks again; a GPU needs thousands. So every scene runs in
 its own thread. A thread that calls the model waits until all others wait too or are done; then all inputs go out together.
@@ -33,7 +33,7 @@ class _PendingCall:
 
 
 class _Meeting:
-    """Barrier that collects the calls of several threads."""
+    """A barrier that collects the calls of several threads."""
 
     def __init__(self, reader: Reader, parties: int) -> None:
         self._reader = reader
@@ -42,7 +42,7 @@ class _Meeting:
         self._changed = Condition()
 
     def ask(self, kind: str, what: Any) -> Any:
-        """The result, once all threads have called."""
+        """Submit a call, and return its result once all threads have called."""
         asked = _PendingCall(kind, what)
         with self._changed:
             self._waiting.append(asked)
@@ -53,7 +53,7 @@ class _Meeting:
         return asked.found
 
     def leave(self) -> None:
-        """One thread is done."""
+        """Mark one thread as done."""
         with self._changed:
             self._running -= 1
             self._answer_if_all_wait()
@@ -62,24 +62,24 @@ class _Meeting:
         if not self._waiting or len(self._waiting) < self._running:
             return
         for kind, answer in (("logits", self._logits), ("slopes", self._slopes)):
-            asked = [each for each in self._waiting if each.kind == kind]
+            asked = [call for call in self._waiting if call.kind == kind]
             try:
-                for each, found in zip(asked, answer([each.what for each in asked]), strict=True):
-                    each.found = found
+                for call, result in zip(asked, answer([call.what for call in asked]), strict=True):
+                    call.found = result
             except Exception as error:  # noqa: BLE001 - raised in every thread that called
-                for each in asked:
-                    each.error = error
-        for each in self._waiting:
-            each.is_done = True
+                for call in asked:
+                    call.error = error
+        for call in self._waiting:
+            call.is_done = True
         self._waiting = []
         self._changed.notify_all()
 
     def _logits(self, shown: list[Shown]) -> list[Floats]:
         if not shown:
             return []
-        found = self._reader.logits(joined(shown))
-        ends = np.cumsum([len(each) for each in shown])[:-1]
-        return np.split(found, ends)
+        logits = self._reader.logits(joined(shown))
+        ends = np.cumsum([len(part) for part in shown])[:-1]
+        return np.split(logits, ends)
 
     def _slopes(self, requests: list[SlopeRequest]) -> list[Slope]:
         if not requests:
@@ -89,14 +89,14 @@ class _Meeting:
 
 
 def joined(shown: Sequence[Shown]) -> Shown:
-    """Concatenates inputs of one data set with one convention."""
+    """Concatenate inputs of one data set with one convention."""
     first = shown[0]
     return Shown(
         first.batch,
-        np.concatenate([each.pictures for each in shown]),
-        np.concatenate([each.questions for each in shown]),
-        np.concatenate([each.cell_mask for each in shown]),
-        np.concatenate([each.word_mask for each in shown]),
+        np.concatenate([part.pictures for part in shown]),
+        np.concatenate([part.questions for part in shown]),
+        np.concatenate([part.cell_mask for part in shown]),
+        np.concatenate([part.word_mask for part in shown]),
         first.fill,
         first.hiding,
     )
@@ -111,7 +111,7 @@ class Seat:
         self._meeting = meeting
 
     def logits(self, shown: Shown) -> Floats:
-        """Logits over the answers, (m, answers)."""
+        """Return the logits over the answers, (m, answers)."""
         return np.asarray(self._meeting.ask("logits", shown))
 
 
@@ -119,12 +119,12 @@ class NetworkSeat(Seat):
     """The same for a paired network, which can be differentiated."""
 
     def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
-        """Second-order gradients."""
+        """Return the second-order gradients."""
         return [self._meeting.ask("slopes", request) for request in requests]
 
 
 def run_together(reader: Reader, jobs: Sequence[Callable[[Reader], T]]) -> list[T]:
-    """Runs jobs side by side, each with a reader whose calls are batched with the others'.
+    """Run jobs concurrently, each with a reader whose calls are batched with the others'.
 
     Inputs of all jobs must be of one data set and one convention.
 
@@ -143,4 +143,4 @@ def run_together(reader: Reader, jobs: Sequence[Callable[[Reader], T]]) -> list[
 
     with ThreadPoolExecutor(len(jobs)) as threads:
         started = [threads.submit(run, job) for job in jobs]
-        return [each.result() for each in started]
+        return [thread.result() for thread in started]

@@ -51,11 +51,11 @@ class Case:
         )
 
     def with_budget(self, budget: int | None) -> Case:
-        """The same case with its own count of calls and a budget."""
+        """Return the same case with its own count of calls and a budget."""
         return replace(self, game=self.game.with_budget(budget))
 
     def need_pool(self) -> Pool:
-        """The pool.
+        """Return the pool.
 
         Raises:
             UsageError: There is none.
@@ -65,7 +65,7 @@ class Case:
         return self.pool
 
     def explanation(self, players: Floats, **further: object) -> Explanation:
-        """An explanation from one number per player, cells first."""
+        """Return an explanation from one number per player, cells first."""
         cells, words = np.zeros(self.game.shape[0]), np.zeros(self.game.shape[1])
         cells[self.game.cells] = players[: self.game.n_cells]
         words[self.game.words] = players[self.game.n_cells :]
@@ -82,7 +82,16 @@ def make_case(
     budget: int | None = None,
     seed: int = 0,
 ) -> Case:
-    """The case of one scene: its players, its game and the model's answer.
+    """Return the case of one scene: its players, its game and the model's answer.
+
+    Args:
+        reader: The model.
+        batch: Scenes that include this one.
+        row: The row of the scene.
+        convention: What is explained, and how parts are hidden.
+        pool: Scenes of the bucket, for explainers that compare scenes.
+        budget: The most model calls; by default unlimited.
+        seed: Seed of sampling explainers.
 
     >>> from theodolite.instruments.grid.data.generate import generate
     >>> from theodolite.instruments.grid.explainers.readers import open_reader
@@ -102,14 +111,14 @@ def make_case(
         )
 
     whole = logits(np.ones((1, shape[0]), bool), np.ones((1, shape[1]), bool))[0]
-    said = int(whole.argmax())
-    answer = said if convention.answer == "said" else int(batch.answer[row])
+    own_answer = int(whole.argmax())
+    answer = own_answer if convention.answer == "said" else int(batch.answer[row])
     output = explained_output(
         convention.explained, world=batch.world, bucket=int(batch.bucket[row]), answer=answer
     )
     cells, words = convention.players.of(batch, row)
     game = Game(lambda c, w: output(logits(c, w)), cells=cells, words=words, shape=shape, budget=budget)
-    return Case(game, batch, row, said, answer, reader, pool, convention, seed)
+    return Case(game, batch, row, own_answer, answer, reader, pool, convention, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +230,7 @@ class Share:
 def share_budget(
     explainers: Sequence[Explainer], case: Case, budget: int, *, taken: int = 1
 ) -> dict[str, Share]:
-    """The share of every local explainer, by name. Of a family that does not fit, the members that do get theirs.
+    """Return the share of every local explainer, by name. Of a family that does not fit, the members that do get theirs.
 
     Args:
         explainers: The explainers.
@@ -238,10 +247,10 @@ def share_budget(
     >>> shares["removal"].calls, shares["multishap"].calls, shares["multishap-reference"].calls
     (13, 86, None)
     """
-    costs = {each.name: each.least(case) for each in explainers}
+    costs = {explainer.name: explainer.least(case) for explainer in explainers}
     members: defaultdict[str, list[Explainer]] = defaultdict(list)
-    for each in explainers:
-        members[each.family].append(each)
+    for explainer in explainers:
+        members[explainer.family].append(explainer)
 
     def turn(family: str) -> tuple[bool, int, int]:
         some = members[family]
@@ -251,7 +260,7 @@ def share_budget(
     allowed: dict[str, int] = {}
     left = budget - taken
     for family in sorted(members, key=turn):
-        is_published = all(each.reading == "paper" for each in members[family])
+        is_published = all(explainer.reading == "paper" for explainer in members[family])
         allowed[family] = max(0, left // 2 if is_published else left)
         fitting = [costs[e.name] for e in members[family] if costs[e.name] <= allowed[family]]
         if fitting:
@@ -261,14 +270,14 @@ def share_budget(
     for family in growing:
         paid[family] += left // len(growing)
     return {
-        each.name: Share(
-            costs[each.name],
-            paid[each.family] if costs[each.name] <= paid.get(each.family, -1) else None,
-            allowed[each.family],
+        explainer.name: Share(
+            costs[explainer.name],
+            paid[explainer.family] if costs[explainer.name] <= paid.get(explainer.family, -1) else None,
+            allowed[explainer.family],
         )
-        for each in explainers
+        for explainer in explainers
     }
 
 
 def _samples(explainers: Sequence[Explainer]) -> bool:
-    return any(each.samples for each in explainers)
+    return any(explainer.samples for explainer in explainers)

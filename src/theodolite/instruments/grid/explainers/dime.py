@@ -36,7 +36,7 @@ _FEWEST_CALLS = 16
 
 
 def lime(masks: Flags, targets: Floats) -> Floats:
-    """LIME's weights, (features,) or (features, targets).
+    """Fit LIME's weights, (features,) or (features, targets).
 
     The weight of a mask is √exp(−d²/width²), where d = 1 − √(kept share) is its cosine distance from the whole; the fit is a
     ridge regression with an unpenalised intercept.
@@ -49,8 +49,8 @@ def lime(masks: Flags, targets: Floats) -> Floats:
     design = design - (weight @ design) / total
     flat = flat - (weight @ flat) / total
     gram = design.T @ (weight[:, None] * design) + RIDGE * np.eye(masks.shape[1])
-    found = np.linalg.solve(gram, design.T @ (weight[:, None] * flat))
-    return np.asarray(found.reshape(masks.shape[1], *targets.shape[1:]))
+    coefficients = np.linalg.solve(gram, design.T @ (weight[:, None] * flat))
+    return np.asarray(coefficients.reshape(masks.shape[1], *targets.shape[1:]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Disentangled:
 
 
 def disentangle(case: Case) -> Disentangled:
-    """DIME on one scene: N references, as many masks as the budget allows, one batch per side."""
+    """Run DIME on one scene: N references, as many masks as the budget allows, one batch per side."""
     pool = case.need_pool()
     features = max(case.game.n_cells, case.game.n_words, 1)
     budget = case.game.budget
@@ -93,7 +93,7 @@ def disentangle(case: Case) -> Disentangled:
 
 
 def _side(case: Case, pool: Pool, rows: Integers, *, matrix: Floats, k: int, is_picture: bool) -> Floats:
-    """LIME weights of f, UC and the reference code's UC for the players of one side, (players, 3)."""
+    """Return the LIME weights of f, UC and the reference code's UC for the players of one side, (players, 3)."""
     game, n = case.game, len(rows)
     players = game.cells if is_picture else game.words
     if not players.size:
@@ -104,8 +104,8 @@ def _side(case: Case, pool: Pool, rows: Integers, *, matrix: Floats, k: int, is_
     shown[0 if is_picture else 1][:, players] = np.repeat(masks, n, axis=0)
     mine, theirs = np.full(k * n, case.row), np.tile(rows, k)
     pictures, questions = (mine, theirs) if is_picture else (theirs, mine)
-    found = case.output(pool.masked(pictures, questions, *shown)).reshape(k, n)
-    own, total = found[:, 0], found.sum(axis=1)
+    outputs = case.output(pool.masked(pictures, questions, *shown)).reshape(k, n)
+    own, total = outputs[:, 0], outputs.sum(axis=1)
 
     def unimodal(changed: Floats) -> Floats:
         column = matrix[:, 0].sum() - matrix[0, 0] + own
@@ -116,7 +116,7 @@ def _side(case: Case, pool: Pool, rows: Integers, *, matrix: Floats, k: int, is_
 
 
 def _masks(rng: np.random.Generator, k: int, n: int, *, is_picture: bool) -> Flags:
-    """The whole first; then cells by fair coins, and words by removing a number drawn uniformly from 1 … n."""
+    """Draw masks, the whole first; then cells by fair coins, and words by removing a number drawn uniformly from 1 … n."""
     masks = rng.random((k, n)) < 0.5
     if not is_picture:
         removed = rng.integers(1, n + 1, k)
@@ -126,7 +126,7 @@ def _masks(rng: np.random.Generator, k: int, n: int, *, is_picture: bool) -> Fla
 
 
 def _kept(case: Case) -> Disentangled:
-    """All variants of one scene share its masks."""
+    """Return the decomposition of a scene, computed once: all variants share its masks."""
     pool = case.need_pool()
     key = ("dime", case.row, case.game.budget, case.seed, case.answer)
     if key not in pool.found:
@@ -135,25 +135,25 @@ def _kept(case: Case) -> Disentangled:
 
 
 def _explain(case: Case, part: str) -> Explanation:
-    """LIME on MI′ (``interaction``), on UC′ (``unimodal``), on f (``full``), or on f − UC with R′ = N·f(x′, t_i)."""
-    found = _kept(case)
+    """Apply LIME to MI′ (``interaction``), UC′ (``unimodal``), f (``full``), or f − UC with R′ = N·f(x′, t_i)."""
+    parts = _kept(case)
     values = {
-        "interaction": found.full - found.unimodal,
-        "unimodal": found.unimodal,
-        "full": found.full,
-        "same question": _without_rounding(found.full - found.unimodal_same_question, found.full),
+        "interaction": parts.full - parts.unimodal,
+        "unimodal": parts.unimodal,
+        "full": parts.full,
+        "same question": _without_rounding(parts.full - parts.unimodal_same_question, parts.full),
     }[part]
     return case.explanation(
         values,
         is_exact=False,
-        calls=found.calls,
-        method=f"{found.masks} masks per side, {found.references} references",
-        scalars={"interaction_share": found.interaction_share},
+        calls=parts.calls,
+        method=f"{parts.masks} masks per side, {parts.references} references",
+        scalars={"interaction_share": parts.interaction_share},
     )
 
 
 def _without_rounding(values: Floats, scale: Floats) -> Floats:
-    """Zero where a value is rounding relative to what it was made of."""
+    """Set values to zero that are rounding errors relative to the quantities they derive from."""
     return np.where(np.abs(values) > 1e-9 * np.abs(scale).max(initial=1.0), values, 0.0)
 
 

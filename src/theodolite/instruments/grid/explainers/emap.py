@@ -45,12 +45,12 @@ class Projection:
         return self.matrix - self.additive
 
     def interaction_share(self) -> float | None:
-        """ΣR² / Σ(F−μ)²: the share of the variance that is interaction. None if the matrix is constant."""
+        """Return ΣR² / Σ(F−μ)², the share of the variance that is interaction; None if the matrix is constant."""
         spread = float(((self.matrix - self.mean) ** 2).sum())
         return float((self.residual**2).sum()) / spread if spread > _CONSTANT else None
 
     def local_shares(self, *, weight: float = 1.0) -> Floats:
-        """|R_ii| / (|a_i| + |b_i| + |R_ii|) of every scene; NaN where all three are 0.
+        """Return |R_ii| / (|a_i| + |b_i| + |R_ii|) of every scene; NaN where all three are 0.
 
         Args:
             weight: 1 counts the interaction of both modalities twice, as InterSHAP's original code does; ½ counts it once,
@@ -62,7 +62,7 @@ class Projection:
 
 
 def project(matrix: Floats) -> Projection:
-    """The additive projection of a square matrix.
+    """Return the additive projection of a square matrix.
 
     >>> F = np.array([[-1.3, .3, -.2], [.8, 3, 1.1], [1.1, -.1, .7]])
     >>> [round(float(x), 3) for x in np.diag(project(F).additive)]
@@ -75,24 +75,30 @@ def project(matrix: Floats) -> Projection:
 
 
 def matrix_of(logits: Floats, *, world: World, bucket: int, explained: Explained = "expected") -> Floats:
-    """F from the logits of every picture with every question, (n, n, answers).
+    """Compute F from the logits of every picture with every question, (n, n, answers).
 
     For ``expected`` the output is the same everywhere. For ``answer`` and ``log-odds``, column j is the output for the
     model's answer to scene j.
+
+    Args:
+        logits: Logits of picture i with question j.
+        world: The grid.
+        bucket: Index into `BUCKETS`.
+        explained: The explained output.
     """
     if explained == "expected":
         return explained_output(explained, world=world, bucket=bucket, answer=0)(logits)
     n = len(logits)
-    said = logits[np.arange(n), np.arange(n)].argmax(axis=-1)
+    answers = logits[np.arange(n), np.arange(n)].argmax(axis=-1)
     columns = [
-        explained_output(explained, world=world, bucket=bucket, answer=int(said[j]))(logits[:, j])
+        explained_output(explained, world=world, bucket=bucket, answer=int(answers[j]))(logits[:, j])
         for j in range(n)
     ]
     return np.stack(columns, axis=1)
 
 
 def project_pool(pool: Pool) -> Projection:
-    """The additive projection of a pool's cross matrix."""
+    """Return the additive projection of a pool's cross matrix."""
     logits = pool.logits(pool.rows, pool.rows)
     bucket = int(pool.batch.bucket[pool.rows[0]])
     explained = pool.convention.explained
@@ -100,7 +106,7 @@ def project_pool(pool: Pool) -> Projection:
 
 
 def accuracy_drop(logits: Floats, answers: Floats) -> float:
-    """Accuracy of the model minus that of its additive projection, taken of every answer's logit."""
+    """Return the accuracy of the model minus that of its additive projection, taken of every answer's logit."""
     mean = logits.mean(axis=(0, 1))
     additive = logits.mean(axis=1) + logits.mean(axis=0) - mean  # row i and column i together
     n = np.arange(len(logits))
@@ -108,17 +114,17 @@ def accuracy_drop(logits: Floats, answers: Floats) -> float:
 
 
 def emap(pool: Pool) -> Mapping[str, float]:
-    """The interaction's share of the variance, mean masses, and what the projection costs in accuracy."""
+    """Return the interaction's share of the variance, mean masses, and the accuracy lost by the projection."""
     projection = project_pool(pool)
     answers = pool.batch.answer[pool.rows].astype(np.float64)
-    found = {
+    numbers = {
         "picture_mass": float(np.abs(projection.rows).mean()),
         "question_mass": float(np.abs(projection.columns).mean()),
         "interaction_mass": float(np.abs(np.diag(projection.residual)).mean()),
         "accuracy_drop": accuracy_drop(pool.logits(pool.rows, pool.rows), answers),
     }
     share = projection.interaction_share()
-    return found if share is None else found | {"interaction_share": share}
+    return numbers if share is None else numbers | {"interaction_share": share}
 
 
 EMAP = Explainer(
@@ -137,7 +143,7 @@ EMAP = Explainer(
 
 
 def share_of_means(projection: Projection) -> float | None:
-    """|mean R_ii| / (|mean a_i| + |mean b_i| + |mean R_ii|): the original code's number for a data set.
+    """Return |mean R_ii| / (|mean a_i| + |mean b_i| + |mean R_ii|), the original code's number for a data set.
 
     Over its own background the means of a and b are 0, so this is 1 whenever it is defined.
     """
@@ -148,15 +154,15 @@ def share_of_means(projection: Projection) -> float | None:
 
 
 def intershap(pool: Pool) -> Mapping[str, float]:
-    """The mean local share, the later package's, and the share of means."""
+    """Return the mean local share, the later package's, and the share of means."""
     projection = project_pool(pool)
-    found = {}
+    numbers = {}
     for name, weight in (("local_share", 1.0), ("local_share_counted_once", 0.5)):
         shares = projection.local_shares(weight=weight)
         if not np.isnan(shares).all():
-            found[name] = float(np.nanmean(shares))
+            numbers[name] = float(np.nanmean(shares))
     means = share_of_means(projection)
-    return found if means is None else found | {"share_of_means": means}
+    return numbers if means is None else numbers | {"share_of_means": means}
 
 
 INTERSHAP = Explainer(

@@ -11,17 +11,17 @@ from theodolite.instruments.grid.explainers.relevance import relevance_explainer
 
 
 def find_explainers(names: Iterable[str]) -> list[Explainer]:
-    """Explainers by name, or ``all``, ``local`` or ``global``.
+    """Find explainers by name, or ``all``, ``local`` or ``global``.
 
     ``relevance:METHOD`` is a relevance method of white-box models, ``relevance:all`` is every one.
 
     Raises:
         UsageError: There is no explainer of that name.
     """
-    found: dict[str, Explainer] = {}
+    chosen: dict[str, Explainer] = {}
     for name in names:
         if name.startswith("relevance:"):
-            found |= {each.name: each for each in relevance_explainers(name.partition(":")[2])}
+            chosen |= {method.name: method for method in relevance_explainers(name.partition(":")[2])}
             continue
         entries = registry().entries("explainer")
         wanted = [e for e in entries if name in {"all", "local", "global"}] or [
@@ -36,7 +36,7 @@ def find_explainers(names: Iterable[str]) -> list[Explainer]:
                     f"the explainer {entry.name!r} of {entry.origin} calls itself {explainer.name!r}"
                 )
             if name not in {"local", "global"} or explainer.scope == name:
-                found[explainer.name] = explainer
-    if not found:
+                chosen[explainer.name] = explainer
+    if not chosen:
         raise UsageError("no explainer was named; `theodolite list explainers` shows them")
-    return list(found.values())
+    return list(chosen.values())

@@ -55,7 +55,7 @@ class Game:
         budget: int | None = None,
         known: dict[bytes, float] | None = None,
     ) -> None:
-        """Makes a game.
+        """Make a game.
 
         Args:
             evaluate: The explained output.
@@ -106,15 +106,15 @@ class Game:
         return 2**62 if self.budget is None else self.budget - self.calls
 
     def with_budget(self, budget: int | None) -> Game:
-        """The same game with its own count and budget; both share the values they find."""
+        """Return the same game with its own count and budget; both share their values."""
         return self._part(self.cells, self.words, budget)
 
     def of_cells(self, budget: int | None = None) -> Game:
-        """The game of the cells alone, all words shown."""
+        """Return the game of the cells alone, all words shown."""
         return self._part(self.cells, np.zeros(0, np.int64), budget)
 
     def of_words(self, budget: int | None = None) -> Game:
-        """The game of the words alone, all cells shown."""
+        """Return the game of the words alone, all cells shown."""
         return self._part(np.zeros(0, np.int64), self.words, budget)
 
     def _part(self, cells: Integers, words: Integers, budget: int | None) -> Game:
@@ -123,7 +123,7 @@ class Game:
         )
 
     def values(self, coalitions: Flags) -> Floats:
-        """The output of coalitions of players, ``(m, n)``.
+        """Return the output of coalitions of players, ``(m, n)``.
 
         Raises:
             UsageError: The coalitions have another shape, or would exceed the budget; nothing is computed then.
@@ -140,7 +140,7 @@ class Game:
         return self(cell_mask, word_mask)
 
     def __call__(self, cell_mask: Flags, word_mask: Flags) -> Floats:
-        """The output when only these cells ``(m, cells)`` and words ``(m, words)`` are shown."""
+        """Return the output when only these cells ``(m, cells)`` and words ``(m, words)`` are shown."""
         shown = np.concatenate([np.asarray(cell_mask, bool), np.asarray(word_mask, bool)], axis=1)
         if shown.shape[1] != sum(self.shape):
             raise UsageError(
@@ -154,11 +154,11 @@ class Game:
                 f"the budget is {self.budget} model calls: {self.calls} are used, and "
                 f"{len(asked - self._asked)} more were requested"
             )
-        first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._known}
+        first = {key: i for i, key in reversed(list(enumerate(keys))) if key not in self._known}
         if first:
-            places = sorted(first.values())
-            found = self._evaluate(shown[places, : self.shape[0]], shown[places, self.shape[0] :])
-            self._known.update(zip((keys[place] for place in places), map(float, found), strict=True))
+            rows = sorted(first.values())
+            outputs = self._evaluate(shown[rows, : self.shape[0]], shown[rows, self.shape[0] :])
+            self._known.update(zip((keys[i] for i in rows), map(float, outputs), strict=True))
         self._asked |= asked
         return np.array([self._known[key] for key in keys])
 
@@ -168,12 +168,12 @@ class Game:
         return self.n <= MOST_ENUMERATED and 2**self.n <= self.left
 
     def enumerate(self) -> Floats:
-        """All values, ``(2ⁿ,)``; bit i of the index is set if player i is shown."""
+        """Return all values, ``(2ⁿ,)``; bit i of the index is set if player i is shown."""
         return self.values(all_coalitions(self.n))
 
 
 def all_coalitions(n: int) -> Flags:
-    """Every subset of n players, ``(2ⁿ, n)``, in the order of `Game.enumerate`.
+    """Return every subset of n players, ``(2ⁿ, n)``, in the order of `Game.enumerate`.
 
     >>> all_coalitions(2).astype(int).tolist()
     [[0, 0], [1, 0], [0, 1], [1, 1]]
@@ -195,7 +195,7 @@ class PlayerSet:
             )
 
     def of(self, batch: SceneBatch, row: int) -> tuple[Integers, Integers]:
-        """The indices of the players of one scene."""
+        """Return the indices of the players of one scene."""
         cells = np.arange(batch.cells.shape[1])
         if self.cells == "objects":
             cells = np.flatnonzero(batch.cells[row])
@@ -242,7 +242,7 @@ class Convention:
 
 
 def check_hiding(fill: str, hiding: str) -> None:
-    """Raises a `UsageError` for an unknown way to hide cells or words."""
+    """Raise a `UsageError` for an unknown way to hide cells or words."""
     if fill not in FILLS or hiding not in HIDINGS:
         raise UsageError(
             f"hidden cells are filled with {', '.join(FILLS)}, hidden words become {' or '.join(HIDINGS)}; got {fill!r} "
@@ -253,7 +253,13 @@ def check_hiding(fill: str, hiding: str) -> None:
 def explained_output(
     explained: Explained, *, world: World, bucket: int, answer: int
 ) -> Callable[[Floats], Floats]:
-    """The function from logits (…, answers) to the explained output (…).
+    """Return the function from logits (…, answers) to the explained output (…).
+
+    Args:
+        explained: The explained output.
+        world: The grid, which fixes the answers.
+        bucket: Index into `BUCKETS`.
+        answer: The explained answer; not used by ``expected``.
 
     >>> spread = explained_output("expected", world=World(2, 2, max_count=1), bucket=0, answer=0)
     >>> float(spread(np.array([[0.0, 0.0, -9.0, -9.0]]))[0])  # 0 and 1 equally likely
@@ -292,19 +298,19 @@ MOST_CALLS = 3000
 
 @lru_cache(maxsize=64)
 def symmetric(n: int) -> Floats:
-    """E[k, m]: the k-th elementary symmetric polynomial of n signs of which m are minus, ``(n + 1, n + 1)``.
+    """Return E[k, m], the k-th elementary symmetric polynomial of n signs of which m are minus, ``(n + 1, n + 1)``.
 
     >>> symmetric(3)[2].tolist()  # pairs among +++, ++−, +−−, −−−
     [3.0, -1.0, -1.0, 3.0]
     """
-    found = np.zeros((n + 1, n + 1))
+    table = np.zeros((n + 1, n + 1))
     for minus in range(n + 1):
         row = np.ones(1)
         for sign in [-1.0] * minus + [1.0] * (n - minus):
             row = np.convolve(row, [1.0, sign])
-        found[:, minus] = row
-    found.setflags(write=False)  # cached
-    return found
+        table[:, minus] = row
+    table.setflags(write=False)  # cached
+    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,20 +348,20 @@ class _Observations:
         return _Fit(inverse, weights, float(((weights / spread) ** 2).mean()), ratio)
 
     def best(self, prior: Floats, ratios: tuple[float, ...]) -> _Fit:
-        """The fit with the smallest leave-one-out error."""
+        """Return the fit with the smallest leave-one-out error."""
         return min((self.fit(prior, ratio) for ratio in ratios), key=lambda fit: fit.left_out)
 
     def relevance(self, prior: Floats, fit: _Fit) -> Floats:
-        """The squared coefficient of each pair plus its variance, scaled to sum 1."""
+        """Return the squared coefficient of each pair plus its variance, scaled to sum 1."""
         scale = fit.weights @ (self.even - self.even.mean()) / len(self.even)
         mean = prior * (self.products.T @ fit.weights)
         shrunk = np.einsum("mq,mq->q", self.products, fit.inverse @ self.products)
-        found = mean**2 + np.maximum(scale * (prior - prior**2 * shrunk), 0.0)
-        total = found.sum()
-        return np.asarray(found / total) if total > 0 else prior
+        squares = mean**2 + np.maximum(scale * (prior - prior**2 * shrunk), 0.0)
+        total = squares.sum()
+        return np.asarray(squares / total) if total > 0 else prior
 
     def interactions(self, prior: Floats, fit: _Fit) -> Floats:
-        """The posterior mean of every I_ij, (n, n), upper half."""
+        """Return the posterior mean of every I_ij, (n, n), upper half."""
         n, minus = self.n, self.signs < 0
         others = minus.sum(axis=1)[:, None] - minus[:, self.first] - minus[:, self.second]
         table = symmetric(n - 2)
@@ -363,31 +369,37 @@ class _Observations:
         for k, weight in ((4, fit.ratio), (6, fit.ratio**2)):
             if weight and k <= n:
                 factor += 4 / (k - 1) * weight / comb(n, k) * table[k - 2][others]
-        found = np.zeros((n, n))
-        found[self.first, self.second] = fit.weights @ (factor * self.products)
-        return found
+        matrix = np.zeros((n, n))
+        matrix[self.first, self.second] = fit.weights @ (factor * self.products)
+        return matrix
 
 
 def paired_coalitions(n: int, pairs: int, rng: np.random.Generator) -> Flags:
-    """The whole, then distinct coalitions of sizes drawn uniformly from 1 … n−1, to be used with their complements.
+    """Draw the whole, then distinct coalitions of sizes uniform on 1 … n−1, to be used with their complements.
 
     Fewer are returned if there are no more.
     """
-    found = {b"": np.ones(n, bool)}
+    distinct = {b"": np.ones(n, bool)}
     for _ in range(20):
         rank = rng.random((pairs, n)).argsort(axis=1).argsort(axis=1)
         drawn = rank < rng.integers(1, n, pairs)[:, None]
         names = np.packbits(drawn ^ ~drawn[:, :1], axis=1)  # a coalition and its complement have one name
         for row, name in zip(drawn, names, strict=True):
-            if len(found) <= pairs:
-                found.setdefault(name.tobytes(), row)
-        if len(found) > pairs:
+            if len(distinct) <= pairs:
+                distinct.setdefault(name.tobytes(), row)
+        if len(distinct) > pairs:
             break
-    return np.stack(list(found.values()))
+    return np.stack(list(distinct.values()))
 
 
 def regressed_interactions(game: Game, budget: int, *, seed: int) -> Floats:
-    """Return Shapley interactions of all pairs of players, (n, n), upper half, from at most `budget` coalitions."""
+    """Estimate Shapley interactions of all pairs of players, (n, n), upper half, from at most `budget` coalitions.
+
+    Args:
+        game: The game.
+        budget: The most coalitions.
+        seed: Seed of the coalitions.
+    """
     rng = np.random.default_rng(seed)
     fits = max(1, budget // MOST_CALLS)
     total = np.zeros((game.n, game.n))
@@ -455,17 +467,17 @@ class Interactions:
 
 
 def moebius(values: Floats) -> Floats:
-    """The Möbius transform of all 2ⁿ values, in the order of `Game.enumerate`.
+    """Return the Möbius transform of all 2ⁿ values, in the order of `Game.enumerate`.
 
     >>> moebius(np.array([0.0, 1.0, 1.0, 3.0])).tolist()  # two players that gain one more together
     [0.0, 1.0, 1.0, 1.0]
     """
     n = _players(values)
-    found = values.astype(np.float64).reshape((2,) * n) if n else values.astype(np.float64)
+    table = values.astype(np.float64).reshape((2,) * n) if n else values.astype(np.float64)
     for axis in range(n):
-        low, high = np.split(found, 2, axis=axis)
-        found = np.concatenate([low, high - low], axis=axis)
-    return found.reshape(-1)
+        low, high = np.split(table, 2, axis=axis)
+        table = np.concatenate([low, high - low], axis=axis)
+    return table.reshape(-1)
 
 
 def _players(values: Floats) -> int:
@@ -476,7 +488,7 @@ def _players(values: Floats) -> int:
 
 
 def exact_shares(values: Floats, index: Index) -> Floats:
-    """Shapley or Banzhaf values from all 2ⁿ values."""
+    """Return Shapley or Banzhaf values, from all 2ⁿ values."""
     n = _players(values)
     members = all_coalitions(n)
     size = members.sum(axis=1)
@@ -485,26 +497,31 @@ def exact_shares(values: Floats, index: Index) -> Floats:
 
 
 def exact_interactions(values: Floats) -> Floats:
-    """Shapley interaction indices of all pairs, (n, n) with zero diagonal, from all 2ⁿ values."""
+    """Return the Shapley interaction indices of all pairs, (n, n) with zero diagonal, from all 2ⁿ values."""
     n = _players(values)
     members = all_coalitions(n).astype(np.float64)
     size = members.sum(axis=1)
     weighted = np.where(size > 1, moebius(values) / np.maximum(size - 1, 1), 0.0)
-    found = members.T @ (weighted[:, None] * members)
-    np.fill_diagonal(found, 0.0)
-    return np.asarray(found)
+    indices = members.T @ (weighted[:, None] * members)
+    np.fill_diagonal(indices, 0.0)
+    return np.asarray(indices)
 
 
 def fewest_calls(game: Game) -> int:
-    """All coalitions if they are few; otherwise one for each player, the whole and the empty coalition."""
+    """Return the fewest calls for values: all coalitions if few; otherwise each player, the whole and the empty coalition."""
     return int(min(2**game.n, game.n + 2))
 
 
 def share_out(game: Game, index: Index, *, seed: int) -> Shares:
-    """Shapley or Banzhaf values of a game, exact if all coalitions fit its budget.
+    """Return Shapley or Banzhaf values of a game, exact if all coalitions fit its budget.
 
     Otherwise Shapley values are those of KernelSHAP, and Banzhaf values are the slopes of the best linear fit to uniformly
     drawn coalitions, which tend to the Banzhaf values.
+
+    Args:
+        game: The game.
+        index: Which values.
+        seed: Seed of the coalitions.
     """
     if index not in {"shapley", "banzhaf"}:
         raise UsageError(f"the index is shapley or banzhaf, not {index!r}")
@@ -551,15 +568,20 @@ def cross_interactions(game: Game, *, seed: int) -> Interactions:
     budget = game.left
     if budget < game.n + 2:
         raise UsageError(f"{game.n} players need a budget of at least {game.n + 2} model calls, got {budget}")
-    found = regressed_interactions(game, budget, seed=seed)
-    return Interactions(found[:p, p:], is_exact=False, method=f"regression, {game.calls} coalitions")
+    pairs = regressed_interactions(game, budget, seed=seed)
+    return Interactions(pairs[:p, p:], is_exact=False, method=f"regression, {game.calls} coalitions")
 
 
 def sampled_interactions(game: Game, *, seed: int, draws: int | None = None) -> Interactions:
-    """Shapley interaction indices pair by pair, as the MultiSHAP paper estimates them, but with correct indices.
+    """Estimate Shapley interaction indices pair by pair, as the MultiSHAP paper does, but with correct indices.
 
     For each pair a size is drawn uniformly from 0 … n−2, then a coalition of that size from the others; the mean of
     v(S∪ij) − v(S∪i) − v(S∪j) + v(S) is unbiased. Each draw takes four model calls.
+
+    Args:
+        game: The game.
+        seed: Seed of the draws.
+        draws: Draws for each pair; by default as many as the budget allows.
     """
     p, t = game.n_cells, game.n_words
     draws = max(1, game.left // (4 * p * t)) if draws is None else draws
@@ -584,7 +606,7 @@ def sampled_interactions(game: Game, *, seed: int, draws: int | None = None) -> 
 
 
 def spectrum(values: Floats, *, keep: float) -> Floats:
-    """The p-biased Fourier spectrum of a game: the variance of each set of players, ``(2ⁿ,)``.
+    """Return the p-biased Fourier spectrum of a game: the variance of each set of players, ``(2ⁿ,)``.
 
     Each player is shown with probability p, independently. The functional ANOVA splits the variance of v into
     Σ_{S≠∅} σ²(S); entry S of the result is σ²(S), entry 0 the squared mean.
@@ -595,24 +617,29 @@ def spectrum(values: Floats, *, keep: float) -> Floats:
     n = _players(values)
     if not 0 < keep < 1:
         raise UsageError(f"the probability to show a player is between 0 and 1, not {keep}")
-    found: NDArray[np.float64] = (
+    table: NDArray[np.float64] = (
         values.astype(np.float64).reshape((2,) * n) if n else values.astype(np.float64)
     )
     scale = np.sqrt(keep * (1 - keep))
     for axis in range(n):
-        low, high = np.split(found, 2, axis=axis)
-        found = np.concatenate([(1 - keep) * low + keep * high, scale * (high - low)], axis=axis)
-    return np.asarray(found.reshape(-1) ** 2)
+        low, high = np.split(table, 2, axis=axis)
+        table = np.concatenate([(1 - keep) * low + keep * high, scale * (high - low)], axis=axis)
+    return np.asarray(table.reshape(-1) ** 2)
 
 
 def _masses(n: int) -> Floats:
-    """The kernel's mass of each size 1 … n−1: ∝ 1/(s(n−s))."""
+    """Return the kernel's mass of each size 1 … n−1: ∝ 1/(s(n−s))."""
     sizes = np.arange(1, n)
     return np.asarray(1.0 / (sizes * (n - sizes)))
 
 
 def design(n: int, budget: int, rng: np.random.Generator) -> tuple[Flags, Floats]:
-    """At most `budget` coalitions, neither empty nor whole, and the weight of each in the regression.
+    """Draw at most `budget` coalitions, neither empty nor whole, with the weight of each in the regression.
+
+    Args:
+        n: Number of players.
+        budget: The most coalitions.
+        rng: Random generator.
 
     >>> coalitions, weights = design(4, 8, np.random.default_rng(0))  # all of sizes 1 and 3, nothing is drawn
     >>> sorted(coalitions.sum(axis=1).tolist()), weights.round(3).tolist()
@@ -644,25 +671,25 @@ def design(n: int, budget: int, rng: np.random.Generator) -> tuple[Flags, Floats
 
 
 def _drawn(n: int, smallest: int, pairs: int, rng: np.random.Generator) -> Flags:
-    """Distinct pairs of complements, the smaller one of size `smallest` … n//2, a size as often as its mass."""
+    """Draw distinct pairs of complements, the smaller one of size `smallest` … n//2, with the sizes distributed by mass."""
     sizes = np.arange(smallest, n // 2 + 1)
     mass = _masses(n)[sizes - 1] * np.where(2 * sizes == n, 0.5, 1.0)
-    found: dict[bytes, Flags] = {}
+    distinct: dict[bytes, Flags] = {}
     for _ in range(20):
         some = rng.choice(sizes, pairs, p=mass / mass.sum())
         inside = rng.random((pairs, n)).argsort(axis=1).argsort(axis=1) < some[:, None]
         for row in inside:
             other = ~row if 2 * int(row.sum()) == n and not row[0] else row  # one name for both halves
-            if len(found) < pairs:
-                found.setdefault(np.packbits(other).tobytes(), other)
-        if len(found) == pairs:
+            if len(distinct) < pairs:
+                distinct.setdefault(np.packbits(other).tobytes(), other)
+        if len(distinct) == pairs:
             break
-    halves = np.stack(list(found.values()))
+    halves = np.stack(list(distinct.values()))
     return np.concatenate([halves, ~halves])
 
 
 def kernel_shap(game: Game, budget: int, *, seed: int) -> Floats:
-    """Estimated Shapley values of a game of at least two players, from at most `budget` coalitions."""
+    """Estimate Shapley values of a game of at least two players, from at most `budget` coalitions."""
     n = game.n
     coalitions, weights = design(n, budget - 2, np.random.default_rng(seed))
     whole = np.ones((1, n), bool)
@@ -673,5 +700,5 @@ def kernel_shap(game: Game, budget: int, *, seed: int) -> Floats:
     slopes = inside[:, :-1] - inside[:, -1:]
     target = rest - empty - inside[:, -1] * total
     root = np.sqrt(weights)
-    found = np.linalg.lstsq(slopes * root[:, None], target * root, rcond=None)[0]
-    return np.append(found, total - found.sum())
+    coefficients = np.linalg.lstsq(slopes * root[:, None], target * root, rcond=None)[0]
+    return np.append(coefficients, total - coefficients.sum())

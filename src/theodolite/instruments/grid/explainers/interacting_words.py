@@ -22,7 +22,7 @@ KEEP = 0.75
 
 
 def effective_number(masses: Floats) -> float:
-    """The effective number of masses: (Σm)² / Σm²; 0 if all are 0.
+    """Return the effective number of masses: (Σm)² / Σm²; 0 if all are 0.
 
     >>> effective_number(np.array([2.0, 2.0, 0.0])), effective_number(np.array([1.0, 0.0]))
     (2.0, 1.0)
@@ -35,7 +35,7 @@ def effective_number(masses: Floats) -> float:
 
 
 def interacting_words(case: Case) -> Explanation:
-    """C of every word and cell, exact or from pairs of random coalitions, and the effective number of words."""
+    """Return C of every word and cell, exact or from pairs of random coalitions, and the effective number of words."""
     game = case.game
     if not game.n_cells or not game.n_words:
         raise UsageError("an interaction of picture and question needs players on both sides")
@@ -69,7 +69,7 @@ def _enumerated(game: Game) -> tuple[Floats, dict[str, float], str]:
 
 
 def _per_draw(game: Game) -> int:
-    """Two pictures with one question, each word flipped in turn; two questions with one picture, each cell flipped in turn."""
+    """Return the calls per draw: two pictures with each word flipped in turn, two questions with each cell flipped in turn."""
     return 2 * (1 + game.n_words) + 2 * (1 + game.n_cells)
 
 
@@ -78,7 +78,7 @@ def _one_draw(case: Case) -> int:
 
 
 def _sampled(game: Game, seed: int) -> tuple[Floats, int]:
-    """C of each player from draws (t, x, x′): ½ p(1−p) mean of (Δ_w(x, t) − Δ_w(x′, t))²; cells likewise from (x, t, t′)."""
+    """Estimate C of each player from draws (t, x, x′): ½ p(1−p) mean of (Δ_w(x, t) − Δ_w(x′, t))²; cells likewise from (x, t, t′)."""
     p, t = game.n_cells, game.n_words
     per_draw = _per_draw(game)
     draws = game.left // per_draw
@@ -93,8 +93,8 @@ def _sampled(game: Game, seed: int) -> tuple[Floats, int]:
         second[:, other] = rng.random(second[:, other].shape) < KEEP
         pair = np.stack([first, second], axis=1)  # (draws, 2, n): the flipped side is shared
         flips = np.repeat(pair[:, :, None], len(flipped) + 1, axis=2)
-        for place, player in enumerate(flipped, 1):
-            flips[:, :, place, player] ^= True
+        for step, player in enumerate(flipped, 1):
+            flips[:, :, step, player] ^= True
         values = game.values(flips.reshape(-1, game.n)).reshape(draws, 2, len(flipped) + 1)
         changes = values[:, :, 1:] - values[:, :, :1]
         parts.append(KEEP * (1 - KEEP) / 2 * ((changes[:, 0] - changes[:, 1]) ** 2).mean(axis=0))

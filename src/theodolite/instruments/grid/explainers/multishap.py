@@ -30,41 +30,46 @@ from theodolite.instruments.grid.explainers.game import (
 _PAPER = "Wang and Wang 2026, arXiv 2508.00576"
 
 
-def _from_interactions(case: Case, found: Interactions, cells: Floats, words: Floats) -> Explanation:
-    """MultiSHAP's map with the numbers that its paper reports."""
-    positive, negative = found.values[found.values > 0].sum(), -found.values[found.values < 0].sum()
+def _from_interactions(case: Case, interactions: Interactions, cells: Floats, words: Floats) -> Explanation:
+    """Return MultiSHAP's map with the numbers that its paper reports."""
+    positive, negative = (
+        interactions.values[interactions.values > 0].sum(),
+        -interactions.values[interactions.values < 0].sum(),
+    )
     total = positive + negative
     scalars = {
         "positive": float(positive),
         "negative": float(negative),
-        "mean_absolute": float(np.abs(found.values).mean()) if found.values.size else 0.0,
+        "mean_absolute": float(np.abs(interactions.values).mean()) if interactions.values.size else 0.0,
     }
     if total > 0:
         scalars["positive_share"] = float(positive / total)
     return case.explanation(
         np.concatenate([cells, words]),
         scalars=scalars,
-        is_exact=found.is_exact,
+        is_exact=interactions.is_exact,
         calls=case.game.calls,
-        method=found.method,
+        method=interactions.method,
     )
 
 
 def multishap(case: Case) -> Explanation:
-    """Σ_j |I_ij| for each cell, Σ_i |I_ij| for each word, so that signs do not cancel."""
-    found = cross_interactions(case.game, seed=case.seed)
-    size = np.abs(found.values)
-    return _from_interactions(case, found, size.sum(axis=1), size.sum(axis=0))
+    """Return Σ_j |I_ij| for each cell and Σ_i |I_ij| for each word, so that signs do not cancel."""
+    interactions = cross_interactions(case.game, seed=case.seed)
+    size = np.abs(interactions.values)
+    return _from_interactions(case, interactions, size.sum(axis=1), size.sum(axis=0))
 
 
 def multishap_mean(case: Case) -> Explanation:
-    """The same interactions averaged over words with their signs, as in the published figure."""
-    found = cross_interactions(case.game, seed=case.seed)
-    return _from_interactions(case, found, found.values.mean(axis=1), found.values.mean(axis=0))
+    """Average the interactions over words with their signs, as in the published figure."""
+    interactions = cross_interactions(case.game, seed=case.seed)
+    return _from_interactions(
+        case, interactions, interactions.values.mean(axis=1), interactions.values.mean(axis=0)
+    )
 
 
 def multishap_reference(case: Case) -> Explanation:
-    """The public code, in which cell k and word k share an index, so that drawing one draws both.
+    """Follow the public code, in which cell k and word k share an index, so that drawing one draws both.
 
     For each pair a size s is drawn uniformly from 0 … n−2, then s indices of the remaining cells and words; cell k and word
     k both join if k was drawn.
@@ -87,10 +92,10 @@ def multishap_reference(case: Case) -> Explanation:
                     corners[i, j, draw, corner] = inside
     values = game.values(corners.reshape(-1, game.n)).reshape(p, t, draws, 4)
     mixed = (values @ np.array([1.0, -1.0, -1.0, 1.0])).mean(axis=-1)
-    found = Interactions(
+    interactions = Interactions(
         mixed, is_exact=False, method=f"{draws} draws per pair, cells and words sharing indices"
     )
-    return _from_interactions(case, found, mixed.mean(axis=1), mixed.mean(axis=0))
+    return _from_interactions(case, interactions, mixed.mean(axis=1), mixed.mean(axis=0))
 
 
 def _least_of_players(case: Case) -> int:
@@ -136,7 +141,7 @@ MULTISHAP_REFERENCE = Explainer(
 
 
 def _sides(game: Game) -> tuple[Game, Game]:
-    """The games of cells and of words, each with its fewest calls and half of the rest of the budget."""
+    """Return the games of cells and of words; each gets its fewest calls and half of the remaining budget."""
     sides = game.of_cells(), game.of_words()
     if game.budget is None:
         return sides
@@ -151,19 +156,19 @@ def _least_of_sides(case: Case) -> int:
 
 
 def _both_sides(case: Case, index: Index) -> Explanation:
-    """Cells with all words shown, words with all cells shown."""
+    """Explain cells with all words shown, and words with all cells shown."""
     sides = dict(zip(("cells", "words"), _sides(case.game), strict=True))
-    found = {name: share_out(side, index, seed=case.seed) for name, side in sides.items()}
+    shares = {name: share_out(side, index, seed=case.seed) for name, side in sides.items()}
     return case.explanation(
-        np.concatenate([found["cells"].values, found["words"].values]),
-        is_exact=all(each.is_exact for each in found.values()),
+        np.concatenate([shares["cells"].values, shares["words"].values]),
+        is_exact=all(share.is_exact for share in shares.values()),
         calls=sum(side.calls for side in sides.values()),
-        method="; ".join(f"{name}: {each.method}" for name, each in found.items()),
+        method="; ".join(f"{name}: {share.method}" for name, share in shares.items()),
     )
 
 
 def pixel_token_reference(case: Case) -> Explanation:
-    """The public code: leave-one-out and random coalitions, mean with minus mean without, shifted and scaled to sum 1."""
+    """Follow the public code: leave-one-out and random coalitions, mean with minus mean without, shifted and scaled to sum 1."""
     rng = np.random.default_rng(case.seed)
     parts, calls = [], 0
     for side in _sides(case.game):

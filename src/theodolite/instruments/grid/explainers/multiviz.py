@@ -21,7 +21,7 @@ class Differentiable(Protocol):
     can_differentiate: bool
 
     def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
-        """One slope for each request."""
+        """Return one slope for each request."""
         ...
 
 
@@ -30,22 +30,22 @@ def _request(case: Case, form: SlopeForm) -> SlopeRequest:
 
 
 def second_order(case: Case, form: SlopeForm) -> Explanation:
-    """Gradients of the words' relevance by pixel or image token; the model must be a white box."""
+    """Differentiate the words' relevance by pixel or image token; the model must be a white box."""
     if not isinstance(case.reader, Differentiable) or not case.reader.can_differentiate:
         name = case.reader.name if case.reader is not None else "this game"
         raise UnsupportedError(
             f"second-order gradients need a paired network such as grid:pure, or a checkpoint such as hf:PATH; {name} is neither"
         )
     request = _request(case, form)
-    (found,) = case.reader.slopes([request])
+    (slope,) = case.reader.slopes([request])
     return Explanation(
-        found.cells,
-        found.relevance,
-        found.heat,
+        slope.cells,
+        slope.relevance,
+        slope.heat,
         is_exact=True,
         calls=request.passes,
         method=f"one forward, {request.passes - 1} backward passes; a call is a pass"
-        + ("" if found.heat is not None else "; by image token"),
+        + ("" if slope.heat is not None else "; by image token"),
     )
 
 

@@ -73,29 +73,29 @@ def _places(joints: Sequence[Floats]) -> _Places:
 
 
 def _sums(numbers: NDArray[np.int64], values: Floats) -> Floats:
-    """For each entry, the sum of the values of all entries with its number."""
+    """Return for each entry the sum of the values of all entries with its number."""
     return np.asarray(np.bincount(numbers, values)[numbers])
 
 
-def _fitted(places: _Places, q: Floats) -> Floats:
-    """Scales q until both margins are as given."""
+def _fitted(entries: _Places, q: Floats) -> Floats:
+    """Scale q until both margins are as given."""
     for _ in range(_ROUNDS):
-        q = q * (places.margin_1 / np.maximum(_sums(places.first, q), _TINY))
-        q = q * (places.margin_2 / np.maximum(_sums(places.second, q), _TINY))
-        if np.abs(_sums(places.first, q) - places.margin_1).max() < _FITS:
+        q = q * (entries.margin_1 / np.maximum(_sums(entries.first, q), _TINY))
+        q = q * (entries.margin_2 / np.maximum(_sums(entries.second, q), _TINY))
+        if np.abs(_sums(entries.first, q) - entries.margin_1).max() < _FITS:
             break
     return q
 
 
-def _bits(places: _Places, q: Floats, tables: int) -> Floats:
-    """I_q(Y; X1X2) of every table, in bits."""
-    outer = _sums(places.both, q) * places.margin_y
+def _bits(entries: _Places, q: Floats, tables: int) -> Floats:
+    """Return I_q(Y; X1X2) of every table, in bits."""
+    outer = _sums(entries.both, q) * entries.margin_y
     terms = q * np.log2(np.maximum(q, _TINY) / np.maximum(outer, _TINY))
-    return np.asarray(np.bincount(places.table, terms, minlength=tables), np.float64)
+    return np.asarray(np.bincount(entries.table, terms, minlength=tables), np.float64)
 
 
 def least_information(joints: Sequence[Floats]) -> Floats:
-    """The least I_q(Y; X1X2) over Δ_P of every joint distribution (x1, x2, y), in bits.
+    """Return the least I_q(Y; X1X2) over Δ_P of every joint distribution (x1, x2, y), in bits.
 
     >>> xor = np.zeros((2, 2, 2))
     >>> xor[[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]] = 0.25
@@ -103,18 +103,18 @@ def least_information(joints: Sequence[Floats]) -> Floats:
     0.0
     """
     tables = len(joints)
-    places = _places(joints)
-    best = _bits(places, places.q, tables)
+    entries = _places(joints)
+    best = _bits(entries, entries.q, tables)
     step, is_done = np.ones(tables), np.zeros(tables, bool)
     for _ in range(_STEPS):
-        q, table = places.q, places.table
-        slope = np.log(np.maximum(q, _TINY) / np.maximum(_sums(places.both, q), _TINY))
+        q, table = entries.q, entries.table
+        slope = np.log(np.maximum(q, _TINY) / np.maximum(_sums(entries.both, q), _TINY))
         lowest = np.full(tables, np.inf)
         np.minimum.at(lowest, table, slope)
-        moved = _fitted(places, q * np.exp(-step[table] * (slope - lowest[table])))
-        value = _bits(places, moved, tables)
+        moved = _fitted(entries, q * np.exp(-step[table] * (slope - lowest[table])))
+        value = _bits(entries, moved, tables)
         is_better = (value <= best + 1e-13) & ~is_done  # a table that has left has no places any more
-        places.q = np.where(is_better[table], moved, q)
+        entries.q = np.where(is_better[table], moved, q)
         has_come_to_rest = is_better & (best - value < _TOLERANCE)
         best = np.where(is_better, np.minimum(best, value), best)
         step = np.where(is_better, np.minimum(step * 1.2, 50.0), step / 2)
@@ -123,7 +123,7 @@ def least_information(joints: Sequence[Floats]) -> Floats:
             is_done |= left
             if is_done.all():
                 break
-            places = places.only(~is_done[places.table])
+            entries = entries.only(~is_done[entries.table])
     return np.asarray(best)
 
 
@@ -179,14 +179,14 @@ class PidScore:
 
 
 def _information(joint: Floats) -> float:
-    """I of the last axis with all others, in bits, from a joint distribution."""
+    """Return I of the last axis with all others, in bits, from a joint distribution."""
     flat = joint.reshape(-1, joint.shape[-1])
     outer = flat.sum(axis=1, keepdims=True) * flat.sum(axis=0, keepdims=True)
     return float((flat * np.log2(np.maximum(flat, _TINY) / np.maximum(outer, _TINY))).sum())
 
 
 def joint_table(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Floats:
-    """The observed joint distribution, (values of x1, of x2, of y)."""
+    """Return the observed joint distribution, (values of x1, of x2, of y)."""
     codes = [np.unique(np.asarray(labels), return_inverse=True)[1].reshape(-1) for labels in (x1, x2, y)]
     if len({code.size for code in codes}) != 1 or not codes[0].size:
         raise UsageError(f"sources and answers must be equally many, got {[code.size for code in codes]}")
@@ -196,7 +196,7 @@ def joint_table(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Floats:
 
 
 def decompose_tables(joints: Sequence[Floats], *, n: int = 0) -> list[Decomposition]:
-    """The decomposition of each joint distribution (x1, x2, y), by the convex programme.
+    """Decompose each joint distribution (x1, x2, y) by the convex programme.
 
     >>> xor = np.zeros((2, 2, 2))
     >>> for a in (0, 1):
@@ -205,21 +205,21 @@ def decompose_tables(joints: Sequence[Floats], *, n: int = 0) -> list[Decomposit
     >>> round(decompose_tables([xor])[0].synergy, 3)
     1.0
     """
-    found = []
+    decompositions = []
     for joint, reached in zip(joints, least_information(joints), strict=True):
         i1, i2, ip = (_information(part) for part in (joint.sum(axis=1), joint.sum(axis=0), joint))
         least = min(max(float(reached), i1, i2), ip)  # rounding may pass its bounds
-        found.append(Decomposition(i1 + i2 - least, least - i2, least - i1, ip - least, n, "convex"))
-    return found
+        decompositions.append(Decomposition(i1 + i2 - least, least - i2, least - i1, ip - least, n, "convex"))
+    return decompositions
 
 
 def convex_pids(x1: ArrayLike, x2: ArrayLike, answers: Sequence[ArrayLike]) -> list[Decomposition]:
-    """PID of the same two discrete sources with each of several answers; together they cost little more than one."""
+    """Decompose the same two discrete sources with each of several answers, at little more than the cost of one."""
     return decompose_tables([joint_table(x1, x2, y) for y in answers], n=np.asarray(x1).size)
 
 
 def convex_pid(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Decomposition:
-    """PID of discrete labels by the convex programme.
+    """Decompose discrete labels by the convex programme.
 
     >>> found = convex_pid([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 0, 1])
     >>> round(found.redundant, 2), round(found.synergy, 2)
@@ -229,7 +229,7 @@ def convex_pid(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Decomposition:
 
 
 def gaussian_pid(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Decomposition:
-    r"""PID of jointly Gaussian sources and target, from the sample covariance.
+    r"""Decompose jointly Gaussian sources and target, from the sample covariance.
 
     With Y white and each source scaled to white noise, X_i = H_i Y + N_i. Only the correlation Σ of the noises is free: any
     matrix of spectral norm at most 1. It follows the gradient of ½ log det(I + Hᵀ [I Σ; Σᵀ I]⁻¹ H) and is projected back by
@@ -268,14 +268,14 @@ def _centred(values: ArrayLike) -> Floats:
 
 
 def _whitener(covariance: Floats) -> Floats:
-    """A such that Aᵀ C A = I; variances get a floor, since a deterministic channel has no noise."""
+    """Return A such that Aᵀ C A = I; variances get a floor, since a deterministic channel has no noise."""
     values, vectors = np.linalg.eigh(covariance)
     floor = 1e-3 * max(float(values.max(initial=0.0)), 1e-3)
     return np.asarray(vectors / np.sqrt(np.maximum(values, floor)))
 
 
 def _union(h1: Floats, h2: Floats, cross: Floats) -> tuple[float, Floats]:
-    """I(Y; X1X2) in bits for a correlation of the noises, and its gradient."""
+    """Return I(Y; X1X2) in bits for a correlation of the noises, and its gradient."""
     a, b = len(h1), len(h2)
     u, s, vt = np.linalg.svd(cross, full_matrices=False)
     cross = (u * np.minimum(s, 1 - 1e-4)) @ vt
@@ -308,21 +308,31 @@ def _least_union(h1: Floats, h2: Floats) -> float:
 
 
 def one_by_one(estimate: EstimateOne) -> EstimateMany:
-    """An estimator for several answers, from one for a single answer."""
+    """Return an estimator for several answers, from one for a single answer."""
     return lambda x1, x2, answers: [estimate(x1, x2, y) for y in answers]
 
 
 def with_null(
     estimate: EstimateMany, sources: Sequence[ArrayLike], y: ArrayLike, *, shuffles: int = 99, seed: int = 0
 ) -> PidScore:
-    """A decomposition with its null distribution: the same estimator on shuffled answers."""
+    """Decompose, and estimate the null distribution with the same estimator on shuffled answers.
+
+    Args:
+        estimate: The estimator.
+        sources: Picture and question.
+        y: The answers.
+        shuffles: Shuffled copies of the answers.
+        seed: Seed of the shuffles.
+    """
     x1, x2 = (np.asarray(source) for source in sources)
     answers = np.asarray(y)
     rng = np.random.default_rng(seed)
     shuffled = [answers[rng.permutation(len(answers))] for _ in range(shuffles)]
-    found, *null = estimate(x1, x2, [answers, *shuffled])
-    above = sum(each.synergy >= found.synergy - 1e-12 for each in null)
-    return PidScore(found, tuple(each.synergy for each in null), (above + 1) / (shuffles + 1))
+    observed, *null = estimate(x1, x2, [answers, *shuffled])
+    above = sum(decomposition.synergy >= observed.synergy - 1e-12 for decomposition in null)
+    return PidScore(
+        observed, tuple(decomposition.synergy for decomposition in null), (above + 1) / (shuffles + 1)
+    )
 
 
 # PID of sources with too many values to tabulate: small networks for the margins, and an alignment learnt by batch.
@@ -351,7 +361,7 @@ class BatchSettings:
 def batch_pid(
     x1: ArrayLike, x2: ArrayLike, y: ArrayLike, *, settings: BatchSettings | None = None, seed: int = 0
 ) -> Decomposition:
-    """PID of numeric sources (n, columns) and labels, by learnt alignment. An estimate of high variance.
+    """Decompose numeric sources (n, columns) and labels, by learnt alignment. The estimate has high variance.
 
     Raises:
         UsageError: there are fewer than 32 samples, or only one answer.
@@ -401,7 +411,7 @@ def _layers(inputs: int, outputs: int, settings: BatchSettings) -> nn.Module:
 
 
 def _classify(source: Tensor, target: Tensor, n_labels: int, settings: BatchSettings) -> Tensor:
-    """p(y|x) of every sample, (n, labels), from a network trained on all of them."""
+    """Return p(y|x) of every sample, (n, labels), from a network trained on all of them."""
     import torch
 
     network = _layers(source.shape[1], n_labels, settings)
@@ -412,12 +422,12 @@ def _classify(source: Tensor, target: Tensor, n_labels: int, settings: BatchSett
             torch.nn.functional.cross_entropy(network(source[rows]), target[rows]).backward()  # type: ignore[no-untyped-call]
             optimiser.step()
     with torch.no_grad():
-        found: Tensor = torch.softmax(network(source), 1)
-    return found
+        probabilities: Tensor = torch.softmax(network(source), 1)
+    return probabilities
 
 
 def _gain(p: Tensor, p_y: Tensor) -> float:
-    """I(Y; X) in bits: mean over x of KL(p(y|x) ‖ p(y))."""
+    """Return I(Y; X) in bits: mean over x of KL(p(y|x) ‖ p(y))."""
     ratio = (p + _LEAST_BATCH_MASS).log2() - (p_y + _LEAST_BATCH_MASS).log2()
     return max(0.0, float((p * ratio).sum(1).mean()))
 
@@ -425,15 +435,15 @@ def _gain(p: Tensor, p_y: Tensor) -> float:
 def _aligned(
     sources: list[Tensor], margins: tuple[Tensor, Tensor], target: Tensor, settings: BatchSettings
 ) -> float:
-    """The least I_q in bits, averaged over the batches of the last pass."""
+    """Return the least I_q in bits, averaged over the batches of the last pass."""
     import torch
 
     n_labels = margins[0].shape[1]
     nets = [_layers(s.shape[1], settings.embedding * n_labels, settings) for s in sources]
     optimiser = torch.optim.Adam([p for net in nets for p in net.parameters()], lr=settings.rate)
-    found: list[tuple[float, int]] = []
+    batches: list[tuple[float, int]] = []
     for _ in range(settings.alignment_epochs):
-        found = []
+        batches = []
         for rows in torch.split(torch.randperm(len(target)), settings.batch):
             if len(rows) < 8:
                 continue
@@ -446,12 +456,12 @@ def _aligned(
             )
             bits.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
-            found.append((float(bits.detach()), len(rows)))
-    return sum(bits * n for bits, n in found) / sum(n for _, n in found)
+            batches.append((float(bits.detach()), len(rows)))
+    return sum(bits * n for bits, n in batches) / sum(n for _, n in batches)
 
 
 def _batch_information(e1: Tensor, e2: Tensor, p1: Tensor, p2: Tensor, rounds: int) -> Tensor:
-    """I_q(Y; X1X2) of one batch in bits, for the coupling q(a, b, y) that the embeddings make."""
+    """Return I_q(Y; X1X2) of one batch in bits, for the coupling q(a, b, y) that the embeddings make."""
     import torch
 
     n = len(p1)
@@ -498,7 +508,7 @@ class Summaries:
 
 
 def summarise_scenes(batch: SceneBatch) -> Summaries:
-    """The summaries of scenes of one bucket; see `SUMMARIES`."""
+    """Return the summaries of scenes of one bucket; see `SUMMARIES`."""
     sight = look(batch.world, batch.cells, batch.questions)
     alike = sight.alike[:, 0]
     bucket = BUCKETS[int(batch.bucket[0])]
@@ -515,7 +525,7 @@ def summarise_scenes(batch: SceneBatch) -> Summaries:
 def score_pid(
     batch: SceneBatch, said: Integers, *, estimator: Estimator, shuffles: int = SHUFFLES, seed: int = 0
 ) -> PidScore:
-    """PID of a model's answers to scenes of one bucket, with its null distribution.
+    """Decompose a model's answers to scenes of one bucket, with the null distribution.
 
     Args:
         batch: The scenes.
@@ -545,19 +555,19 @@ def score_pid(
 
 
 def _summarise(pool: Pool, estimator: Estimator) -> Mapping[str, float]:
-    said = [int(pool.logits(row, row)[0, 0].argmax()) for row in pool.rows[:, None]]
-    score = score_pid(pool.batch.take(pool.rows), np.array(said), estimator=estimator, seed=pool.seed)
+    answers = [int(pool.logits(row, row)[0, 0].argmax()) for row in pool.rows[:, None]]
+    score = score_pid(pool.batch.take(pool.rows), np.array(answers), estimator=estimator, seed=pool.seed)
     return pid_numbers(score)
 
 
 def pid_numbers(score: PidScore) -> dict[str, float]:
-    """A decomposition as plain numbers, in bits."""
-    found = score.found
+    """Return a decomposition as plain numbers, in bits."""
+    parts = score.found
     return {
-        "redundant": found.redundant,
-        "unique_picture": found.unique_1,
-        "unique_question": found.unique_2,
-        "synergy": found.synergy,
+        "redundant": parts.redundant,
+        "unique_picture": parts.unique_1,
+        "unique_question": parts.unique_2,
+        "synergy": parts.synergy,
         "synergy_above_chance": score.corrected_synergy,
         "p_value": score.p_value,
     }

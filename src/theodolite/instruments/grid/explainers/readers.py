@@ -52,7 +52,7 @@ class Shown:
         return len(self.pictures)
 
     def words(self) -> NDArray[np.uint8]:
-        """The word ids with hidden words replaced, (m, words)."""
+        """Return the word ids with hidden words replaced, (m, words)."""
         words = self.batch.words[self.questions]
         hidden = ~self.word_mask & (words != PAD)
         if self.hiding == "mask":
@@ -69,7 +69,7 @@ class Reader(Protocol):
     can_differentiate: bool
 
     def logits(self, shown: Shown) -> Floats:
-        """Logits (or log-probabilities) over `World.answers`, (m, answers)."""
+        """Return logits (or log-probabilities) over `World.answers`, (m, answers)."""
         ...
 
 
@@ -83,19 +83,19 @@ class SymbolicReader:
         self.logic = logic
 
     def logits(self, shown: Shown) -> Floats:
-        """`CONFIDENCE` for its answer; the rest is shared by the other answers of that kind."""
+        """Give `CONFIDENCE` to the model's answer; the other answers of that kind share the rest."""
         batch = shown.batch
-        world, said = batch.world, np.zeros(len(shown), np.int64)
+        world, answers = batch.world, np.zeros(len(shown), np.int64)
         cells = np.where(shown.cell_mask, batch.cells[shown.pictures], 0).astype(np.uint8)
         for question in np.unique(shown.questions):
             rows = np.flatnonzero(shown.questions == question)
             asked = hide_words(batch, int(question), shown.word_mask[rows])
-            said[rows] = symbolic_answer(world, cells[rows], asked, logic=self.logic)
+            answers[rows] = symbolic_answer(world, cells[rows], asked, logic=self.logic)
         is_count = IS_COUNT[batch.bucket[shown.questions]]
         fits = is_count[:, None] == (np.arange(len(world.answers)) <= world.max_count)
         others = np.where(is_count, world.max_count, 1)[:, None]
         logits = np.where(fits, np.log((1 - CONFIDENCE) / others), _NEVER)
-        logits[np.arange(len(shown)), said] = np.log(CONFIDENCE)
+        logits[np.arange(len(shown)), answers] = np.log(CONFIDENCE)
         return np.asarray(logits, np.float64)
 
 
@@ -112,7 +112,7 @@ class NetworkReader:
         self._reader = PairedReader(network, device=device)
 
     def check(self, world: World) -> None:
-        """Checks that the network can answer questions about this world.
+        """Check that the network can answer questions about this world.
 
         Raises:
             UsageError: It knows other answers, or only smaller grids.
@@ -129,7 +129,7 @@ class NetworkReader:
             )
 
     def logits(self, shown: Shown) -> Floats:
-        """One forward pass for each input."""
+        """Run one forward pass for each input."""
         from theodolite.instruments.grid.models.paired import FILLS as TILES
 
         batch = shown.batch
@@ -139,7 +139,7 @@ class NetworkReader:
         return self._reader.logits(cells, shown.words(), side=side).astype(np.float64)
 
     def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
-        """Second-order gradients of the network."""
+        """Return the second-order gradients of the network."""
         from theodolite.instruments.grid.explainers.second_order import find_slopes
 
         return find_slopes(self.network, requests, device=self.device)
@@ -154,7 +154,7 @@ class CoreReader:
         self.can_differentiate = is_white_box(model)
 
     def logits(self, shown: Shown) -> Floats:
-        """Log-probabilities of the answers that fit the question; the others get `_NEVER`."""
+        """Return log-probabilities of the answers that fit the question; the others get `_NEVER`."""
         world = shown.batch.world
         words = shown.words()
         requests, options = [], []
@@ -164,9 +164,9 @@ class CoreReader:
             picture = Picture.from_array(draw(shown, m))
             requests.append(Request.ask(picture, prompt_of(text_of(words[m]), asks), max_tokens=4))
             options.append(asks.options(world))
-        found = self.model.choose(requests, options)
+        choices = self.model.choose(requests, options)
         logits = np.full((len(shown), len(world.answers)), _NEVER)
-        for m, (choice, names) in enumerate(zip(found, options, strict=True)):
+        for m, (choice, names) in enumerate(zip(choices, options, strict=True)):
             if not isinstance(choice, Choice):
                 raise ModelError(f"{self.name} gave no answer: {choice.reason or choice.status}")
             logits[m, [world.answers.index(name) for name in names]] = np.maximum(
@@ -175,14 +175,14 @@ class CoreReader:
         return logits
 
     def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
-        """Second-order gradients of a white box."""
+        """Return the second-order gradients of a white box."""
         from theodolite.instruments.grid.explainers.second_order import checkpoint_slope
 
         return [checkpoint_slope(self.model, request) for request in requests]
 
 
 def draw(shown: Shown, m: int) -> NDArray[np.uint8]:
-    """The picture of the m-th input, with hidden cells filled."""
+    """Return the picture of the m-th input, with hidden cells filled."""
     world = shown.batch.world
     pixels: NDArray[np.uint8] = render(world, shown.batch.cells[int(shown.pictures[m])][None])[0].copy()
     for cell in np.flatnonzero(~shown.cell_mask[m]):
@@ -192,7 +192,7 @@ def draw(shown: Shown, m: int) -> NDArray[np.uint8]:
 
 
 def open_reader(model: str, *, device: str = "cpu") -> Reader:
-    """Opens a model by name.
+    """Open a model by name.
 
     ``weights:FILE`` is a network that ``python -m train grid`` wrote. Models outside the ``grid:`` scheme must give the
     log-probabilities of options.
@@ -267,20 +267,27 @@ class Pool:
         return len(self._known)
 
     def logits(self, pictures: Integers, questions: Integers) -> Floats:
-        """Logits for every picture with every question, (pictures, questions, answers)."""
+        """Return the logits of every picture with every question, (pictures, questions, answers)."""
         if missing := self.missing(pictures, questions):
             self.learn(missing, self.whole(*(np.array(side) for side in zip(*missing, strict=True))))
-        found = [self._known[int(i), int(j)] for i in pictures for j in questions]
-        return np.stack(found).reshape(len(pictures), len(questions), -1)
+        rows = [self._known[int(i), int(j)] for i in pictures for j in questions]
+        return np.stack(rows).reshape(len(pictures), len(questions), -1)
 
     def whole(self, pictures: Integers, questions: Integers) -> Floats:
-        """Logits (m, answers) of whole inputs; not cached."""
+        """Return the logits (m, answers) of whole inputs; not cached."""
         m = len(pictures)
         shown = [np.ones((m, size), bool) for size in (self.batch.cells.shape[1], self.batch.words.shape[1])]
         return self.masked(pictures, questions, *shown)
 
     def masked(self, pictures: Integers, questions: Integers, cell_mask: Flags, word_mask: Flags) -> Floats:
-        """Logits (m, answers) of inputs with parts hidden; not cached."""
+        """Return the logits (m, answers) of inputs with parts hidden; not cached.
+
+        Args:
+            pictures: The scene whose picture is shown, (m,).
+            questions: The scene whose question is asked, (m,).
+            cell_mask: Which cells are shown, (m, cells).
+            word_mask: Which words are shown, (m, words).
+        """
         if self.reader is None:
             raise UsageError("this pool has stored answers only; the model is needed here")
         shown = Shown(
@@ -295,29 +302,29 @@ class Pool:
         return self.reader.logits(shown)
 
     def seen_by(self, reader: Reader) -> Pool:
-        """The same pool with the same memory, through another reader of the same model."""
+        """Return the same pool with the same cache, through another reader of the same model."""
         seen = Pool(reader, self.batch, self.rows, self.convention, seed=self.seed)
         seen._known, seen.found = self._known, self.found
         return seen
 
     def missing(self, pictures: Integers, questions: Integers) -> list[tuple[int, int]]:
-        """Pairs that are not known yet."""
+        """Return the pairs that are not known yet."""
         wanted = dict.fromkeys((int(i), int(j)) for i in pictures for j in questions)
         return [pair for pair in wanted if pair not in self._known]
 
     def learn(self, pairs: list[tuple[int, int]], logits: Floats) -> None:
-        """Adds known logits of some pairs."""
+        """Add known logits of some pairs."""
         self._known.update(zip(pairs, logits, strict=True))
 
 
 def fill_matrices(reader: Reader, pools: Iterable[Pool]) -> None:
-    """Computes everything that the cross matrices of some pools still miss, in one batch."""
+    """Compute all missing entries of the cross matrices of some pools, in one batch."""
     missing = [(pool, pool.missing(pool.rows, pool.rows)) for pool in {id(p): p for p in pools}.values()]
     pairs = [pair for _, some in missing for pair in some]
     if not pairs:
         return
     first = missing[0][0]
-    found = first.seen_by(reader).whole(*(np.array(side) for side in zip(*pairs, strict=True)))
+    logits = first.seen_by(reader).whole(*(np.array(side) for side in zip(*pairs, strict=True)))
     for pool, some in missing:
-        pool.learn(some, found[: len(some)])
-        found = found[len(some) :]
+        pool.learn(some, logits[: len(some)])
+        logits = logits[len(some) :]

@@ -19,7 +19,7 @@ from theodolite.instruments.grid.questions import prompt_of
 
 
 def as_cells(values: ArrayLike, world: World) -> Floats:
-    """A map as one number per cell. It may be given by cell, as rows × columns, or by pixel (values are summed).
+    """Reduce a map to one number per cell. It may be given by cell, as rows × columns, or by pixel (values are summed).
 
     >>> as_cells(np.ones((320, 320)), World()).tolist()[:2]
     [4096.0, 4096.0]
@@ -45,7 +45,13 @@ def as_cells(values: ArrayLike, world: World) -> Floats:
 
 
 def token_map_as_cells(values: ArrayLike, grid: TokenGrid, world: World) -> Floats:
-    """Relevance of image tokens as relevance of cells; each token is divided among cells by area."""
+    """Convert relevance of image tokens to relevance of cells; each token is divided among cells by area.
+
+    Args:
+        values: Relevance of each token.
+        grid: Where the tokens lie in the picture.
+        world: The grid of cells.
+    """
     tokens = np.asarray(values, np.float64).reshape(-1)
     if not np.isfinite(tokens).all():
         raise UsageError("a map must be finite everywhere; in half precision, try ?dtype=float32")
@@ -66,7 +72,7 @@ def token_map_as_cells(values: ArrayLike, grid: TokenGrid, world: World) -> Floa
 
 
 def array_explainer(name: str, maps: Mapping[int, ArrayLike] | Sequence[ArrayLike]) -> Explainer:
-    """An explainer from existing maps: ``maps[row]`` is the map of scene ``row``.
+    """Return an explainer from existing maps: ``maps[row]`` is the map of scene ``row``.
 
     >>> explainer = array_explainer("mine", {0: np.eye(5)})
     >>> explainer.scope
@@ -84,34 +90,41 @@ def array_explainer(name: str, maps: Mapping[int, ArrayLike] | Sequence[ArrayLik
 
 
 def relevance_explainers(methods: str) -> list[Explainer]:
-    """One relevance method of `theodolite.attribution`, or ``all``, for white-box models."""
+    """Return one relevance method of `theodolite.attribution`, or ``all``, for white-box models."""
     from theodolite.attribution import find_methods
 
-    return [relevance_explainer(found.name) for found in find_methods([methods])]
+    return [relevance_explainer(method.name) for method in find_methods([methods])]
 
 
 def relevance_explainer(method: str) -> Explainer:
-    """A relevance method of `theodolite.attribution`, for white-box models."""
+    """Return a relevance method of `theodolite.attribution`, for white-box models."""
     from theodolite.attribution import find_methods
 
-    (found,) = find_methods([method])
+    (entry,) = find_methods([method])
 
     def explain(case: Case) -> Explanation:
         return _attributed(case, method)
 
     return Explainer(
         f"relevance:{method}",
-        found.summary,
+        entry.summary,
         explain,
-        paper=found.paper or "",
-        caveat=found.caveat or "",
+        paper=entry.paper or "",
+        caveat=entry.caveat or "",
         needs_gradients=True,
         least=lambda _: 1,
     )
 
 
 def asked_of(batch: SceneBatch, row: int, answer: int) -> tuple[Request, tuple[str, ...]]:
-    """The request of a scene for a white-box model, and its options. First tokens must differ, so counts end at 9.
+    """Return the request of a scene for a white-box model, and its options.
+
+    First tokens must differ, so counts end at 9.
+
+    Args:
+        batch: Scenes that include this one.
+        row: The row of the scene.
+        answer: The explained answer, an index into `World.answers`.
 
     Raises:
         UsageError: The explained answer is above 9.
@@ -139,10 +152,10 @@ def _attributed(case: Case, method: str) -> Explanation:
     world = case.batch.world
     request, options = asked_of(case.batch, case.row, case.answer)
     gold = options.index(world.answers[case.answer])
-    (found,) = attribute(
+    (attribution,) = attribute(
         case.reader.model, [request], [options], methods=[method], targets=["gt"], gold=[gold]
     )
-    maps = [each for each in found.maps if each.picture == 0]
+    maps = [token_map for token_map in attribution.maps if token_map.picture == 0]
     if not maps:
         raise UnsupportedError(f"{method} gave no map")
     cells = token_map_as_cells(maps[0].values, maps[0].grid, world)

@@ -25,7 +25,7 @@ from theodolite.instruments.grid.explainers.contract import Case, Explainer, Exp
 
 
 def removal(case: Case) -> Explanation:
-    """v(N) − v(N∖i): each object removed by itself, each word hidden by itself."""
+    """Return v(N) − v(N∖i): each object removed by itself, each word hidden by itself."""
     n = case.game.n
     coalitions = np.vstack([np.ones((1, n), bool), ~np.eye(n, dtype=bool)])
     values = case.game.values(coalitions)
@@ -33,7 +33,7 @@ def removal(case: Case) -> Explanation:
 
 
 def alike_removal(case: Case) -> Explanation:
-    """Removal among look-alikes for objects; words hidden one at a time."""
+    """Remove objects in groups of look-alikes, and hide words one at a time."""
     game = case.game
     p, n = game.n_cells, game.n
     groups = _groups(case)
@@ -61,17 +61,17 @@ def _removals(case: Case) -> int:
 
 
 def _groups(case: Case) -> list[Flags]:
-    """Every group of at least two objects that look alike in class, colour or shape, as players."""
+    """Return every group of at least two objects that look alike in class, colour or shape, as players."""
     game = case.game
     ids = case.batch.cells[case.row][game.cells]
-    found: dict[bytes, Flags] = {}
+    groups: dict[bytes, Flags] = {}
     for kinds in (ids, COLOUR_OF[ids], SHAPE_OF[ids]):
         for kind in np.unique(kinds[ids > 0]):
             group = np.zeros(game.n, bool)
             group[: game.n_cells] = (kinds == kind) & (ids > 0)
             if group.sum() > 1:
-                found.setdefault(group.tobytes(), group)
-    return list(found.values())
+                groups.setdefault(group.tobytes(), group)
+    return list(groups.values())
 
 
 def _one_at_a_time(case: Case) -> int:
@@ -100,13 +100,13 @@ ALIKE_REMOVAL = Explainer(
 
 
 def uniform(case: Case) -> Explanation:
-    """The same relevance everywhere: its mass on a mask is the mask's area."""
+    """Return the same relevance everywhere, so that its mass on a mask is the mask's area."""
     words = (case.batch.words[case.row] != PAD).astype(np.float64)
     return Explanation(np.ones(case.game.shape[0]), words, method="no model call")
 
 
 def random(case: Case) -> Explanation:
-    """Relevance drawn uniformly from 0 … 1."""
+    """Draw relevance uniformly from 0 … 1."""
     rng = np.random.default_rng([case.seed, case.row])
     words = (case.batch.words[case.row] != PAD) * rng.random(case.game.shape[1])
     return Explanation(rng.random(case.game.shape[0]), words, method="no model call")
@@ -120,17 +120,17 @@ def _marked(case: Case, masks: tuple[MaskName, ...], roles: list[str]) -> Explan
 
 
 def oracle(case: Case) -> Explanation:
-    """Anchors and targets, and the words that name them and their relations: the truth for a right model."""
+    """Mark anchors and targets, and the words that name them and their relations: the truth for a right model."""
     return _marked(case, ("anchors", "targets"), ["target", "anchor", "direction"])
 
 
 def bow_oracle(case: Case) -> Explanation:
-    """Everything that looks like a target, and the target's words: the truth for a bag of words."""
+    """Mark everything that looks like a target, and the target's words: the truth for a bag of words."""
     return _marked(case, ("targets", "adversarial"), ["target"])
 
 
 def all_objects(case: Case) -> Explanation:
-    """Every object alike, as a detector would show."""
+    """Mark every object alike, as a detector would."""
     one = case.batch
     words = (one.words[case.row] != PAD).astype(np.float64)
     return Explanation((one.cells[case.row] > 0).astype(np.float64), words, method="no model call")

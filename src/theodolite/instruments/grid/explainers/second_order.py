@@ -66,21 +66,21 @@ class Slope:
 
 
 def find_slopes(network: PairedNetwork, requests: Sequence[SlopeRequest], *, device: str) -> list[Slope]:
-    """Gradients of scenes of one data set, in the order of the requests."""
+    """Compute gradients of scenes of one data set, in the order of the requests."""
     import torch
 
     rows = _SCENES_AT_ONCE.get(torch.device(device).type, 8)
-    found: dict[int, Slope] = {}
+    slopes: dict[int, Slope] = {}
     for form in dict.fromkeys(request.form for request in requests):
-        places = [place for place, request in enumerate(requests) if request.form == form]
-        for start in range(0, len(places), rows):
-            some = places[start : start + rows]
-            found.update(zip(some, _batch(network, [requests[place] for place in some], device), strict=True))
-    return [found[place] for place in range(len(requests))]
+        indices = [i for i, request in enumerate(requests) if request.form == form]
+        for start in range(0, len(indices), rows):
+            some = indices[start : start + rows]
+            slopes.update(zip(some, _batch(network, [requests[i] for i in some], device), strict=True))
+    return [slopes[i] for i in range(len(requests))]
 
 
 def _batch(network: PairedNetwork, requests: list[SlopeRequest], device: str) -> list[Slope]:
-    """Gradients of one form, in one pass."""
+    """Compute gradients of one form, in one pass."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -98,16 +98,19 @@ def _batch(network: PairedNetwork, requests: list[SlopeRequest], device: str) ->
         relevance = (embedded * slope).sum(-1) * is_word
         wanted = relevance.abs().sum(1)[None] if form != "mixed" else relevance.T[is_word.any(0)]
         heat = torch.zeros(len(rows), *pixels.shape[-2:], device=device)
-        for place, each in enumerate(wanted):
-            (found,) = torch.autograd.grad(each.sum(), pixels, retain_graph=place + 1 < len(wanted))
-            heat = heat + found.abs().sum(1)
+        for i, each in enumerate(wanted):
+            (gradient,) = torch.autograd.grad(each.sum(), pixels, retain_graph=i + 1 < len(wanted))
+            heat = heat + gradient.abs().sum(1)
     maps = heat.cpu().numpy().astype(np.float32)
-    told = relevance.detach().cpu().numpy().astype(np.float64)
-    return [Slope(as_cells(each, batch.world), words, each) for each, words in zip(maps, told, strict=True)]
+    word_relevance = relevance.detach().cpu().numpy().astype(np.float64)
+    return [
+        Slope(as_cells(each, batch.world), words, each)
+        for each, words in zip(maps, word_relevance, strict=True)
+    ]
 
 
 def checkpoint_slope(model: VisionLanguageModel, request: SlopeRequest) -> Slope:
-    """Gradients of one scene by image token. Answers are identified by their first token, so counts end at 9.
+    """Compute gradients of one scene by image token. Answers are identified by their first token, so counts end at 9.
 
     Raises:
         UnsupportedError: The model is a black box.
@@ -117,21 +120,21 @@ def checkpoint_slope(model: VisionLanguageModel, request: SlopeRequest) -> Slope
 
     batch, row = request.batch, request.row
     asked, options = asked_of(batch, row, request.answer)
-    places = [batch.world.answers.index(option) for option in options]
+    columns = [batch.world.answers.index(option) for option in options]
 
-    def output(found: Tensor) -> Tensor:
-        logits = found.new_full((len(batch.world.answers),), -math.inf)
-        return _output(request, logits.index_put((found.new_tensor(places).long(),), found))
+    def output(option_logits: Tensor) -> Tensor:
+        logits = option_logits.new_full((len(batch.world.answers),), -math.inf)
+        return _output(request, logits.index_put((option_logits.new_tensor(columns).long(),), option_logits))
 
     spans = word_spans(batch.text(row))
-    told = second_order(model, asked, options, spans, output, one_by_one=request.form == "mixed")
+    attribution = second_order(model, asked, options, spans, output, one_by_one=request.form == "mixed")
     relevance = np.zeros(batch.words.shape[1])
-    relevance[: len(spans)] = told.words
-    return Slope(token_map_as_cells(told.values, told.grid, batch.world), relevance)
+    relevance[: len(spans)] = attribution.words
+    return Slope(token_map_as_cells(attribution.values, attribution.grid, batch.world), relevance)
 
 
 def _output(request: SlopeRequest, logits: Tensor) -> Tensor:
-    """The explained output of one row of logits, differentiable."""
+    """Return the explained output of one row of logits, differentiable."""
     import torch
 
     world, answer = request.batch.world, request.answer

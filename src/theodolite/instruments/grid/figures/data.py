@@ -70,13 +70,13 @@ class Page:
             )
 
     def axes(self, left: float, bottom: float, side: float) -> Axes:
-        """Square axes."""
+        """Add square axes."""
         return self.figure.add_axes(
             (left / self.width, bottom / self.height, side / self.width, side / self.height)
         )
 
     def key(self, entries: Sequence[tuple[str, str]]) -> None:
-        """The legend of colours, at the bottom."""
+        """Add the legend of colours at the bottom."""
         from matplotlib.patches import Patch
 
         handles = [
@@ -102,7 +102,7 @@ class Page:
 def draw_scene(
     axes: Axes, scenes: SceneBatch, row: int, *, marks: bool = True, tints: Sequence[tuple[Flags, str]] = ()
 ) -> None:
-    """The picture of one scene with faint cell lines; targets, anchors and look-alikes framed.
+    """Draw one scene with faint cell lines; targets, anchors and look-alikes are framed.
 
     Args:
         axes: To draw on.
@@ -146,7 +146,7 @@ def draw_scene(
 
 
 def _tinted(pixels: FloatPixels, world: World, cells: Flags, colour: str) -> FloatPixels:
-    """Tints only what is white."""
+    """Tint only what is white."""
     from matplotlib.colors import to_rgb
 
     inside = cells.reshape(world.rows, world.columns).repeat(world.cell_px, 0).repeat(world.cell_px, 1)
@@ -155,13 +155,13 @@ def _tinted(pixels: FloatPixels, world: World, cells: Flags, colour: str) -> Flo
 
 
 def _lines(scenes: SceneBatch, row: int, width: int) -> list[list[tuple[str, str]]]:
-    """The question's words with their colours, in lines; a direction of two words is not split."""
+    """Return the question's words with their colours, in lines; a direction of two words is not split."""
     text = scenes.text(row)
     colours = [INK] * len(text)
     for phrase, (first, last) in phrase_spans(scenes, row).items():
         colours[first:last] = [COLOURS[phrase.partition("_")[0]]] * (last - first)
     lines: list[list[tuple[str, str]]] = [[]]
-    used = place = 0
+    used = position = 0
     for word in (
         text.replace("left of", "left\N{NO-BREAK SPACE}of")
         .replace("right of", "right\N{NO-BREAK SPACE}of")
@@ -170,21 +170,29 @@ def _lines(scenes: SceneBatch, row: int, width: int) -> list[list[tuple[str, str
         if used and used + len(word) > width:
             lines.append([])
             used = 0
-        lines[-1].append((word, colours[place]))
+        lines[-1].append((word, colours[position]))
         used += len(word) + 1
-        place += len(word) + 1
+        position += len(word) + 1
     return lines
 
 
 def line_count(scenes: SceneBatch, row: int) -> int:
-    """The number of lines of a scene's question."""
+    """Return the number of lines of a scene's question."""
     return len(_lines(scenes, row, LINE_LETTERS))
 
 
 def write_question(
     axes: Axes, scenes: SceneBatch, row: int, *, width: int = LINE_LETTERS, size: float = 8.6
 ) -> None:
-    """The question below its scene, with coloured phrases, and the answer."""
+    """Write the question below its scene, with coloured phrases, and the answer.
+
+    Args:
+        axes: To write below.
+        scenes: The scenes.
+        row: Which of them.
+        width: Letters of a line.
+        size: Font size.
+    """
     from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea, VPacker
 
     def piece(word: str, colour: str, weight: str = "") -> Any:
@@ -226,7 +234,7 @@ _SAMPLE = 300
 
 
 def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, Drawing]:
-    """The paper's figures 2 (taxonomy), 3 (generation), 7 (answers) and 8 to 11 (samples), from new scenes.
+    """Draw the paper's figures 2 (taxonomy), 3 (generation), 7 (answers) and 8 to 11 (samples), from new scenes.
 
     Args:
         preset: ``paper``, ``sound`` or a recipe.
@@ -265,7 +273,7 @@ def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, 
 
 
 def _generation_example(recipe: Recipe, seed: int) -> Drawing:
-    """A scene with few targets whose regions all have an empty cell for their names."""
+    """Draw the generation of a scene with few targets whose regions all have an empty cell for their names."""
     pure, spur = (
         generate("M-F0-D2", 200, mode=mode, density=0.5, preset=recipe, seed=seed) for _, mode in _MODES
     )
@@ -280,7 +288,7 @@ def _generation_example(recipe: Recipe, seed: int) -> Drawing:
 def scene_sheet(
     scenes: SceneBatch, *, columns: int = 5, title: str = "", notes: Sequence[str] = (), marks: bool = True
 ) -> Drawing:
-    """Scenes side by side, each with its question and answer; objects of the question are marked.
+    """Draw scenes side by side, each with its question and answer; objects of the question are marked.
 
     Args:
         scenes: To show, row by row.
@@ -315,7 +323,7 @@ def scene_sheet(
 
 
 def generation_steps(pure: SceneBatch, spur: SceneBatch, *, row: int = 0, title: str = "") -> Drawing:
-    """How one scene is made: anchors and targets, then either confuser regions with look-alikes, or none.
+    """Draw how one scene is made: anchors and targets, then either confuser regions with look-alikes, or none.
 
     Args:
         pure: Scenes of the pure mode.
@@ -335,11 +343,11 @@ def generation_steps(pure: SceneBatch, spur: SceneBatch, *, row: int = 0, title:
     side, gap = 3.3, 0.4
     with styled():
         page = Page(0.15 + 3 * (side + gap), side + 1.15, title)
-        for place, (scene, words, has_confusers) in enumerate(stages):
-            axes = page.axes(0.15 + place * (side + gap), page.top - 0.32 - side, side)
+        for column, (scene, words, has_confusers) in enumerate(stages):
+            axes = page.axes(0.15 + column * (side + gap), page.top - 0.32 - side, side)
             _draw_regions(axes, scene, has_confusers=has_confusers)
             axes.set_title(words, fontsize=10.5, weight="bold", pad=6)
-            if place == 0:
+            if column == 0:
                 write_question(axes, pure, row, width=42, size=9.5)
             else:
                 _remark(axes, scene)
@@ -348,14 +356,14 @@ def generation_steps(pure: SceneBatch, spur: SceneBatch, *, row: int = 0, title:
 
 
 def _only(scenes: SceneBatch, row: int, kinds: tuple[str, ...]) -> SceneBatch:
-    """One scene with only some of its objects."""
+    """Return one scene with only some of its objects."""
     one = scenes.take(slice(row, row + 1))
     keep = np.array([ROLES[int(role)].startswith(kinds) for role in one.roles[0]])
     return with_cells(one, np.where(keep, one.cells, 0).astype(np.uint8))
 
 
 def _draw_regions(axes: Axes, scene: SceneBatch, *, has_confusers: bool) -> None:
-    """A scene with its valid region and, if wanted, its confuser regions tinted and named."""
+    """Draw a scene with its valid region and, if wanted, its confuser regions tinted and named."""
     regions = regions_of(scene)
     named = [(regions.valid[0, 0], TRUE, "V")]
     if has_confusers:
@@ -387,7 +395,7 @@ def _draw_regions(axes: Axes, scene: SceneBatch, *, has_confusers: bool) -> None
 
 
 def _remark(axes: Axes, scene: SceneBatch) -> None:
-    """The right answer and that of a bag of words, below the scene."""
+    """Write the right answer and that of a bag of words below the scene."""
     truth, bag = (
         scene.world.answers[int(symbolic_answer(scene.world, scene.cells, scene.questions, logic=logic)[0])]
         for logic in LOGICS
@@ -406,7 +414,7 @@ def _remark(axes: Axes, scene: SceneBatch) -> None:
 
 
 def answer_distributions(data: Mapping[str, SceneBatch], *, title: str = "") -> Drawing:
-    """The distribution of answers, one row for each data set: counts on the left, yes and no on the right.
+    """Draw the distribution of answers, one row for each data set: counts on the left, yes and no on the right.
 
     Args:
         data: Scenes by name, such as ``pure`` and ``spurious``.
@@ -432,7 +440,7 @@ def answer_distributions(data: Mapping[str, SceneBatch], *, title: str = "") -> 
 
 
 def _count_bars(axes: Axes, scenes: SceneBatch) -> None:
-    """Shares of counts, with sparse and dense scenes stacked."""
+    """Draw shares of counts, with sparse and dense scenes stacked."""
     is_count = scenes.answer < scenes.world.yes
     objects = scenes.objects
     bottom = np.zeros(scenes.world.max_count + 1)
@@ -458,13 +466,11 @@ def _yes_no_bars(axes: Axes, scenes: SceneBatch) -> None:
         "existence": np.array([bucket.is_existence for bucket in buckets]),
         "comparison": np.array([bucket.is_comparison for bucket in buckets]),
     }
-    for place, ((name, mine), colour) in enumerate(zip(groups.items(), (SERIES[3], SERIES[4]), strict=True)):
+    for i, ((name, mine), colour) in enumerate(zip(groups.items(), (SERIES[3], SERIES[4]), strict=True)):
         if not mine.any():
             continue
         yes = float((scenes.answer[mine] == scenes.world.yes).mean())
-        axes.bar(
-            np.array([0, 1]) + (place - 0.5) * 0.36, [yes, 1 - yes], width=0.34, color=colour, label=name
-        )
+        axes.bar(np.array([0, 1]) + (i - 0.5) * 0.36, [yes, 1 - yes], width=0.34, color=colour, label=name)
     axes.axhline(0.5, color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
     axes.set_xticks([0, 1], ["yes", "no"])
     axes.set_ylim(0, 0.75)

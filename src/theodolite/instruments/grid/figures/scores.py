@@ -44,12 +44,12 @@ _SHOWN = ("alike-removal", "multishap", "multiviz", "dime", "pixelshap-shapley")
 
 
 def explainer_figures(runs: Sequence[tuple[Run, ExplainedRun]], score: ExplainScore) -> dict[str, Drawing]:
-    """The paper's figures 4 to 6 and 12 to 15, by name; those without a run are left out."""
+    """Draw the paper's figures 4 to 6 and 12 to 15, by name; those without a run are left out."""
     drawings: dict[str, Drawing] = {}
-    for run, found in runs:
-        drawing = map_sheet(run, found)
+    for run, explained in runs:
+        drawing = map_sheet(run, explained)
         if drawing is not None:
-            drawings[f"figure-04-maps-{_slug(found.scenario)}"] = drawing
+            drawings[f"figure-04-maps-{_slug(explained.scenario)}"] = drawing
     if score.depths:
         drawings["figure-05a-depth"] = depth_figure(score)
     if score.means:
@@ -74,7 +74,13 @@ def _slug(text: str) -> str:
 
 
 def map_sheet(run: Run, explained: ExplainedRun, *, scenes: int = 3) -> Drawing | None:
-    """Some scenes with their truth and the maps of the main explainers; None if the run has none of these maps."""
+    """Draw some scenes with their truth and the maps of the main explainers; None if the run has none of these maps.
+
+    Args:
+        run: The run.
+        explained: The same run, read.
+        scenes: Number of scenes.
+    """
     picked = _picked(run, explained, scenes)
     names = [name for name in _SHOWN if any(f"cells@{name}" in record.arrays for _, record in picked)]
     if not picked or not names:
@@ -88,9 +94,9 @@ def map_sheet(run: Run, explained: ExplainedRun, *, scenes: int = 3) -> Drawing 
             pixels = render(one.world, one.cells)[0]
             answer = one.world.answers[explained.said[row]]
             is_right = answer == one.answer_text(0)
-            told = f"says {answer}, right" if is_right else f"says {answer}, not {one.answer_text(0)}"
+            title = f"says {answer}, right" if is_right else f"says {answer}, not {one.answer_text(0)}"
             _scene(axes[line, 0], pixels, marked)
-            axes[line, 0].set_title(told, fontsize=8.5, color=TRUE if is_right else TARGET)
+            axes[line, 0].set_title(title, fontsize=8.5, color=TRUE if is_right else TARGET)
             axes[line, 0].text(
                 0,
                 -0.04,
@@ -100,9 +106,9 @@ def map_sheet(run: Run, explained: ExplainedRun, *, scenes: int = 3) -> Drawing 
                 fontsize=7,
                 color=INK,
             )
-            for place, name in enumerate(names, 1):
+            for column, name in enumerate(names, 1):
                 cells = record.arrays.get(f"cells@{name}")
-                _heat(axes[line, place], pixels, cells, marked, name if not line else "")
+                _heat(axes[line, column], pixels, cells, marked, name if not line else "")
         dashed = " Dashed: look-alikes that do not count." if explained.mode == "pure" else ""
         figure.suptitle(
             f"What the explainers point at: {explained.model} on {explained.mode} scenes\n"
@@ -115,24 +121,28 @@ def map_sheet(run: Run, explained: ExplainedRun, *, scenes: int = 3) -> Drawing 
 
 
 def _picked(run: Run, explained: ExplainedRun, scenes: int) -> list[tuple[int, Record]]:
-    """The first counting question of each depth, sparse and dense in turn; then others with a relation."""
-    found: list[tuple[int, str, Record]] = []
+    """Pick the first counting question of each depth, sparse and dense in turn; then others with a relation."""
+    candidates: list[tuple[int, str, Record]] = []
     for result in run.results(arrays=True):
         row = result.item.meta["row"]
         is_scene = result.item.meta["kind"] == "scene" and isinstance(row, int)
         if is_scene and result.record is not None and result.record.response.is_answered:
             bucket = BUCKETS[int(explained.batch.bucket[cast("int", row)])]
             if bucket.is_relational:
-                found.append((cast("int", row), str(result.item.meta["density"]), result.record))
-    densities = list(dict.fromkeys(density for _, density, _ in found))
+                candidates.append((cast("int", row), str(result.item.meta["density"]), result.record))
+    densities = list(dict.fromkeys(density for _, density, _ in candidates))
 
-    def turn(each: tuple[int, str, Record]) -> tuple[bool, bool, int]:
-        bucket = BUCKETS[int(explained.batch.bucket[each[0]])]
-        return not bucket.is_count, each[1] != densities[(bucket.depth - 1) % len(densities)], bucket.depth
+    def turn(candidate: tuple[int, str, Record]) -> tuple[bool, bool, int]:
+        bucket = BUCKETS[int(explained.batch.bucket[candidate[0]])]
+        return (
+            not bucket.is_count,
+            candidate[1] != densities[(bucket.depth - 1) % len(densities)],
+            bucket.depth,
+        )
 
     first: dict[tuple[bool, bool, int], tuple[int, Record]] = {}
-    for each in sorted(found, key=turn):
-        first.setdefault(turn(each), (each[0], each[2]))
+    for candidate in sorted(candidates, key=turn):
+        first.setdefault(turn(candidate), (candidate[0], candidate[2]))
     return list(first.values())[:scenes]
 
 
@@ -224,7 +234,13 @@ _LEFT_OUT = {"oracle", "bow-oracle", "random", "dime-mdetr"}
 
 
 def bar_figure(score: ExplainScore, kind: str, title: str) -> Drawing:
-    """One measure of every explainer in every scenario, with intervals and the level of a uniform map."""
+    """Draw one measure of every explainer in every scenario, with intervals and the level of a uniform map.
+
+    Args:
+        score: The scores.
+        kind: A key of `MEASURES`.
+        title: Above the figure.
+    """
     cells = [
         c
         for c in score.means
@@ -236,10 +252,10 @@ def bar_figure(score: ExplainScore, kind: str, title: str) -> Drawing:
     with styled():
         figure = new_figure(7.2, 0.9 + 0.42 * len(names))
         axes = figure.subplots()
-        for place, scenario in enumerate(scenarios):
+        for i, scenario in enumerate(scenarios):
             colour = _SCENARIOS.get(scenario, SERIES[5])
             for cell in (c for c in cells if c.scenario == scenario):
-                y = names.index(cell.explainer) + (place - (len(scenarios) - 1) / 2) * height
+                y = names.index(cell.explainer) + (i - (len(scenarios) - 1) / 2) * height
                 axes.barh(
                     y,
                     cell.value or 0.0,
@@ -262,7 +278,7 @@ def bar_figure(score: ExplainScore, kind: str, title: str) -> Drawing:
 def _area_and_paper(
     axes: Axes, score: ExplainScore, measure: str, *, names: list[str], scenarios: list[str]
 ) -> None:
-    """The level of a uniform map, and the paper's means over buckets for its explainers."""
+    """Draw the level of a uniform map, and the paper's means over buckets for its explainers."""
     floors = [
         c.value
         for c in score.means
@@ -274,19 +290,21 @@ def _area_and_paper(
     height = 0.8 / len(scenarios)
     published = {(c.scenario, c.explainer) for c in paper_tables() if c.measure == measure}
     shown = [(s, e) for s, e in sorted(published) if s in scenarios and e in names]
-    for place, (scenario, explainer) in enumerate(shown):
-        told = [
+    for i, (scenario, explainer) in enumerate(shown):
+        printed = [
             c.mean
             for c in paper_tables()
             if (c.scenario, c.explainer, c.measure) == (scenario, explainer, measure)
         ]
         y = names.index(explainer) + (scenarios.index(scenario) - (len(scenarios) - 1) / 2) * height
-        label = f"paper ({TABLES_SOURCE.partition(', ')[2]})" if not place else None
-        axes.plot(float(np.mean(told)), y, "D", color="white", markeredgecolor=INK, markersize=5, label=label)
+        label = f"paper ({TABLES_SOURCE.partition(', ')[2]})" if not i else None
+        axes.plot(
+            float(np.mean(printed)), y, "D", color="white", markeredgecolor=INK, markersize=5, label=label
+        )
 
 
 def depth_figure(score: ExplainScore) -> Drawing:
-    """Every synergy scalar by depth: a row for each kind of question, a line for each scenario and density."""
+    """Draw every synergy scalar by depth: a row for each kind of question, a line for each scenario and density."""
     checks = [c for c in score.depths if c.adjustment == "plain"]
     scalars = list(dict.fromkeys(c.scalar for c in checks))
     kinds = list(dict.fromkeys(c.kind for c in checks))
@@ -318,9 +336,9 @@ def depth_figure(score: ExplainScore) -> Drawing:
             )
         is_told = "emap, intershap" in scalars and "M-F0" in kinds
         for name, marker in (("emap", "D"), ("intershap", "s")) if is_told else ():
-            told = sorted((depth, value) for (what, depth), value in DEPTH.items() if what == name)
+            printed = sorted((depth, value) for (what, depth), value in DEPTH.items() if what == name)
             panels[kinds.index("M-F0"), scalars.index("emap, intershap")].plot(
-                *zip(*told, strict=True),
+                *zip(*printed, strict=True),
                 color=QUIET,
                 linewidth=1,
                 marker=marker,
@@ -346,25 +364,25 @@ def depth_figure(score: ExplainScore) -> Drawing:
 
 
 def _aside(checks: Sequence[DepthCheck], check: DepthCheck) -> float:
-    """The place of a line beside its depth, so that intervals do not cover each other."""
-    lines = list(dict.fromkeys((each.scenario, each.density) for each in checks))
+    """Return the offset of a line beside its depth, so that intervals do not cover each other."""
+    lines = list(dict.fromkeys((other.scenario, other.density) for other in checks))
     return _APART * (lines.index((check.scenario, check.density)) - (len(lines) - 1) / 2)
 
 
 def separation_figure(score: ExplainScore) -> Drawing:
-    """How well each explainer separates the two models, by look-alikes and by direction words."""
+    """Draw how well each explainer separates the two models, by look-alikes and by direction words."""
     kept = [s for s in score.separations if s.auc is not None and s.explainer not in _LEFT_OUT]
     names = list(dict.fromkeys(s.explainer for s in kept))
     with styled():
         figure = new_figure(6.6, 1.1 + 0.34 * len(names))
         axes = figure.subplots()
-        for place, kind in enumerate(("adversarial_mass", "direction_words")):
-            colour = (SERIES[2], SERIES[1])[place]
-            for each in (s for s in kept if s.kind == kind):
-                assert each.auc is not None  # noqa: S101 - kept only so
-                y = names.index(each.explainer) + (place - 0.5) * 0.3
-                axes.plot([each.auc.low, each.auc.high], [y, y], color=colour, linewidth=2)
-                axes.plot(each.auc.value, y, "o", color=colour, markersize=6)
+        for i, kind in enumerate(("adversarial_mass", "direction_words")):
+            colour = (SERIES[2], SERIES[1])[i]
+            for separation in (s for s in kept if s.kind == kind):
+                assert separation.auc is not None  # noqa: S101 - kept only so
+                y = names.index(separation.explainer) + (i - 0.5) * 0.3
+                axes.plot([separation.auc.low, separation.auc.high], [y, y], color=colour, linewidth=2)
+                axes.plot(separation.auc.value, y, "o", color=colour, markersize=6)
         for colour, label in (
             (SERIES[2], "mass on look-alikes: spur above pure"),
             (SERIES[1], "direction words: pure above spur"),
@@ -391,19 +409,19 @@ _UNDEFINED = "the same output everywhere"
 
 
 def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
-    """EMAP's masses or InterSHAP's shares of one scenario, by bucket."""
-    found = {(c.bucket, c.density): c for c in score.interactions if c.scenario == scenario}
-    densities = list(dict.fromkeys(density for _, density in found))
-    lines = _lines({bucket for bucket, _ in found})
+    """Draw EMAP's masses or InterSHAP's shares of one scenario, by bucket."""
+    crosses = {(c.bucket, c.density): c for c in score.interactions if c.scenario == scenario}
+    densities = list(dict.fromkeys(density for _, density in crosses))
+    lines = _lines({bucket for bucket, _ in crosses})
     with styled():
         figure = new_figure(2.6 + 3.9 * len(densities), 1.2 + 0.22 * len(lines))
         panels = figure.subplots(1, len(densities), squeeze=False, sharey=True)[0]
         for axes, density in zip(panels, densities, strict=True):
-            for place, (key, _) in enumerate(lines):
-                cross = found.get((key, density))
+            for line, (key, _) in enumerate(lines):
+                cross = crosses.get((key, density))
                 if cross is not None:
-                    _bar(axes, place, cross, what)
-            scenes = sorted({cross.n for (_, at), cross in found.items() if at == density})
+                    _bar(axes, line, cross, what)
+            scenes = sorted({cross.n for (_, at), cross in crosses.items() if at == density})
             counted = "–".join(str(n) for n in dict.fromkeys((scenes[0], scenes[-1])))
             axes.set_title(f"{density}, {counted} scenes crossed in each bucket", fontsize=9, color=QUIET)
             axes.set_xlim(0, 1)
@@ -418,13 +436,13 @@ def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
         _legend(first, what)
         figure.legend(loc="outside lower center", ncols=4)
         about = next((run for run in score.runs if run.scenario == scenario), None)
-        told = f"{scenario}: {about.model} on {about.mode} scenes" if about else scenario
-        figure.suptitle(f"{_TITLES[what]}\n{told}", x=0.01, ha="left", fontsize=11)
+        subtitle = f"{scenario}: {about.model} on {about.mode} scenes" if about else scenario
+        figure.suptitle(f"{_TITLES[what]}\n{subtitle}", x=0.01, ha="left", fontsize=11)
     return Drawing(figure)
 
 
 def _lines(there: set[str]) -> list[tuple[str, str]]:
-    """The lines from the top: a heading for each kind, without a bucket, and its buckets in words."""
+    """Return the lines from the top: a heading for each kind, without a bucket, and its buckets in words."""
     lines: list[tuple[str, str]] = []
     for kind in TYPES:
         buckets = [b for b in BUCKETS if b.type == kind and b.key in there]
@@ -435,38 +453,38 @@ def _lines(there: set[str]) -> list[tuple[str, str]]:
     return lines
 
 
-def _bar(axes: Axes, place: int, cross: BucketInteraction, what: str) -> None:
+def _bar(axes: Axes, line: int, cross: BucketInteraction, what: str) -> None:
     depth = next(b.depth for b in BUCKETS if b.key == cross.bucket)
     if what == "emap":
         masses = {part: cross.numbers["emap"][f"{part}_mass"] for part in _PARTS}
         total = sum(masses.values())
         if total <= 0:
-            _say(axes, place, 0.0, _UNDEFINED)
+            _say(axes, line, 0.0, _UNDEFINED)
             return
         left = 0.0
         for part, colour in _PARTS.items():
-            axes.barh(place, masses[part] / total, 0.78, left=left, color=colour)
+            axes.barh(line, masses[part] / total, 0.78, left=left, color=colour)
             left += masses[part] / total
-        _span(axes, place, cross.intervals.get("emap"))
+        _span(axes, line, cross.intervals.get("emap"))
         share = masses["interaction"] / total
-        axes.text(1.012, place, f"{share:.2f}", va="center", fontsize=7, color=INK)
+        axes.text(1.012, line, f"{share:.2f}", va="center", fontsize=7, color=INK)
         return
     value = cross.numbers["intershap"].get("local_share")
     if value is None:
-        _say(axes, place, 0.0, _UNDEFINED)
+        _say(axes, line, 0.0, _UNDEFINED)
         return
-    axes.barh(place, value, 0.78, color=_BY_DEPTH[depth - 1])
-    _span(axes, place, cross.intervals.get("intershap"))
-    axes.text(1.012, place, f"{value:.2f}", va="center", fontsize=7, color=INK)
+    axes.barh(line, value, 0.78, color=_BY_DEPTH[depth - 1])
+    _span(axes, line, cross.intervals.get("intershap"))
+    axes.text(1.012, line, f"{value:.2f}", va="center", fontsize=7, color=INK)
 
 
-def _span(axes: Axes, place: int, interval: tuple[float, float] | None) -> None:
+def _span(axes: Axes, line: int, interval: tuple[float, float] | None) -> None:
     if interval is not None:
-        axes.plot(interval, [place, place], color=INK, linewidth=1.0, path_effects=outline(2.2))
+        axes.plot(interval, [line, line], color=INK, linewidth=1.0, path_effects=outline(2.2))
 
 
-def _say(axes: Axes, place: int, after: float, words: str) -> None:
-    axes.text(after + 0.012, place, words, va="center", fontsize=7, color=INK if after else QUIET)
+def _say(axes: Axes, line: int, after: float, words: str) -> None:
+    axes.text(after + 0.012, line, words, va="center", fontsize=7, color=INK if after else QUIET)
 
 
 def _legend(axes: Axes, what: str) -> None:

@@ -36,7 +36,7 @@ class Levels:
 
     @classmethod
     def of(cls, values: ArrayLike, mask: ArrayLike) -> Levels:
-        """Counts the levels of a map.
+        """Count the levels of a map.
 
         Raises:
             UsageError: Map and mask differ in size, the mask is empty or everything, or a value is not finite.
@@ -89,7 +89,7 @@ class Levels:
 
 
 def iou(levels: Levels) -> float:
-    """Overlap with the places above Otsu's threshold of all values.
+    """Return the overlap with the places above Otsu's threshold of all values.
 
     >>> iou(Levels.of([0, 3, 1, 0], [False, True, False, False]))
     1.0
@@ -98,13 +98,13 @@ def iou(levels: Levels) -> float:
 
 
 def iou_paper(levels: Levels) -> float:
-    """Overlap with the places that reach Otsu's threshold of the positive values."""
+    """Return the overlap with the places that reach Otsu's threshold of the positive values."""
     above = levels.values > 0
     return _overlap(levels, levels.values >= _otsu(levels.values[above], levels.counts[above]))
 
 
 def otsu(values: ArrayLike) -> float:
-    """The threshold that maximises w₀·w₁·(μ₀ − μ₁)² over every cut between distinct values, taken midway.
+    """Return the threshold that maximises w₀·w₁·(μ₀ − μ₁)² over every cut between distinct values, taken midway.
 
     If all values are equal, that value.
 
@@ -116,7 +116,7 @@ def otsu(values: ArrayLike) -> float:
 
 
 def _otsu(values: Floats, counts: NDArray[np.int64]) -> float:
-    """Of distinct ascending values with their counts."""
+    """Return the threshold from distinct ascending values with their counts."""
     if not values.size:
         raise UsageError("a threshold needs at least one value")
     if values.size == 1:
@@ -147,7 +147,7 @@ def _overlap(levels: Levels, foreground: Flags) -> float:
 
 
 def rma(levels: Levels) -> float:
-    """RMA of a map that is not zero everywhere.
+    """Return the RMA of a map that is not zero everywhere.
 
     >>> rma(Levels.of([0, 3, 1, 0], [False, True, False, False]))
     0.75
@@ -156,12 +156,12 @@ def rma(levels: Levels) -> float:
 
 
 def area(levels: Levels) -> float:
-    """The mask's share of the picture."""
+    """Return the mask's share of the picture."""
     return levels.area
 
 
 def normalised_rma(levels: Levels) -> float:
-    """RMA beyond the mask's area.
+    """Return the RMA beyond the mask's area.
 
     >>> normalised_rma(Levels.of([1, 1, 1, 1], [False, True, False, False]))
     0.0
@@ -176,7 +176,7 @@ def normalised_rma(levels: Levels) -> float:
 
 
 def rra(levels: Levels) -> float:
-    """The expected share of the |M| largest values that lies in the mask, ties broken at random.
+    """Return the expected share of the |M| largest values that lies in the mask, ties broken at random.
 
     >>> rra(Levels.of([0, 3, 1, 0], [False, True, False, False]))
     1.0
@@ -188,7 +188,7 @@ def rra(levels: Levels) -> float:
 
 
 def map_auc(levels: Levels) -> float:
-    """P(|a| inside > |a| outside) + ½ P(equal).
+    """Return P(|a| inside > |a| outside) + ½ P(equal).
 
     >>> map_auc(Levels.of([0, 3, 1, 0], [False, True, False, False]))
     1.0
@@ -210,14 +210,14 @@ WORD_ROLES = ("target", "anchor", "direction", "other")
 
 
 def part_masses(cells: NDArray[Any], masks: Mapping[MaskName, Flags]) -> dict[MaskName, float]:
-    """The share of the mass on each part; empty if the map is zero everywhere."""
+    """Return the share of the mass on each part; empty if the map is zero everywhere."""
     size = np.abs(np.asarray(cells, np.float64))
     total = size.sum()
     return {part: float(size[mask].sum() / total) for part, mask in masks.items()} if total > 0 else {}
 
 
 def word_shares(words: NDArray[Any], roles: NDArray[np.str_]) -> dict[str, float]:
-    """The share of the words' relevance on each role; empty if no word has any."""
+    """Return the share of the words' relevance on each role; empty if no word has any."""
     size = np.abs(np.asarray(words, np.float64))
     total = size[roles != ""].sum()
     return {role: float(size[roles == role].sum() / total) for role in WORD_ROLES} if total > 0 else {}
@@ -240,7 +240,7 @@ class MapScore:
 
 
 def score_map(values: ArrayLike, mask: ArrayLike) -> MapScore | None:
-    """Scores a map; None if it is zero everywhere.
+    """Score a map; None if it is zero everywhere.
 
     >>> found = score_map([0, 3, 1, 0], [False, True, False, False])
     >>> found.rma, found.rra, found.auc, found.iou
@@ -267,7 +267,7 @@ def score_map(values: ArrayLike, mask: ArrayLike) -> MapScore | None:
 
 
 def shift(before: Choice | None, after: Choice | None) -> float | None:
-    """½ Σ |p − p′| over the options; None if either has no log-probabilities."""
+    """Return ½ Σ |p − p′| over the options; None if either has no log-probabilities."""
     if before is None or after is None:
         return None
     first, second = np.asarray(before.probabilities), np.asarray(after.probabilities)
@@ -275,7 +275,7 @@ def shift(before: Choice | None, after: Choice | None) -> float | None:
 
 
 def relation_shift(swap: float | None, decoy: float | None) -> float | None:
-    """Shift with reversed directions minus shift with decoys, from −1 to 1; None if either is missing.
+    """Return the shift with reversed directions minus the shift with decoys, from −1 to 1; None if either is missing.
 
     1 for a model that moves with the relation and not with look-alikes, −1 for the opposite.
     """

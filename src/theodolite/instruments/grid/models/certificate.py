@@ -88,7 +88,13 @@ class GridCertificate:
     lines: tuple[CertificateLine, ...]
 
     def pooled(self, what: str, data: Mode, *, relational: bool = False) -> float:
-        """Return the mean over presets, buckets and densities of one kind of line."""
+        """Return the mean over presets, buckets and densities of one kind of line.
+
+        Args:
+            what: One of `TESTS`.
+            data: Mode of the scenes.
+            relational: Only buckets whose questions have a relation.
+        """
         shares = [
             line.share
             for line in self.lines

@@ -90,7 +90,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor, source: Tensor) -> Tensor:
-        """``x`` attends to ``source``."""
+        """Let ``x`` attend to ``source``."""
         batch, length, width = x.shape
         split = (batch, -1, self.heads, width // self.heads)
         query = self.query(x).view(split).transpose(1, 2)
@@ -118,7 +118,7 @@ class Layer(nn.Module):
         )
 
     def forward(self, x: Tensor, memory: Tensor | None = None, *, first: int = 0) -> Tensor:
-        """One layer; only the tokens from ``first`` on are returned, unchanged by that."""
+        """Apply the layer; with ``first``, return only the tokens from there on, with the same values."""
         normal = self.before_self(x)
         x = x[:, first:] + self.self_attention(normal[:, first:], normal)
         if self.cross_attention is not None and self.before_cross is not None and memory is not None:
@@ -163,17 +163,17 @@ class PairedNetwork(nn.Module):
         )
 
     def tiles(self, pixels: Tensor) -> Tensor:
-        """Features of pictures, one per cell: ``(n, 3, H, W)`` in 0…255 to ``(n, rows, columns, width)``."""
+        """Compute features of pictures, one per cell: ``(n, 3, H, W)`` in 0…255 to ``(n, rows, columns, width)``."""
         features: Tensor = self.stem(pixels / 127.5 - 1.0)
         return features.permute(0, 2, 3, 1)
 
     def embed(self, words: Tensor) -> Tensor:
-        """Embeddings of word ids ``(n, longest)``, without positions."""
+        """Return embeddings of word ids ``(n, longest)``, without positions."""
         embedded: Tensor = self.words(words)
         return embedded
 
     def forward(self, features: Tensor, embedded: Tensor) -> NetworkOutput:
-        """All outputs for cell features ``(n, rows, columns, width)`` and word embeddings ``(n, longest, width)``."""
+        """Compute all outputs for cell features ``(n, rows, columns, width)`` and word embeddings ``(n, longest, width)``."""
         memory = self._memory(features, embedded)
         asked = self.queries.expand(len(memory), -1, -1)
         for layer in self.decoder:
@@ -181,22 +181,22 @@ class PairedNetwork(nn.Module):
         return self._read(memory, self.after_decoder(asked))
 
     def answers(self, features: Tensor, embedded: Tensor) -> Tensor:
-        """``forward(…).answer`` alone: the last decoder layer computes only the answer's query."""
+        """Compute ``forward(…).answer`` alone: the last decoder layer computes only the answer's query."""
         memory = self._memory(features, embedded)
         asked = self.queries.expand(len(memory), -1, -1)
-        for place, layer in enumerate(self.decoder):
-            asked = layer(asked, memory, first=asked.shape[1] - 1 if place + 1 == len(self.decoder) else 0)
+        for i, layer in enumerate(self.decoder):
+            asked = layer(asked, memory, first=asked.shape[1] - 1 if i + 1 == len(self.decoder) else 0)
         roles = self.role_head(memory[:, self.size.longest :]).float()
         return self._answer(self.after_decoder(asked)[:, -1], torch.sigmoid(roles[..., 2:]).sum(1))
 
     def _memory(self, features: Tensor, embedded: Tensor) -> Tensor:
-        """Words and cells after the joint encoder, ``(n, longest + cells, width)``."""
+        """Return words and cells after the joint encoder, ``(n, longest + cells, width)``."""
         rows, columns = features.shape[1:3]
         seen = (features + self.row[:rows] + self.column[:, :columns]).flatten(1, 2)
-        told = embedded + self.place
+        words = embedded + self.place
         for layer in self.text:
-            told = layer(told)
-        both = torch.cat([told, seen], dim=1)
+            words = layer(words)
+        both = torch.cat([words, seen], dim=1)
         for layer in self.joint:
             both = layer(both)
         memory: Tensor = self.after_joint(both)
@@ -230,12 +230,12 @@ class PairedNetwork(nn.Module):
 
 
 def parameters_of(network: nn.Module) -> int:
-    """The number of parameters."""
+    """Return the number of parameters."""
     return sum(p.numel() for p in network.parameters())
 
 
 def to_pixels(pictures: Any, device: str | torch.device) -> Tensor:
-    """Pictures ``(n, H, W, 3)`` of uint8 as input of the stem."""
+    """Convert pictures ``(n, H, W, 3)`` of uint8 to the input of the stem."""
     return torch.as_tensor(pictures, device=device).permute(0, 3, 1, 2).float()
 
 
@@ -247,19 +247,19 @@ FORMAT = "theodolite grid model 1"
 
 
 def released(kind: Kind) -> Path:
-    """The path of the weights that ship with the package."""
+    """Return the path of the weights that ship with the package."""
     return Path(str(files("theodolite.instruments.grid.models").joinpath("weights", f"{kind}.safetensors")))
 
 
 def new_network(seed: int, device: str = "cpu") -> PairedNetwork:
-    """An untrained network; the same seed gives the same weights."""
+    """Return an untrained network; the same seed gives the same weights."""
     torch.manual_seed(seed)
     size = NetworkSize(vocabulary=len(VOCABULARY), answers=len(World().answers), longest=MAX_WORDS)
     return PairedNetwork(size).to(device)
 
 
 def write_weights(network: PairedNetwork, path: Path, *, training: dict[str, object]) -> None:
-    """Writes a network in half precision; `training` goes into the header."""
+    """Write a network in half precision; `training` goes into the header."""
     values = {
         name: p.detach().to("cpu", torch.float16).contiguous() for name, p in network.named_parameters()
     }
@@ -269,7 +269,7 @@ def write_weights(network: PairedNetwork, path: Path, *, training: dict[str, obj
 
 
 def open_network(path: Path, device: str = "cpu") -> tuple[PairedNetwork, str]:
-    """The network of a file, and the hash of its bytes.
+    """Open a network file; return the network, and the hash of the file's bytes.
 
     Raises:
         UsageError: There is no such file, or it holds something else.
@@ -317,7 +317,7 @@ class PairedReader:
     def logits(
         self, cells: NDArray[np.uint8], words: NDArray[np.uint8], *, side: tuple[int, int] = (5, 5)
     ) -> NDArray[np.float32]:
-        """Logits over the answers, ``(n, answers)``, for tiles ``(n, cells)`` and words ``(n, longest)``.
+        """Return logits over the answers, ``(n, answers)``, for tiles ``(n, cells)`` and words ``(n, longest)``.
 
         Cells may hold fills (`FILLS`) beside classes. No picture is drawn: features of the stem are looked up by tile.
         """
@@ -325,18 +325,18 @@ class PairedReader:
             raise UsageError(
                 f"this model reads grids up to {self.network.size.side} cells wide, got {cells.shape[1]} cells as {side}"
             )
-        found = []
+        batches = []
         rows = _ROWS_AT_ONCE.get(torch.device(self.device).type, 256)
         for start in range(0, len(cells), rows):
             some = torch.as_tensor(cells[start : start + rows], device=self.device).long()
             features = self._tiles[some].view(len(some), *side, -1)
-            found.append(self._answer(features, words[start : start + rows]))
-        return np.concatenate(found) if found else np.zeros((0, self.network.size.answers), np.float32)
+            batches.append(self._answer(features, words[start : start + rows]))
+        return np.concatenate(batches) if batches else np.zeros((0, self.network.size.answers), np.float32)
 
     def logits_of_pictures(
         self, pictures: NDArray[np.uint8], words: NDArray[np.uint8]
     ) -> NDArray[np.float32]:
-        """The same for pictures ``(n, height, width, 3)``, sides a multiple of 64 pixels."""
+        """Return the same for pictures ``(n, height, width, 3)`` with sides a multiple of 64 pixels."""
         with torch.no_grad():
             return self._answer(self.network.tiles(to_pixels(pictures, self.device)), words)
 
@@ -359,7 +359,7 @@ class PairedOptions(ModelOptions):
 
 
 def open_paired(name: ModelName) -> PairedModel:
-    """Opens ``grid:pure`` or ``grid:spur``."""
+    """Open ``grid:pure`` or ``grid:spur``."""
     options = read_options(name, PairedOptions)
     path = Path(options.weights) if options.weights else released(cast("Kind", name.target))
     network, digest = open_network(path, options.device)
@@ -381,25 +381,25 @@ class PairedModel:
         self.answers = World().answers
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
-        """One word each: a number, yes or no."""
+        """Answer each request in one word: a number, yes or no."""
         return [
-            found
-            if isinstance(found, Response)
-            else Response("answered", text=self._word(found), finish="stop", seconds=seconds)
-            for found, seconds in self._look(requests)
+            outcome
+            if isinstance(outcome, Response)
+            else Response("answered", text=self._word(outcome), finish="stop", seconds=seconds)
+            for outcome, seconds in self._look(requests)
         ]
 
     def choose(
         self, requests: Sequence[Request], options: Sequence[Sequence[str]]
     ) -> list[Choice | Response]:
-        """The log-probability of each option among all answers of the network."""
+        """Return the log-probability of each option among all answers of the network."""
         return [
-            found if isinstance(found, Response) else self._choice(found, tuple(each))
-            for (found, _), each in zip(self._look(requests), options, strict=True)
+            outcome if isinstance(outcome, Response) else self._choice(outcome, tuple(offered))
+            for (outcome, _), offered in zip(self._look(requests), options, strict=True)
         ]
 
     def close(self) -> None:
-        """Holds memory only."""
+        """Do nothing: only memory is held."""
 
     def _word(self, logits: NDArray[np.float32]) -> str:
         return self.answers[int(logits.argmax())]
@@ -416,26 +416,26 @@ class PairedModel:
         return Choice(options, tuple(picked))
 
     def _look(self, requests: Sequence[Request]) -> list[tuple[NDArray[np.float32] | Response, float]]:
-        """Logits or a failed response for each request, with its seconds; pictures of one size are batched."""
+        """Return logits or a failed response for each request, with its seconds; pictures of one size are batched."""
         started = time.monotonic()
-        found: list[NDArray[np.float32] | Response] = []
+        outcomes: list[NDArray[np.float32] | Response] = []
         ready: dict[tuple[int, ...], list[tuple[int, NDArray[np.uint8], NDArray[np.uint8]]]] = {}
         for i, request in enumerate(requests):
             try:
                 pixels, words = self._read(request)
             except UsageError as error:
-                found.append(Response.failed(str(error)))
+                outcomes.append(Response.failed(str(error)))
                 continue
-            found.append(np.zeros(0, np.float32))
+            outcomes.append(np.zeros(0, np.float32))
             ready.setdefault(pixels.shape, []).append((i, pixels, words))
         for group in ready.values():
             logits = self.reader.logits_of_pictures(
                 np.stack([pixels for _, pixels, _ in group]), np.stack([words for _, _, words in group])
             )
             for (i, _, _), row in zip(group, logits, strict=True):
-                found[i] = row
+                outcomes[i] = row
         share = (time.monotonic() - started) / max(len(requests), 1)
-        return [(each, share) for each in found]
+        return [(outcome, share) for outcome in outcomes]
 
     def _read(self, request: Request) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         words = question_words(request.text)

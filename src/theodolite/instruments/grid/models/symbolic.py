@@ -42,7 +42,14 @@ CONFIDENCE = 0.97
 
 
 def symbolic_counts(world: World, cells: Cells, questions: Questions, *, logic: Logic) -> Integers:
-    """The number of targets of each group that a model sees, (n, 2); objects and words may be missing."""
+    """Return the number of targets of each group that a model sees, (n, 2); objects and words may be missing.
+
+    Args:
+        world: The grid.
+        cells: Class ids, (n, cells); 0 for hidden ones.
+        questions: One for each scene; from `hide_words` if words are hidden.
+        logic: ``pure`` or ``bow``.
+    """
     if logic not in {"pure", "bow"}:
         raise UsageError(f"the logic of a symbolic model is pure or bow, not {logic!r}")
     sight = look(world, cells, questions, gaps=True)
@@ -54,18 +61,18 @@ def symbolic_counts(world: World, cells: Cells, questions: Questions, *, logic: 
 
 
 def symbolic_answer(world: World, cells: Cells, questions: Questions, *, logic: Logic) -> NDArray[np.uint8]:
-    """The answers of a symbolic model, as indices into `World.answers`."""
+    """Return the answers of a symbolic model, as indices into `World.answers`."""
     return as_answer(world, questions, symbolic_counts(world, cells, questions, logic=logic))
 
 
 def hide_words(batch: SceneBatch, row: int, word_mask: Flags) -> Questions:
-    """What a question asks when only some of its words are shown, one row per mask."""
+    """Parse a question with only some of its words shown, one row per mask."""
     m = len(word_mask)
     questions, spans = batch.questions, batch.spans[row]
 
     def shown(kind: int, phrase: int) -> NDArray[np.uint8]:
-        """A description with only the shown words: its colour is the first word, its noun the last."""
-        first, last = (int(place) for place in spans[phrase])
+        """Return a description with only the shown words: its colour is the first word, its noun the last."""
+        first, last = (int(position) for position in spans[phrase])
         if last == first:
             return np.full(m, kind, np.uint8)
         colour, shape = divmod(kind, 5)
@@ -94,7 +101,7 @@ class SymbolicOptions(ModelOptions):
 
 
 def open_symbolic(name: ModelName) -> SymbolicModel:
-    """Opens ``grid:symbolic-pure`` or ``grid:symbolic-bow``."""
+    """Open ``grid:symbolic-pure`` or ``grid:symbolic-bow``."""
     options = read_options(name, SymbolicOptions)
     world = World(options.rows, options.columns, options.cell_px)
     return SymbolicModel(name.text, cast("Logic", name.target.removeprefix("symbolic-")), world)
@@ -113,26 +120,26 @@ class SymbolicModel:
         self.world = world
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
-        """One word each: a number, yes or no."""
+        """Answer each request in one word: a number, yes or no."""
         return [self._answer(request) for request in requests]
 
     def choose(self, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> list[Choice]:
-        """`CONFIDENCE` for its answer and the rest evenly; all evenly if its answer is not among the options."""
+        """Give `CONFIDENCE` to its answer and divide the rest evenly; divide all evenly if its answer is not an option."""
         return [
-            _as_choice(self._answer(request).text, tuple(each))
-            for request, each in zip(requests, options, strict=True)
+            _as_choice(self._answer(request).text, tuple(offered))
+            for request, offered in zip(requests, options, strict=True)
         ]
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Do nothing: nothing is held."""
 
     def _answer(self, request: Request) -> Response:
         started = time.monotonic()
         try:
-            said = self._look(request)
+            text = self._look(request)
         except UsageError as error:
             return Response.failed(str(error), seconds=time.monotonic() - started)
-        return Response("answered", text=said, finish="stop", seconds=time.monotonic() - started)
+        return Response("answered", text=text, finish="stop", seconds=time.monotonic() - started)
 
     def _look(self, request: Request) -> str:
         questions = read_questions(question_words(request.text)[None])
@@ -143,10 +150,10 @@ class SymbolicModel:
         return self.world.answers[int(answer[0])]
 
 
-def _as_choice(said: str, options: tuple[str, ...]) -> Choice:
+def _as_choice(text: str, options: tuple[str, ...]) -> Choice:
     if not options:
         raise UsageError("there are no options to choose from")
-    chosen = np.array([option.strip().casefold() == said.strip().casefold() for option in options])
+    chosen = np.array([option.strip().casefold() == text.strip().casefold() for option in options])
     if chosen.sum() != 1 or len(options) == 1:
         return Choice(options, (-math.log(len(options)),) * len(options))
     other = (1 - CONFIDENCE) / (len(options) - 1)
@@ -166,7 +173,7 @@ TARGETS: Mapping[str, str] = {
 
 
 def open_model(name: ModelName) -> VisionLanguageModel:
-    """Opens a model of the grid."""
+    """Open a model of the grid."""
     if name.target not in TARGETS:
         raise UsageError(
             f"there is no model grid:{name.target}; there are: {', '.join(f'grid:{t}' for t in TARGETS)}"

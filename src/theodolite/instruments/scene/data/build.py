@@ -1,4 +1,4 @@
-"""Builds a data set from a source of real scenes: filters objects, drops near-duplicates, balances, asks, marks."""
+"""Building a data set from a source of real scenes: filter, drop near-duplicates, balance, ask, mark."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def build_data(
     made: dict[str, str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SceneData:
-    """Turns a source's pictures into a data set, and counts what is left out and why.
+    """Turn a source's pictures into a data set, and count what is left out and why.
 
     Args:
         folder: New or empty.
@@ -91,7 +91,7 @@ def build_data(
 def _read(
     views: Iterable[Found], options: BuildOptions, progress: Callable[[int], None] | None
 ) -> tuple[list[SceneGraph], dict[str, Path], Counter[str], list[Problem]]:
-    """The scenes of a source, their pictures by id, what was left out, and the broken records."""
+    """Return the scenes of a source, their pictures by id, what was left out, and the broken records."""
     left_out: Counter[str] = Counter()
     scenes: list[SceneGraph] = []
     pictures: dict[str, Path] = {}
@@ -139,8 +139,8 @@ def _chosen(
         scenes = scenes[: options.most_scenes]
     if not scenes:
         reasons = ", ".join(f"{n} {reason}" for reason, n in left_out.most_common(4))
-        told = "".join(f"; {each}" for each in told_problems(problems))
+        listed = "".join(f"; {problem}" for problem in told_problems(problems))
         raise UsageError(
-            f"no scene of the source can be used ({reasons}); relax the limits or choose another source{told}"
+            f"no scene of the source can be used ({reasons}); relax the limits or choose another source{listed}"
         )
     return scenes

@@ -70,7 +70,7 @@ DATASET_OF: Mapping[Domain, str] = {"indoor": "scannetpp", "outdoor": "nuscenes"
 
 
 def write_scene(scene: SceneGraph) -> dict[str, Any]:
-    """One item of a scene-graph file."""
+    """Return one item of a scene-graph file."""
     names = {thing.id: thing.key or f"{scene.id}-{thing.id}" for thing in scene.objects}
     star = scene.star()
     edges = [
@@ -135,15 +135,15 @@ def _write_object(scene: SceneGraph, thing: SceneObject, name: str) -> dict[str,
 
 
 def flags(relation: Relation) -> dict[str, int]:
-    """A relation as a table of six flags."""
+    """Return a relation as a table of six flags."""
     return {word: int(word in relation) for word in PREDICATES}
 
 
 def _from_camera(scene: SceneGraph, mark: int) -> Relation:
-    """Where an object is relative to the camera: in front of it means ahead."""
+    """Return where an object is relative to the camera; in front of it means ahead."""
     right, forward, up = scene.places_level_m[mark - 1]
     half, margin = scene[mark].height_m / 2, RELATION_MARGIN_M
-    said = {
+    holds = {
         "right": right > margin,
         "left": right < -margin,
         "in front of": forward > margin,
@@ -151,11 +151,11 @@ def _from_camera(scene: SceneGraph, mark: int) -> Relation:
         "up": up - half > -margin and not up + half < margin,
         "down": up + half < margin and not up - half > -margin,
     }
-    return cast("Relation", frozenset(word for word, is_said in said.items() if is_said))
+    return cast("Relation", frozenset(word for word, is_true in holds.items() if is_true))
 
 
 def write_marks(scene: SceneGraph) -> dict[str, Any]:
-    """One line of ``marks.jsonl``: a disc in the middle of each box, of the size that their renderer draws."""
+    """Return one line of ``marks.jsonl``: a disc in the middle of each box, as large as their renderer draws it."""
     marks = []
     for thing in scene.objects:
         box = thing.box_px
@@ -275,7 +275,7 @@ class MarksForm(Form):
 
 
 def read_scene(value: Any, marks: Mapping[str, MarksForm] | None = None) -> SceneGraph:
-    """A scene from one item of a scene-graph file, with the boxes of its marks, if given by the names of scenes.
+    """Return a scene from one item of a scene-graph file, with the boxes of its marks, if given by the names of scenes.
 
     Raises:
         UsageError: A field is missing or wrong, or the marks are not numbered 1, 2, 3 …
@@ -303,7 +303,7 @@ def read_scene(value: Any, marks: Mapping[str, MarksForm] | None = None) -> Scen
 
 
 def _star(item: _SceneForm) -> tuple[int | None, tuple[GivenEdge, ...]]:
-    """The centre and the edges as the file states them; nothing if it states none."""
+    """Return the centre and the edges as the file states them; nothing if it states none."""
     marks = {str(thing.node_id): thing.local_id for thing in item.objects}
     stated = [edge for edge in item.edges if edge.source in marks]
     if not stated:
@@ -322,12 +322,12 @@ def _predicates(relation: Mapping[str, int | bool] | Sequence[str]) -> tuple[Pre
 
 def _read_object(thing: _Thing, boxes: Mapping[int, tuple[float, float, float, float]]) -> SceneObject:
     given = thing.attributes
-    place, size = given.translation, given.size
+    middle, size = given.translation, given.size
     key = given.key if given.key is not None else thing.node_id
     return SceneObject(
         thing.local_id,
         given.category_name or "",
-        (place.x, place.y, place.z_cam),
+        (middle.x, middle.y, middle.z_cam),
         given.rotation_cam or _UPRIGHT,
         length_m=size.l,
         width_m=size.w,
@@ -340,7 +340,7 @@ def _read_object(thing: _Thing, boxes: Mapping[int, tuple[float, float, float, f
 
 
 def _domain(item: _SceneForm, marks: MarksForm | None, objects: Sequence[SceneObject]) -> Domain:
-    """By the data set's name; otherwise outdoor if an object is farther than 12 m away."""
+    """Return the domain by the data set's name; otherwise outdoor if an object is farther than 12 m away."""
     dataset = marks.dataset if marks is not None else None
     name = (item.dataset or dataset or item.image or "").lower()
     if "scannet" in name:
@@ -363,25 +363,27 @@ def _camera(
 
 
 def _upward(things: Sequence[_Thing]) -> Triple:
-    """Fitted to heights above the ground if there are enough; otherwise level."""
+    """Fit the upward direction to heights above the ground if there are enough; otherwise assume a level camera."""
     level = (0.0, -1.0, 0.0)
-    places = [thing.attributes.translation for thing in things]
-    if len(places) < 4 or any(place.z_world is None for place in places):
+    translations = [thing.attributes.translation for thing in things]
+    if len(translations) < 4 or any(translation.z_world is None for translation in translations):
         return level
-    middles = np.array([[place.x, place.y, place.z_cam] for place in places], np.float64)
-    heights = np.array([place.z_world for place in places], np.float64)
-    found, _, rank, _ = np.linalg.lstsq(middles - middles.mean(axis=0), heights - heights.mean(), rcond=1e-3)
-    length = float(np.linalg.norm(found))
-    if rank < 3 or not 0.8 < length < 1.25 or found[1] > -0.5 * length:
+    middles = np.array(
+        [[translation.x, translation.y, translation.z_cam] for translation in translations], np.float64
+    )
+    heights = np.array([translation.z_world for translation in translations], np.float64)
+    up, _, rank, _ = np.linalg.lstsq(middles - middles.mean(axis=0), heights - heights.mean(), rcond=1e-3)
+    length = float(np.linalg.norm(up))
+    if rank < 3 or not 0.8 < length < 1.25 or up[1] > -0.5 * length:
         return level
-    return cast("Triple", tuple(float(v) for v in found / length))
+    return cast("Triple", tuple(float(v) for v in up / length))
 
 
 # Questions in CRISP-Bench's wording and files.
 
 
 def crisp_lines(question: SceneQuestion) -> str:
-    """A question with its lettered options, in their wording.
+    """Return a question with its lettered options, in CRISP-Bench's wording.
 
     >>> from theodolite.instruments.scene.data.files import Option
     >>> options = (Option("Yes", "yes"), Option("No", "no"))
@@ -413,7 +415,7 @@ _METRES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:m\b|met(?:er|re)s?\b)", re.IGNORECAS
 
 
 class NotUnderstoodError(UsageError):
-    """A question whose words are not understood."""
+    """The words of a question are not understood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,7 +430,7 @@ class QuestionScene:
 def write_question(
     question: SceneQuestion, image: str, *, dataset: str, numeric_type: NumericType = "NAQ"
 ) -> dict[str, Any]:
-    """One line of a QA file, in their wording.
+    """Return one line of a QA file, in CRISP-Bench's wording.
 
     Args:
         question: To write.
@@ -469,7 +471,7 @@ class _Turn(Form):
 
 
 class _Ours(Form):
-    """What `write_question` adds."""
+    """The fields that `write_question` adds."""
 
     scene: str = ""
     kind: str
@@ -499,17 +501,17 @@ class QuestionForm(Form):
 
 
 def read_question(line: QuestionForm, about: QuestionScene) -> SceneQuestion:
-    """A question from one line of a QA file.
+    """Return a question from one line of a QA file.
 
     Raises:
         NotUnderstoodError: Its words are unknown, its letters are out of order (then the public balancing script has made
             its gold unreliable), or its gold is not a number above zero.
     """
-    said, gold = (turn.value for turn in line.conversations[:2])
+    prompt, gold = (turn.value for turn in line.conversations[:2])
     kind_of_answer, competency = line.meta.type.upper(), line.meta.category.lower()
     if kind_of_answer not in {"MCQ", "NA", "NAQ"}:
         raise NotUnderstoodError(f"type {line.meta.type!r:.80}")
-    text, letters, texts = _parts(said)
+    text, letters, texts = _parts(prompt)
     if kind_of_answer == "MCQ" and letters != LETTERS[: len(letters)]:
         raise NotUnderstoodError("letters out of order")
     ours = line.meta.theodolite
@@ -544,11 +546,11 @@ class _Known:
     distance_m: float | None = None
 
 
-def _parts(said: str) -> tuple[str, str, list[str]]:
-    """The question, the letters of its options in order, and their texts."""
-    text, _, options = said.partition("\nOptions:")
-    found = _OPTION.findall(options)
-    return text.strip(), "".join(letter for letter, _ in found), [option for _, option in found]
+def _parts(prompt: str) -> tuple[str, str, list[str]]:
+    """Return the question, the letters of its options in order, and their texts."""
+    text, _, options = prompt.partition("\nOptions:")
+    lettered = _OPTION.findall(options)
+    return text.strip(), "".join(letter for letter, _ in lettered), [option for _, option in lettered]
 
 
 def _ours(fields: _Ours) -> _Known:
@@ -610,7 +612,7 @@ GRAPHS, MARKS, QA, SGC, TRUE_GRAPHS = (
 
 
 def write_crisp(data: SceneData, folder: str | Path, *, numeric_type: NumericType = "NAQ") -> Path:
-    """Writes scene graphs, marks, questions, graph tasks and simplified true graphs, in CRISP-Bench's format.
+    """Write scene graphs, marks, questions, graph tasks and simplified true graphs, in CRISP-Bench's format.
 
     Args:
         data: The data set.
@@ -648,7 +650,7 @@ def write_crisp(data: SceneData, folder: str | Path, *, numeric_type: NumericTyp
 
 
 def write_graphs(path: str | Path, graphs: Iterable[tuple[str, StarGraph]]) -> None:
-    """Writes simplified graphs, true or predicted, each with its picture."""
+    """Write simplified graphs, true or predicted, each with its picture."""
     rows = [{"image": image, **graph.as_json()} for image, graph in graphs]
     write_text(Path(path), json.dumps(rows, indent=1) + "\n")
 
@@ -658,7 +660,14 @@ def _shown(scene: SceneGraph) -> str:
 
 
 def graph_task(prompt: str, true: StarGraph, image: str, dataset: str) -> dict[str, Any]:
-    """One line of the graph task. Its gold has flags, where a model is asked for words."""
+    """Return one line of the graph task. Its gold has flags, where a model is asked for words.
+
+    Args:
+        prompt: The text that asks for the graph.
+        true: The true graph.
+        image: The path of the marked picture.
+        dataset: ``nuscenes``, ``scannetpp`` or another name.
+    """
     gold = true.as_json()
     for row, edge in zip(gold["edges"], true.edges, strict=True):
         row["relation"] = flags(edge.relation)
@@ -679,7 +688,7 @@ def read_crisp(
     marks: Iterable[str | Path] = (),
     pictures: str | Path | None = None,
 ) -> SceneData:
-    """Reads scene graphs and questions of CRISP-Bench, written by them or by `write_crisp`.
+    """Read scene graphs and questions of CRISP-Bench, written by them or by `write_crisp`.
 
     Scenes and questions that cannot be used are left out, and counted by reason in the manifest.
 
@@ -699,17 +708,17 @@ def read_crisp(
     scenes = {scene.id: scene for _, scene in drawn}
     by_picture = {_name(scene.marked): scene.id for scene in scenes.values()}
     asked, lost = read_items(Path(questions), lambda line: _question(line, scenes, by_picture))
-    found = {question.id: question for _, question in asked}
+    by_id = {question.id: question for _, question in asked}
     left_out = Counter(f"scene: {each.reason}"[:120] for each in wrong)
     left_out += Counter(f"question: {each.reason}"[:120] for each in lost)
     manifest = Manifest(
         made={"source": "crisp", "graphs": Path(graphs).name, "questions": Path(questions).name},
         n_scenes=len(scenes),
-        n_questions=len(found),
+        n_questions=len(by_id),
         left_out=dict(left_out),
         problems=told_problems([*problems, *wrong, *lost]),
     )
-    return SceneData(scenes, tuple(found.values()), Path(pictures) if pictures else None, manifest)
+    return SceneData(scenes, tuple(by_id.values()), Path(pictures) if pictures else None, manifest)
 
 
 def _question(value: Any, scenes: Mapping[str, SceneGraph], by_picture: Mapping[str, str]) -> SceneQuestion:
@@ -730,7 +739,7 @@ def _question(value: Any, scenes: Mapping[str, SceneGraph], by_picture: Mapping[
 def _scene_of(
     line: QuestionForm, scenes: Mapping[str, SceneGraph], by_picture: Mapping[str, str]
 ) -> str | None:
-    """The scene of a question: as `write_crisp` wrote it, by its picture, or by the token that its id begins with."""
+    """Return the scene of a question: stated by `write_crisp`, or by its picture, or by the token that its id begins with."""
     named = line.meta.theodolite.scene if line.meta.theodolite is not None else ""
     token = line.id.rsplit("_", 1)[0]
     by_name = next((name for name in (named, token) if name in scenes), None)
@@ -744,19 +753,19 @@ def _name(path: str) -> str:
 
 
 def read_items(path: Path, read: Callable[[Any], T]) -> tuple[list[tuple[str, T]], list[Problem]]:
-    """Read each object of a JSON list or of a JSONL file; what was read, and the problems of the others."""
+    """Read each object of a JSON list or of a JSONL file; return the objects, and the problems of the others."""
     if not read_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         return read_lines(path, read)
     return read_each([(f"{path.name}[{number}]", each) for number, each in enumerate(read_json(path))], read)
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes JSONL."""
+    """Write JSONL."""
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file and its folders."""
+    """Write a text file and its folders."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -786,7 +795,7 @@ def build_crisp(
     seed: int = 0,
     version: str = "",
 ) -> SceneData:
-    """Reads published scenes and questions, and writes a data set with the pictures that are there.
+    """Read published scenes and questions, and write a data set with the available pictures.
 
     Args:
         folder: New or empty.
@@ -797,13 +806,13 @@ def build_crisp(
         version: Of the program, for the manifest.
     """
     folder = new_folder(folder)
-    found = _files(root)
-    graphs = _one(found, _GRAPH_FILES, root, "scene graphs")
-    questions = _one(found, (QA,), root, "questions")
-    data = read_crisp(graphs, questions, marks=found.get(MARKS, ()))
+    files = _files(root)
+    graphs = _one(files, _GRAPH_FILES, root, "scene graphs")
+    questions = _one(files, (QA,), root, "questions")
+    data = read_crisp(graphs, questions, marks=files.get(MARKS, ()))
     if not data.scenes:
-        told = "; ".join(data.manifest.problems)
-        raise UsageError(f"no scene of {graphs} can be used" + (f": {told}" if told else ""))
+        problems = "; ".join(data.manifest.problems)
+        raise UsageError(f"no scene of {graphs} can be used" + (f": {problems}" if problems else ""))
     left_out = dict(data.manifest.left_out)
     scenes = list(data.scenes.values())
     if most_scenes is not None and len(scenes) > most_scenes:
@@ -813,7 +822,7 @@ def build_crisp(
     asked = tuple(question for question in data.questions if question.scene in kept)
     if n_questions is not None:
         asked = thin_questions(asked, min(n_questions, len(asked)), seed=seed)
-    scenes = [_with_picture(scene, folder, found) for scene in scenes]
+    scenes = [_with_picture(scene, folder, files) for scene in scenes]
     if n := sum(not scene.marked for scene in scenes):
         left_out[WITHOUT_PICTURE] = n
     made = {**data.manifest.made, "root": root.name, "seed": seed, "theodolite": version}
@@ -822,20 +831,20 @@ def build_crisp(
 
 
 def _files(root: Path) -> Mapping[str, list[Path]]:
-    """The files under a folder by name, those with the fewest folders first."""
-    found: dict[str, list[Path]] = {}
+    """Return the files under a folder by name, those with the fewest folders first."""
+    files: dict[str, list[Path]] = {}
     if not root.is_dir():
         raise UsageError(f"{root} is not a folder; name the one that holds {_GRAPH_FILES[0]} and {QA}")
-    for place, folders, names in os.walk(root):
+    for folder, folders, names in os.walk(root):
         folders.sort()
         for name in sorted(names):
-            found.setdefault(name, []).append(Path(place) / name)
-    return found
+            files.setdefault(name, []).append(Path(folder) / name)
+    return files
 
 
-def _one(found: Mapping[str, list[Path]], names: Iterable[str], root: Path, what: str) -> Path:
-    """The file of one of the names; of several, the one in a folder ``combined``."""
-    paths = next((found[name] for name in names if name in found), [])
+def _one(files: Mapping[str, list[Path]], names: Iterable[str], root: Path, what: str) -> Path:
+    """Return the file with one of the names; of several, the one in a folder ``combined``."""
+    paths = next((files[name] for name in names if name in files), [])
     if not paths:
         raise UsageError(f"{root} holds no {what} of CRISP-Bench: none of {', '.join(names)}")
     both = [path for path in paths if "combined" in path.parts] or paths
@@ -846,8 +855,8 @@ def _one(found: Mapping[str, list[Path]], names: Iterable[str], root: Path, what
     return both[0]
 
 
-def _with_picture(scene: SceneGraph, folder: Path, found: Mapping[str, list[Path]]) -> SceneGraph:
-    marked = next(_named(scene.marked, found), None)
+def _with_picture(scene: SceneGraph, folder: Path, files: Mapping[str, list[Path]]) -> SceneGraph:
+    marked = next(_named(scene.marked, files), None)
     if marked is not None:
         name = f"{MARKED}/{file_name(scene.id)}{marked.suffix.lower()}"
         decode(marked)
@@ -857,19 +866,19 @@ def _with_picture(scene: SceneGraph, folder: Path, found: Mapping[str, list[Path
         except OSError as error:
             raise UsageError(f"cannot copy {marked} into {folder}: {error.strerror}") from error
         return replace(scene, picture="", marked=name)
-    plain = next(_named(scene.picture, found), None)
+    plain = next(_named(scene.picture, files), None)
     has_boxes = all(thing.box_px.x1 - thing.box_px.x0 > 1 for thing in scene.objects)
     if plain is not None and has_boxes:
         return write_pictures(folder, scene, decode(plain, is_turned=False))
     return replace(scene, picture="", marked="")
 
 
-def _named(name: str, found: Mapping[str, list[Path]]) -> Iterator[Path]:
-    """The pictures with the file name and the folder of a path, the one with the most folders in common first."""
+def _named(name: str, files: Mapping[str, list[Path]]) -> Iterator[Path]:
+    """Yield the pictures with the file name and the folder of a path, the one with the most folders in common first."""
     parts = Path(name).parts
     if not parts or Path(name).suffix.lower() not in _PICTURE_ENDINGS:
         return
-    same = [path for path in found.get(parts[-1], ()) if path.parts[-2:] == parts[-2:]]
+    same = [path for path in files.get(parts[-1], ()) if path.parts[-2:] == parts[-2:]]
     yield from sorted(same, key=lambda path: path.parts[-len(parts) :] != parts)
 
 
@@ -885,7 +894,7 @@ def _named(name: str, found: Mapping[str, list[Path]]) -> Iterator[Path]:
 
 
 def write_crisp_run(run: Run, folder: str | Path, *, numeric_type: NumericType = "NAQ") -> tuple[int, int]:
-    """Writes the questions, graphs and answers of a run's base setting. Failed requests are left out.
+    """Write the questions, graphs and answers of a run's base setting. Failed requests are left out.
 
     Args:
         run: Measured.
@@ -911,8 +920,8 @@ def write_crisp_run(run: Run, folder: str | Path, *, numeric_type: NumericType =
             graph = read_graph_result(result)
             doc = graph_task(item.request.text, graph.true, image, DATASET_OF[graph.domain])
             tasks[image] = doc, graph.true
-            said = json.dumps(_stated(graph.reading.graph)) if graph.reading.graph is not None else ""
-            log.append({**_line(len(log), result, doc, said), "sgc_score": {"image": image}})
+            answer = json.dumps(_stated(graph.reading.graph)) if graph.reading.graph is not None else ""
+            log.append({**_line(len(log), result, doc, answer), "sgc_score": {"image": image}})
             n_graphs += 1
         else:
             row = read_answer_result(result)
@@ -920,9 +929,9 @@ def write_crisp_run(run: Run, folder: str | Path, *, numeric_type: NumericType =
                 row.question, image, dataset=DATASET_OF[row.question.domain], numeric_type=numeric_type
             )
             questions[row.question.id] = doc
-            said = _plain(row.answer.value)
-            scored = {"id": row.question.id, "meta": doc["meta"], "prediction": said}
-            log.append({**_line(len(log), result, doc, said), "vsibench_score": scored})
+            answer = _plain(row.answer.value)
+            scored = {"id": row.question.id, "meta": doc["meta"], "prediction": answer}
+            log.append({**_line(len(log), result, doc, answer), "vsibench_score": scored})
             n_answers += 1
     write_lines(folder / QA, questions.values())
     write_lines(folder / SGC, (doc for doc, _ in tasks.values()))
@@ -938,14 +947,14 @@ def _log_name(run: Run, family: str, mode: str) -> str:
     return f"{model}/{run.info.created:%Y%m%d_%H%M%S}_samples_{family}{cot}.jsonl"
 
 
-def _line(number: int, result: Result, doc: Mapping[str, Any], said: str) -> dict[str, Any]:
+def _line(number: int, result: Result, doc: Mapping[str, Any], answer: str) -> dict[str, Any]:
     text = result.record.response.text if result.record is not None else ""
     target = doc["conversations"][1]["value"]
-    return {"doc_id": number, "target": target, "resps": [[text]], "filtered_resps": [said]}
+    return {"doc_id": number, "target": target, "resps": [[text]], "filtered_resps": [answer]}
 
 
 def _plain(value: str | float | None) -> str:
-    """An answer as their parsers read it: numbers without an exponent.
+    """Return an answer in the form that their parsers read: numbers without an exponent.
 
     >>> _plain(2.5), _plain(1e-05), _plain("B"), _plain(None)
     ('2.5', '0.00001', 'B', '')
@@ -957,7 +966,7 @@ def _plain(value: str | float | None) -> str:
 
 
 def _stated(graph: StarGraph) -> dict[str, Any]:
-    """A graph without the values that the model left out: their code fails on null."""
+    """Return a graph without the values that the model left out: their code fails on null."""
     whole = graph.as_json()
     for thing in whole["objects"]:
         thing["size"] = _given(thing["size"])
@@ -976,12 +985,12 @@ NUMERIC_TYPE: Mapping[str, NumericType] = {"crisp": "NAQ", "crisp-na": "NA"}
 
 
 def export_run(run: Run, folder: Path, to: str) -> dict[str, int]:
-    """Writes the graphs and answers of a run, as logs that CRISP-Bench's scorers read. Returns how many."""
+    """Write the graphs and answers of a run, as logs that CRISP-Bench's scorers read; return their numbers."""
     graphs, answers = write_crisp_run(run, folder, numeric_type=NUMERIC_TYPE[to])
     return {"graphs": graphs, "answers": answers}
 
 
 def export_data(data: SceneData, folder: Path, to: str) -> dict[str, int]:
-    """Writes a data set. Returns the number of scenes and questions."""
+    """Write a data set; return the numbers of scenes and questions."""
     write_crisp(data, folder, numeric_type=NUMERIC_TYPE[to])
     return {"scenes": len(data.scenes), "questions": len(data.questions)}

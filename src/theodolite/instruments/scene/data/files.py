@@ -88,7 +88,7 @@ class SceneData:
     """Lines of the folder's files that are broken, and were left out."""
 
     def picture(self, scene: str, *, is_marked: bool = True) -> Picture | None:
-        """A scene's picture with marks, as a model sees it, or plain; None if there is none."""
+        """Return a scene's picture with marks, as a model sees it, or plain; None if there is none."""
         graph = self.scenes[scene]
         name = graph.marked if is_marked else graph.picture
         return Picture.from_path(inside(self.folder, name, "picture")) if name and self.folder else None
@@ -97,7 +97,7 @@ class SceneData:
 def write_data(
     folder: str | Path, scenes: Iterable[SceneGraph], questions: Iterable[SceneQuestion], manifest: Manifest
 ) -> Path:
-    """Writes the tables of a data set; the manifest last, so that an unfinished folder is no data set.
+    """Write the tables of a data set; the manifest last, so that an unfinished folder is no data set.
 
     Returns:
         The folder.
@@ -115,7 +115,7 @@ def write_data(
 
 
 def read_data(folder: str | Path) -> SceneData:
-    """Reads a data set. Lines that are broken are left out, and questions about scenes and objects that are not there.
+    """Read a data set. Broken lines are left out, and so are questions about missing scenes or objects.
 
     Raises:
         UsageError: It is no data set, a file cannot be read, or no scene or question is left of those that it holds.
@@ -138,7 +138,7 @@ def _check_question(scenes: Mapping[str, SceneGraph], question: SceneQuestion) -
 
 
 def new_folder(folder: str | Path) -> Path:
-    """The folder of a data set to be made.
+    """Return the folder for a new data set.
 
     Raises:
         UsageError: It holds something already.
@@ -152,7 +152,14 @@ def new_folder(folder: str | Path) -> Path:
 def write_pictures(
     folder: Path, graph: SceneGraph, picture: Pixels, *, instance: NDArray[np.int32] | None = None
 ) -> SceneGraph:
-    """Writes a scene's picture, plain and with marks; returns its graph with the paths of both."""
+    """Write a scene's picture, plain and with marks; return its graph with the paths of both.
+
+    Args:
+        folder: The folder of the data set.
+        graph: The scene.
+        picture: Its picture without marks.
+        instance: Mark of the object at each pixel, if known.
+    """
     from PIL import Image
 
     height, width = picture.shape[:2]
@@ -174,14 +181,14 @@ def write_pictures(
 
 
 def file_name(scene: str) -> str:
-    """A scene's id, if it can be the name of a file; otherwise its letters and a hash."""
+    """Return a scene's id, if it can be the name of a file; otherwise its letters and a hash."""
     if _PLAIN_NAME.fullmatch(scene):
         return scene
     return f"{re.sub(r'[^A-Za-z0-9]+', '-', scene)[:60].strip('-')}-{content_hash(scene)[:12]}"
 
 
 def tally(scenes: Iterable[SceneGraph], questions: Iterable[SceneQuestion]) -> dict[str, Any]:
-    """The numbers of scenes by domain and crowding, and of questions by group."""
+    """Return the numbers of scenes by domain and crowding, and of questions by group."""
     counts: Mapping[str, Counter[str]] = {
         "scenes": Counter(f"{scene.domain} {scene.crowding}" for scene in scenes),
         "questions": Counter(" ".join(question.group) for question in questions),
@@ -201,7 +208,7 @@ def _write_lines(path: Path, records: Iterable[T], form: TypeAdapter[T]) -> int:
 def _read_records(
     path: Path, form: type[R], problems: list[Problem], accept: Callable[[R], None] = lambda _: None
 ) -> dict[str, R]:
-    """The records of a JSONL file by id; the problems of the others are added to `problems`."""
+    """Return the records of a JSONL file by id; the problems of the others are added to `problems`."""
     records: dict[str, R] = {}
 
     def read(value: Any) -> None:
@@ -337,7 +344,7 @@ class SceneQuestion:
         return make(options, style="letter")
 
     def letter_of(self, key: str) -> str | None:
-        """The letter of the option with this key; None if there is none."""
+        """Return the letter of the option with this key; None if there is none."""
         return next(
             (letter for letter, o in zip(self.letters, self.options, strict=True) if o.key == key), None
         )
@@ -359,7 +366,7 @@ _TOLERANCE = 0.1
 
 
 def scene_shortcut(question: SceneQuestion) -> str:
-    """The letter or the number that the rule predicts.
+    """Return the letter or the number that the rule predicts.
 
     - *is a … of b?*: yes if a's mark is the lower one
     - *which of the two?*: the lower mark; the higher one if the question says *farther*
@@ -371,15 +378,15 @@ def scene_shortcut(question: SceneQuestion) -> str:
 
 
 def is_aligned(question: SceneQuestion) -> bool:
-    """True if the rule is right."""
-    said = scene_shortcut(question)
+    """Return True if the rule is right."""
+    prediction = scene_shortcut(question)
     if question.form == "choice":
-        return said == question.gold
-    return abs(float(said) - question.gold_number) < _TOLERANCE * question.gold_number
+        return prediction == question.gold
+    return abs(float(prediction) - question.gold_number) < _TOLERANCE * question.gold_number
 
 
 def graph_shortcut(star: StarGraph) -> StarGraph:
-    """The graph predicted from the marks: higher numbers are farther to the right and farther away."""
+    """Return the graph predicted from the marks: higher numbers are farther to the right and farther away."""
     nodes = tuple(Node(node.id, distance_by_mark_m(node.id), *size_by_mark_m(node.id)) for node in star.nodes)
     edges = tuple(
         Edge(

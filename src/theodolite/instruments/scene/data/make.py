@@ -1,4 +1,4 @@
-"""Makes data sets of drawn rooms and streets.
+"""Making data sets of drawn rooms and streets.
 
 A scene is built, seen through its camera, and kept if enough objects are well visible; otherwise the next attempt is made.
 """
@@ -98,14 +98,14 @@ def make_questions(
     seed: int = 0,
     quotas: Mapping[Difficulty, Mapping[Competency, int]] = QUOTAS,
 ) -> MadeQuestions:
-    """Asks about each scene up to its quota, only what its graph answers clearly.
+    """Ask about each scene up to its quota, and only what its graph answers clearly.
 
     Args:
         scenes: With distinct ids. Their order matters: what was asked about one affects what is asked about the next.
         seed: Seed of every choice.
         quotas: Questions of each competency, by difficulty.
     """
-    ledger, found = _Ledger(), []
+    ledger, questions = _Ledger(), []
     unmet: Counter[Competency] = Counter()
     for number, scene in enumerate(scenes):
         rng = np.random.default_rng([seed, number])
@@ -118,15 +118,15 @@ def make_questions(
                     unmet[competency] += 1
                     continue
                 asked.append(draft)
-        found += [
-            _question(draft, f"{scene.id}-q{place:02d}", scene, ledger, rng)
-            for place, draft in enumerate(asked, 1)
+        questions += [
+            _question(draft, f"{scene.id}-q{index:02d}", scene, ledger, rng)
+            for index, draft in enumerate(asked, 1)
         ]
-    return MadeQuestions(tuple(found), dict(unmet))
+    return MadeQuestions(tuple(questions), dict(unmet))
 
 
 def answer_anew(questions: Iterable[SceneQuestion], scene: SceneGraph) -> Iterator[SceneQuestion]:
-    """The same questions with the answers of another scene; only those that it answers clearly.
+    """Yield the same questions with the answers of another scene; only those that it answers clearly.
 
     A question about the centre of its own scene is left out if another object is the centre of this one.
 
@@ -145,7 +145,7 @@ def answer_anew(questions: Iterable[SceneQuestion], scene: SceneGraph) -> Iterat
 
 
 def _matter(asked: Draft | SceneQuestion) -> tuple[Any, ...]:
-    """What is asked, without its words and options."""
+    """Return the content of a question, without its words and options."""
     objects: Any = asked.objects if KINDS[asked.kind].shape.is_directed else frozenset(asked.objects)
     return asked.kind, objects, asked.relation, asked.distance_m
 
@@ -157,7 +157,7 @@ def _pick(
     ledger: _Ledger,
     rng: np.random.Generator,
 ) -> Draft | None:
-    """A draft of the least used kind and meaning that was not asked about this scene yet."""
+    """Return a draft of the least used kind and meaning that was not asked about this scene yet."""
     taken = {(draft.kind, frozenset(draft.objects), draft.relation, draft.distance_m) for draft in asked}
     free = [
         draft
@@ -184,14 +184,14 @@ def _pick(
 
 
 def _is_lopsided(draft: Draft, ledger: _Ledger) -> bool:
-    """True if this answer to a yes-or-no question was right more often than the other so far."""
+    """Return True if this answer to a yes-or-no question was right more often than the other so far."""
     if not KINDS[draft.kind].shape.is_yes_no:
         return False
     return ledger.tags[draft.kind, draft.answer] > ledger.tags[draft.kind, draft.others[0]]
 
 
 def _answers_another(draft: Draft, asked: Sequence[Draft]) -> bool:
-    """True if a question that was asked about the same objects tells the answer."""
+    """Return True if a question that was asked about the same objects tells the answer."""
     reveals = KINDS[draft.kind].shape.reveals
     return bool(reveals) and any(
         KINDS[other.kind].shape.reveals == reveals
@@ -228,7 +228,7 @@ def _question(
 
 
 def _arranged(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[list[str], str]:
-    """The options in order, and the letter of the right one: the letter that was right least often.
+    """Return the options in order, and the letter of the right one: the letter that was right least often.
 
     Yes always comes before No; there the balance comes from the choice of questions.
     """
@@ -246,7 +246,7 @@ def _arranged(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[
 
 
 def _neighbours(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[str, ...]:
-    """Three counts that form four in a row with the right one, whose rank among them is balanced."""
+    """Choose three counts that form four in a row with the right one, whose rank among them is balanced."""
     possible = _possible_ranks(draft)
     ranks = [possible[i] for i in rng.permutation(len(possible))]
     rank = min(ranks, key=lambda r: ledger.ranks[r])
@@ -256,7 +256,7 @@ def _neighbours(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tupl
 
 
 def _possible_ranks(draft: Draft) -> list[int]:
-    """The ranks that a right count can have among four in a row from 0 to the number of other objects."""
+    """Return the ranks that a right count can have among four in a row from 0 to the number of other objects."""
     if not KINDS[draft.kind].shape.is_count:
         return []
     answer, most = int(draft.answer), len(draft.others)
@@ -264,7 +264,7 @@ def _possible_ranks(draft: Draft) -> list[int]:
 
 
 def thin_questions(questions: Sequence[SceneQuestion], n: int, *, seed: int = 0) -> tuple[SceneQuestion, ...]:
-    """Keeps n questions, balanced by domain, group and right letter, in their old order.
+    """Keep n questions, balanced by domain, group and right letter, in their old order.
 
     Args:
         questions: At least n.
@@ -276,17 +276,17 @@ def thin_questions(questions: Sequence[SceneQuestion], n: int, *, seed: int = 0)
             f"{n} questions were asked for, but the scenes yield {len(questions)}; make more scenes"
         )
     cells: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
-    for place, question in enumerate(questions):
+    for index, question in enumerate(questions):
         letter = question.gold if question.options else ""
-        cells[question.domain, question.group, len(question.options), letter].append(place)
+        cells[question.domain, question.group, len(question.options), letter].append(index)
     rng = np.random.default_rng(seed)
-    shares = {key: len(places) * n / len(questions) for key, places in cells.items()}
+    shares = {key: len(indices) * n / len(questions) for key, indices in cells.items()}
     keep = {key: int(share) for key, share in shares.items()}
     rest = sorted(shares, key=lambda key: keep[key] - shares[key])[: n - sum(keep.values())]
     for key in rest:
         keep[key] += 1
-    kept = [place for key, places in cells.items() for place in rng.permutation(places)[: keep[key]]]
-    return tuple(questions[place] for place in sorted(kept))
+    kept = [index for key, indices in cells.items() for index in rng.permutation(indices)[: keep[key]]]
+    return tuple(questions[index] for index in sorted(kept))
 
 
 # Pairs of scenes: questions before and after an edit of the scene or of its marks, with both right answers.
@@ -301,7 +301,7 @@ EDITS: Mapping[str, Edit] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SceneVersion:
-    """A scene as it is or edited."""
+    """A scene, unedited or edited."""
 
     graph: SceneGraph
     draw: Callable[[], Pixels]
@@ -319,7 +319,7 @@ class EditableScene:
 
 
 def editable_data(data: SceneData, *, seed: int = 0) -> Iterator[EditableScene]:
-    """The scenes of a data set that have a picture without marks, with the edits that need no drawing but that of marks.
+    """Yield the scenes of a data set that have a picture without marks, with the edits that only redraw marks or pixels.
 
     Args:
         data: With marked pictures.
@@ -344,7 +344,7 @@ def picture_edits(
     *,
     radii: tuple[float, float] = RADII,
 ) -> dict[Edit, list[SceneVersion]]:
-    """The edits of marks and pixels: every exchange of two marks, in random order, and a brighter picture.
+    """Return the edits of marks and pixels: every exchange of two marks, in random order, and a brighter picture.
 
     Args:
         graph: The scene.
@@ -365,12 +365,18 @@ def picture_edits(
 def marked_version(
     graph: SceneGraph, plain: Callable[[], Pixels], *, radii: tuple[float, float] = RADII
 ) -> SceneVersion:
-    """A version of a scene that is its picture with marks."""
+    """Return the version of a scene that is its picture with marks.
+
+    Args:
+        graph: The scene.
+        plain: Returns its picture without marks.
+        radii: Of the marks, as shares of the picture's width.
+    """
     return SceneVersion(graph, lambda: mark_picture(plain(), graph, radii=radii))
 
 
 def mark_picture(plain: Pixels, graph: SceneGraph, *, radii: tuple[float, float] = RADII) -> Pixels:
-    """The picture of a scene with its marks."""
+    """Return the picture of a scene with its marks."""
     height, width = plain.shape[:2]
     boxes = {thing.id: thing.box_px for thing in graph.objects}
     distances = {thing.id: thing.distance_m for thing in graph.objects}
@@ -378,14 +384,14 @@ def mark_picture(plain: Pixels, graph: SceneGraph, *, radii: tuple[float, float]
 
 
 def exchange_marks(graph: SceneGraph, first: int, second: int) -> SceneGraph:
-    """The same scene with two marks exchanged."""
+    """Return the same scene with two marks exchanged."""
     other = {first: second, second: first}
     things = [replace(thing, id=other.get(thing.id, thing.id)) for thing in graph.objects]
     return replace(graph, objects=tuple(sorted(things, key=lambda thing: thing.id)))
 
 
 def write_pairs(folder: str | Path, scenes: Iterable[EditableScene], *, per_scene: int = 1) -> Path:
-    """Makes a data set of pairs: for each scene one relevant and one neutral edit, with the same questions.
+    """Make a data set of pairs: for each scene one relevant and one neutral edit, with the same questions.
 
     The relevant edit is the first one that changes an answer; scenes without one are left out. Kinds of question that were
     asked least so far come first.
@@ -415,9 +421,9 @@ def write_pairs(folder: str | Path, scenes: Iterable[EditableScene], *, per_scen
 
 
 def read_pairs(folder: str | Path) -> dict[str, SceneData]:
-    """Reads a data set of pairs: the scenes as they are, under `BEFORE`, and after each edit, by its name."""
-    places = {name: _place(folder, name) for name in (BEFORE, *EDITS)}
-    return {name: read_data(place) for name, place in places.items() if place.is_dir()}
+    """Read a data set of pairs: the unedited scenes under `BEFORE`, and the scenes after each edit under its name."""
+    folders = {name: _place(folder, name) for name in (BEFORE, *EDITS)}
+    return {name: read_data(part) for name, part in folders.items() if part.is_dir()}
 
 
 def _place(folder: str | Path, edit: str) -> Path:
@@ -444,7 +450,7 @@ class _Part:
 def _with_other_answers(
     scene: EditableScene, ledger: Counter[str], most: int
 ) -> tuple[Edit | None, SceneVersion | None, list[SceneQuestion]]:
-    """The relevant edit of a scene, its version, and the questions that it clearly answers otherwise, with their answers."""
+    """Return the relevant edit of a scene, its version, and the questions whose answers it clearly changes, with the new answers."""
     closed = {question.id: question for question in scene.questions if question.form == "choice"}
     for edit, versions in scene.edits.items():
         options = [
@@ -524,7 +530,7 @@ def make_scenes(
     workers: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> MadeScenes:
-    """Makes indoor and outdoor scenes, no two alike, with sparse, common and dense ones as 1 : 2 : 2.
+    """Make indoor and outdoor scenes, no two alike, with sparse, common and dense ones as 1 : 2 : 2.
 
     Args:
         n_indoor: Number of rooms.
@@ -541,27 +547,27 @@ def make_scenes(
     for domain, n in (("indoor", n_indoor), ("outdoor", n_outdoor)):
         wanted += [Recipe(domain, seed, number, 0) for number in range(n)]  # type: ignore[arg-type]
     counts: Counter[str] = Counter()
-    found: dict[str, MadeScene] = {}
+    by_id: dict[str, MadeScene] = {}
     with processes(workers if len(wanted) >= _FEWEST_FOR_PROCESSES else 1) as spread:
         for _ in range(_ROUNDS):
             for made, left_out in spread(_make_one, wanted):
-                found[made.recipe.id] = made
+                by_id[made.recipe.id] = made
                 counts.update(left_out)
                 if progress is not None:
-                    progress(len(found))
-            distinct, alike = drop_alike([made.graph for made in found.values()])
+                    progress(len(by_id))
+            distinct, alike = drop_alike([made.graph for made in by_id.values()])
             kept = {graph.id for graph in distinct}
-            again = [made.recipe for made in found.values() if made.graph.id not in kept]
+            again = [made.recipe for made in by_id.values() if made.graph.id not in kept]
             wanted = [replace(recipe, attempt=recipe.attempt + 1) for recipe in again]
             if not wanted:
                 break
             counts += alike
     counts["scenes that stayed alike"] += len(wanted)
-    return MadeScenes(tuple(found.values()), dict(+counts))
+    return MadeScenes(tuple(by_id.values()), dict(+counts))
 
 
 def _make_one(recipe: Recipe) -> tuple[MadeScene, Counter[str]]:
-    """The first attempt with enough visible objects, and what was left out on the way."""
+    """Return the first attempt with enough visible objects, and what was left out on the way."""
     counts: Counter[str] = Counter()
     for attempt in range(recipe.attempt, recipe.attempt + _TRIES):
         tried = replace(recipe, attempt=attempt)
@@ -577,13 +583,13 @@ class Spread(Protocol):
     """Applies a function to every item, in order."""
 
     def __call__(self, work: Callable[[In], Out], items: Sequence[In], /) -> Iterable[Out]:
-        """The results."""
+        """Return the results."""
         ...
 
 
 @contextmanager
 def processes(workers: int) -> Iterator[Spread]:
-    """A `map` over several processes; the built-in one for a single worker."""
+    """Yield a `map` over several processes; the built-in one for a single worker."""
     if workers <= 1:
         yield map
         return
@@ -592,14 +598,14 @@ def processes(workers: int) -> Iterator[Spread]:
 
 
 def world_of(recipe: Recipe) -> World:
-    """Builds the world of a recipe."""
+    """Build the world of a recipe."""
     rng, n_marked = _drawn(recipe)
     n_things = round(n_marked * (1.5 if recipe.domain == "indoor" else 1.7)) + 2 + recipe.attempt // 4
     return _MAKERS[recipe.domain](rng, n_things)
 
 
 def _drawn(recipe: Recipe) -> tuple[np.random.Generator, int]:
-    """The random generator of a recipe, and how many objects to mark."""
+    """Return the random generator of a recipe, and how many objects to mark."""
     code = ("indoor", "outdoor").index(recipe.domain)
     rng = np.random.default_rng([recipe.seed, code, recipe.number, recipe.attempt])
     low, high = CROWDING[recipe.crowding]
@@ -607,7 +613,7 @@ def _drawn(recipe: Recipe) -> tuple[np.random.Generator, int]:
 
 
 def scene_of(recipe: Recipe) -> tuple[SceneGraph | None, Counter[str]]:
-    """The scene graph of a recipe, or None if too few objects are well visible; and what was left out."""
+    """Return the scene graph of a recipe, or None if too few objects are well visible; and what was left out."""
     _, n_marked = _drawn(recipe)
     world = world_of(recipe)
     options = KeepOptions(fewest_objects=n_marked, most_objects=n_marked)
@@ -623,7 +629,7 @@ def scene_of(recipe: Recipe) -> tuple[SceneGraph | None, Counter[str]]:
 
 
 def seen_things(world: World) -> list[Candidate]:
-    """Every object of a world as its camera sees it, with its true visibility."""
+    """Return every object of a world as its camera sees it, with its true visibility."""
     cam_SE3_world = world.world_SE3_cam.inverse()
     placed = [_parts_cam(thing, cam_SE3_world) for thing in world.things]
     size = _RASTER_WIDTH_PX, round(world.camera.height_px * _RASTER_WIDTH_PX / world.camera.width_px)
@@ -641,7 +647,7 @@ def seen_things(world: World) -> list[Candidate]:
 
 
 def render_made(made: MadeScene, *, samples: int = 2) -> Render:
-    """Draws a made scene: the picture, the depth, and the mark of the object that each pixel shows.
+    """Draw a made scene: the picture, the depth, and the mark of the object that each pixel shows.
 
     The mark is 0 where the picture shows no object, and below 0 where it shows one without a mark.
     """
@@ -657,11 +663,11 @@ def render_made(made: MadeScene, *, samples: int = 2) -> Render:
 
 
 def _marks(graph: SceneGraph, world: World) -> list[int]:
-    """The mark of each object of a world, found by its place; objects without a mark count down from −1."""
+    """Return the mark of each object of a world, matched by its position; objects without a mark count down from −1."""
     cam_SE3_world = world.world_SE3_cam.inverse()
     by_place = {tuple(np.round(thing.centre_cam, 6)): thing.id for thing in graph.objects}
-    places = [thing.cuboid_world.seen_from(cam_SE3_world).centre_m for thing in world.things]
-    return [by_place.get(tuple(np.round(place, 6)), -number) for number, place in enumerate(places, 1)]
+    middles = [thing.cuboid_world.seen_from(cam_SE3_world).centre_m for thing in world.things]
+    return [by_place.get(tuple(np.round(middle, 6)), -number) for number, middle in enumerate(middles, 1)]
 
 
 def _parts_cam(thing: Thing, cam_SE3_world: SE3) -> list[Part]:
@@ -670,7 +676,7 @@ def _parts_cam(thing: Thing, cam_SE3_world: SE3) -> list[Part]:
 
 
 def _silhouette_px(parts: Sequence[Part], camera: PinholeCamera) -> Box | None:
-    """The upright box around an object's outline; None if it reaches behind the camera."""
+    """Return the upright box around an object's outline; None if it reaches behind the camera."""
     points = np.concatenate([part.points for part in parts])
     if (points[:, 2] <= max(NEAR, 0.11)).any():
         return None
@@ -706,7 +712,7 @@ def make_data(
     version: str = "",
     progress: Callable[[str, int], None] | None = None,
 ) -> SceneData:
-    """Makes scenes and questions, draws the pictures, and writes everything.
+    """Make scenes and questions, draw the pictures, and write everything.
 
     Args:
         folder: New or empty.
@@ -759,7 +765,7 @@ def _draw_all(
 
 
 def _draw_one(made: MadeScene, *, folder: Path, with_truth: bool) -> SceneGraph:
-    """Draws one scene, plain and marked; returns its graph with the paths of the pictures."""
+    """Draw one scene, plain and marked; return its graph with the paths of the pictures."""
     drawn = render_made(made)
     if with_truth:
         (folder / TRUTH).mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ class KeepOptions:
             )
 
     def least_edge_in_px(self, camera: PinholeCamera) -> float:
-        """The smallest longer side in a camera's pictures."""
+        """Return the smallest longer side in a camera's pictures."""
         return self.least_edge_px * camera.width_px / self.reference_width_px
 
 
@@ -86,7 +86,7 @@ class View:
 def build_graph(
     view: View, candidates: Sequence[Candidate], *, options: KeepOptions | None = None, seed: int = 0
 ) -> tuple[SceneGraph | None, Counter[str]]:
-    """The scene graph of a picture, and how many objects were left out, by reason.
+    """Return the scene graph of a picture, and how many objects were left out, by reason.
 
     Args:
         view: The picture.
@@ -128,7 +128,7 @@ def build_graph(
 
 
 def canonical(cuboid: Cuboid) -> Cuboid:
-    """The same box with its length as the longer and its width as the shorter horizontal side.
+    """Return the same box with its length as the longer and its width as the shorter horizontal side.
 
     Sources name the two sides by different rules; a question about *length* needs a rule that can be seen.
     """
@@ -147,7 +147,7 @@ def canonical(cuboid: Cuboid) -> Cuboid:
 def _judged(
     candidate: Candidate, share: float | None, view: View, options: KeepOptions
 ) -> tuple[SceneObject | None, str]:
-    """The object, or why it is not kept."""
+    """Return the object, or why it is not kept."""
     whole = candidate.box_px or projected_box_px(candidate.cuboid_cam, view.camera)
     inside = inside_box_px(whole, view.camera) if whole is not None else None
     if whole is None or inside is None:
@@ -185,7 +185,7 @@ def _object(candidate: Candidate, inside: Box, share: float | None, truncation: 
 def _visibilities(
     view: View, candidates: Sequence[Candidate], options: KeepOptions, counts: Counter[str]
 ) -> list[float | None]:
-    """The visibility of each candidate: from the source, else estimated if the options say so, else None."""
+    """Return the visibility of each candidate: from the source, else estimated if the options say so, else None."""
     known = [candidate.visibility for candidate in candidates]
     n_unknown = sum(share is None for share in known)
     if n_unknown == 0 or options.unknown_visibility != "estimate":
@@ -200,7 +200,7 @@ def _visibilities(
 
 
 def estimated_visibility(cuboids_cam: Sequence[Cuboid], camera: PinholeCamera) -> list[float]:
-    """The share of each box's pixels that no other box hides; 0 for a box outside the picture."""
+    """Return the share of each box's pixels that no other box hides; 0 for a box outside the picture."""
     small = camera.resized(thumbnail_size(camera, _ESTIMATE_WIDTH_PX))
     things = [[cuboid_part(cuboid)] for cuboid in cuboids_cam]
     shares, _ = visible_shares(things, Lattice.of_camera(small))
@@ -208,12 +208,12 @@ def estimated_visibility(cuboids_cam: Sequence[Cuboid], camera: PinholeCamera) -
 
 
 def thumbnail_size(camera: PinholeCamera, width_px: int) -> tuple[int, int]:
-    """The size of a small picture of the same view: as wide as given, and at most four times as high."""
+    """Return the size of a small picture of the same view: as wide as given, and at most four times as high."""
     return width_px, min(4 * width_px, max(1, round(camera.height_px * width_px / camera.width_px)))
 
 
 def cuboid_part(cuboid: Cuboid) -> Part:
-    """A 3D box as a solid to draw."""
+    """Return a 3D box as a solid to draw."""
     motion = cuboid.frame_SE3_box
     return box((0, 0, 0), cuboid.size_lwh_m, _GREY).placed(motion.rotation, motion.translation_m)
 
@@ -229,7 +229,7 @@ BALANCE: Mapping[Crowding, int] = {"sparse": 1, "common": 2, "dense": 2}
 
 
 def drop_alike(scenes: Sequence[SceneGraph]) -> tuple[list[SceneGraph], Counter[str]]:
-    """Drops scenes that show the same objects, or the same arrangement of the same kinds of objects.
+    """Drop scenes that show the same objects, or the same arrangement of the same kinds of objects.
 
     Two scenes are near-duplicates if the Jaccard index |A ∩ B| / |A ∪ B| of their objects' keys is at least 0.8, or that of
     their edges (category of both ends, words, distance in bins of 5, 15 and 25 m; as multisets) is at least 0.9. The one with
@@ -248,16 +248,16 @@ def drop_alike(scenes: Sequence[SceneGraph]) -> tuple[list[SceneGraph], Counter[
 
 
 def edge_signature(scene: SceneGraph) -> Counter[Hashable]:
-    """The star's edges without names and exact distances, to compare arrangements by."""
-    found: Counter[Hashable] = Counter()
+    """Return the star's edges without names and exact distances, for comparing arrangements."""
+    edges: Counter[Hashable] = Counter()
     for thing in scene.objects:
         if thing.id != scene.centre:
             words = tuple(in_order(scene.relation(thing.id, scene.centre)))
-            place = int(
+            distance_bin = int(
                 np.searchsorted(DISTANCE_BINS_M, scene.between_m(scene.centre, thing.id), side="right")
             )
-            found[scene[scene.centre].category, thing.category, words, place] += 1
-    return found
+            edges[scene[scene.centre].category, thing.category, words, distance_bin] += 1
+    return edges
 
 
 def _keys(scene: SceneGraph) -> Counter[Hashable]:
@@ -265,7 +265,7 @@ def _keys(scene: SceneGraph) -> Counter[Hashable]:
 
 
 def _distinct(order: Iterable[int], features: Sequence[Counter[Hashable]], limit: float) -> list[int]:
-    """Greedy: a scene is kept unless a kept one is too similar. Only scenes that share a feature are compared."""
+    """Choose scenes greedily: one is kept unless a kept one is too similar. Only scenes that share a feature are compared."""
     holders: defaultdict[Hashable, list[int]] = defaultdict(list)
     kept = []
     for i in order:
@@ -291,7 +291,7 @@ def balance_crowding(
     shares: Mapping[Crowding, int] = BALANCE,
     seed: int = 0,
 ) -> tuple[list[SceneGraph], Counter[str]]:
-    """Keeps as many sparse, common and dense scenes as the proportion 1 : 2 : 2 allows.
+    """Keep as many sparse, common and dense scenes as the proportion 1 : 2 : 2 allows.
 
     Args:
         scenes: To choose from.
@@ -314,9 +314,9 @@ def balance_crowding(
     rng = np.random.default_rng(seed)
     chosen: list[int] = []
     for crowding, share in present.items():
-        places = by_crowding[crowding]
-        n = min(len(places), max(1, round(units * share)))
-        chosen += [places[k] for k in rng.permutation(len(places))[:n]]
+        indices = by_crowding[crowding]
+        n = min(len(indices), max(1, round(units * share)))
+        chosen += [indices[k] for k in rng.permutation(len(indices))[:n]]
     return [scenes[i] for i in sorted(chosen)], Counter(
         {"scenes left out for balance": len(scenes) - len(chosen)}
     )
@@ -354,15 +354,16 @@ Found: TypeAlias = SourceView | Problem
 
 
 def read_view(where: str, read: Callable[[], Iterator[Found]]) -> Iterator[Found]:
-    """Yield what a picture's files give; a `Problem` if one of them is broken."""
-    found, problems = read_each([(where, None)], lambda _: list(read()))
+    """Yield the views of a picture's files; a `Problem` if one of them is broken."""
+    # `read` is exhausted inside `read_each`, which catches what it raises.
+    views, problems = read_each([(where, None)], lambda _: list(read()))
     yield from problems
-    for _, all_of_it in found:
+    for _, all_of_it in views:
         yield from all_of_it
 
 
 def text_lines(path: Path) -> list[tuple[str, str]]:
-    """The lines of a text file that are not empty, each with its place."""
+    """Return the lines of a text file that are not empty, each with its place."""
     lines = enumerate(read_text(path).split("\n"), 1)
     return [
         (f"{path.parent.name}/{path.name}, line {number}", line) for number, line in lines if line.strip()
@@ -370,27 +371,29 @@ def text_lines(path: Path) -> list[tuple[str, str]]:
 
 
 def numbers(words: Sequence[str], n: int) -> NDArray[np.float64]:
-    """Exactly `n` words as numbers that a scene can have."""
-    told = " ".join(words)[:80]
+    """Parse exactly `n` words as numbers within the range of a scene."""
+    excerpt = " ".join(words)[:80]
     if len(words) != n:
-        raise UsageError(f"expected {n} numbers, got {len(words)}: {told!r}")
+        raise UsageError(f"expected {n} numbers, got {len(words)}: {excerpt!r}")
     try:
-        found = np.array([float(word) for word in words])
+        values = np.array([float(word) for word in words])
     except ValueError:
-        raise UsageError(f"expected numbers, got {told!r}") from None
-    if not (np.abs(found) <= FARTHEST_M).all():
-        raise UsageError(f"expected numbers of at most {FARTHEST_M:g}, got {told!r}")
-    return found
+        raise UsageError(f"expected numbers, got {excerpt!r}") from None
+    if not (np.abs(values) <= FARTHEST_M).all():
+        raise UsageError(f"expected numbers of at most {FARTHEST_M:g}, got {excerpt!r}")
+    return values
 
 
 def up_in(dst_SE3_world: SE3) -> tuple[float, float, float]:
-    """The world's z axis in another frame."""
+    """Return the world's z axis in another frame."""
     x, y, z = map(float, dst_SE3_world.rotation @ np.array([0.0, 0.0, 1.0]))
     return x, y, z
 
 
 def yawed_about_down(yaw_rad: float) -> NDArray[np.float64]:
-    """Axes of a box in a level camera's frame (x right, y down, z forward), turned about +y by an angle in KITTI's convention.
+    """Return the axes of a box in a level camera's frame, turned about +y by an angle in KITTI's convention.
+
+    The frame has x right, y down and z forward.
 
     The length lies along (cos, 0, −sin), the width along (sin, 0, cos), the height along (0, −1, 0).
     """

@@ -1,4 +1,4 @@
-"""Which scenes the pocket twins have learnt, and what to say where they are asked about others."""
+"""Small rooms: the scenes that the pocket twins have learnt."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NAME = "pocket"
 
 
 def unlearnt(model: str, scenes: Iterable[str]) -> tuple[str, ...]:
-    """What to say of a twin that is asked about scenes which it never learnt; nothing of other models and of small rooms.
+    """Return a warning if a twin is asked about scenes that it never learnt; nothing for other models and small rooms.
 
     Args:
         model: Its name.
@@ -59,11 +59,11 @@ def unlearnt(model: str, scenes: Iterable[str]) -> tuple[str, ...]:
     """
     if not model.startswith("pocket:") or all(scene.startswith(f"{NAME}-") for scene in scenes):
         return ()
-    told = (
+    warning = (
         f"{model} has learnt only small rooms, none like these: its answers here say nothing about the instrument. "
         "`theodolite scene make --small 20 --out DIR` makes rooms that it knows."
     )
-    return (told,)
+    return (warning,)
 
 
 # Small marked rooms with questions, and edits of them with their new answers. The pocket twins are trained on such rooms.
@@ -113,7 +113,7 @@ _QUOTAS: Any = {"easy": _EACH, "medium": _EACH, "hard": _EACH}
 def scene_data(
     folder: str | Path, n: int, *, seed: int = 0, split: Split = "free", per_group: int | None = None
 ) -> SceneData:
-    """Makes a data set of small rooms.
+    """Make a data set of small rooms.
 
     Args:
         folder: New or empty.
@@ -139,7 +139,7 @@ objects, both marks are exchanged. ``walls``: other walls and another floor."""
 def edited_scenes(
     folder: str | Path, n: int, *, edit: RoomEdit, seed: int = 0, split: Split = "free"
 ) -> SceneData:
-    """The rooms of `scene_data`, edited, under the same names, with the same questions and their new answers.
+    """Make the rooms of `scene_data`, edited, under the same names, with the same questions and their new answers.
 
     After an exchange of marks only the questions are asked whose answer changes and is clear. Counts are never among them,
     since they name only the centre.
@@ -169,7 +169,7 @@ def edited_scenes(
 
 
 def room_pairs(folder: str | Path, n: int, *, seed: int = 0) -> Path:
-    """Makes pairs of the rooms of `scene_data`, one relevant and one neutral pair of each.
+    """Make pairs of the rooms of `scene_data`, one relevant and one neutral pair of each.
 
     In every fourth room two objects exchange their places, in every fourth one object is moved, and in the others the camera,
     as far as all objects stay visible. Where that changes no answer clearly, two marks are exchanged: from another place most
@@ -219,19 +219,19 @@ def _exchanged(plan: RoomPlan, _: np.random.Generator) -> list[RoomPlan]:
 
 
 def _moved(plan: RoomPlan, rng: np.random.Generator) -> list[RoomPlan]:
-    """Each object alone at some other places."""
-    found = []
+    """Return the room with each object alone moved to other positions."""
+    plans = []
     for i, thing in enumerate(plan.things):
         for _ in range(_PLACES_TRIED):
-            place = _draw_thing(rng)
+            drawn = _draw_thing(rng)
             things = list(plan.things)
-            things[i] = replace(thing, x_m=place.x_m, y_m=place.y_m)
-            found.append(replace(plan, things=tuple(things)))
-    return found
+            things[i] = replace(thing, x_m=drawn.x_m, y_m=drawn.y_m)
+            plans.append(replace(plan, things=tuple(things)))
+    return plans
 
 
 def _seen_elsewhere(plan: RoomPlan, _: np.random.Generator) -> list[RoomPlan]:
-    """The same room from the left and from the right, with the middle of the objects in the middle of the picture."""
+    """Return the same room from the left and from the right, with the middle of the objects in the middle of the picture."""
     x, y = (float(np.mean([getattr(thing, axis) for thing in plan.things])) for axis in ("x_m", "y_m"))
     return [replace(plan, camera=(left, float(np.degrees(np.arctan2(y - left, x))))) for left in _STEPS_M]
 
@@ -245,7 +245,7 @@ _PLANS: Mapping[Edit, Callable[[RoomPlan, np.random.Generator], list[RoomPlan]]]
 
 
 def _with_places_exchanged(plan: RoomPlan, i: int, j: int) -> RoomPlan:
-    """Two objects exchange their places; they keep their marks."""
+    """Exchange the positions of two objects; they keep their marks."""
     things = list(plan.things)
     first, second = things[i], things[j]
     things[i] = replace(first, x_m=second.x_m, y_m=second.y_m)
@@ -254,7 +254,7 @@ def _with_places_exchanged(plan: RoomPlan, i: int, j: int) -> RoomPlan:
 
 
 def _visible_graph(plan: RoomPlan) -> SceneGraph | None:
-    """The scene graph of a room whose objects are all fully visible, as in `draw_room`; None if one is not."""
+    """Return the scene graph of a room whose objects are all fully visible, as in `draw_room`; None if one is not."""
     boxes = [_box_px(placed, plan.camera) for placed in plan.things]
     known = [box for box in boxes if box is not None]
     if len(known) < len(boxes) or not all(_apart(a, b) for a, b in combinations(known, 2)):
@@ -270,22 +270,22 @@ def _rooms(n: int, seed: int) -> Iterator[tuple[RoomPlan, SceneGraph]]:
 def _pictured(
     folder: str | Path, drawn: Iterable[tuple[RoomPlan, SceneGraph]]
 ) -> list[tuple[RoomPlan, SceneGraph]]:
-    """Writes the pictures of rooms; returns the rooms with the paths."""
+    """Write the pictures of rooms; return the rooms with the paths."""
     from PIL import Image
 
     folder = new_folder(folder)
-    found = []
+    rooms = []
     for plan, graph in drawn:
         for kind, pixels in zip((PICTURES, MARKED), picture_of(plan, graph), strict=True):
             (folder / kind).mkdir(parents=True, exist_ok=True)
             Image.fromarray(pixels).save(folder / kind / f"{plan.id}.png")
         plain, marked = (f"{kind}/{plan.id}.png" for kind in (PICTURES, MARKED))
-        found.append((plan, replace(graph, picture=plain, marked=marked)))
-    return found
+        rooms.append((plan, replace(graph, picture=plain, marked=marked)))
+    return rooms
 
 
 def _moved_on(graph: SceneGraph) -> SceneGraph:
-    """The same room with the marks of all objects but the centre rotated; of two objects, exchanged."""
+    """Return the same room with the marks of all objects but the centre rotated; of two objects, exchanged."""
     marks = [thing.id for thing in graph.objects if thing.id != graph.centre or len(graph.objects) == 2]
     next_of = dict(zip(marks, [*marks[1:], marks[0]], strict=True))
     things = [replace(thing, id=next_of.get(thing.id, thing.id)) for thing in graph.objects]
@@ -293,7 +293,7 @@ def _moved_on(graph: SceneGraph) -> SceneGraph:
 
 
 def _is_other(question: SceneQuestion, old: SceneQuestion) -> bool:
-    """True if the answer changed: another letter, or a number for which the old one scores less than half."""
+    """Return True if the answer changed: another letter, or a number for which the old one scores less than half."""
     from theodolite.instruments.scene.formulas.mra import mean_relative_accuracy
 
     if question.form == "choice":
@@ -306,7 +306,7 @@ def _split(questions: Iterable[SceneQuestion], split: Split) -> list[SceneQuesti
 
 
 def _first_of_each_group(questions: Iterable[SceneQuestion], most: int) -> list[SceneQuestion]:
-    """The first questions of each group."""
+    """Return the first questions of each group."""
     counts: Counter[tuple[str, str]] = Counter()
     kept = []
     for question in questions:
@@ -344,7 +344,7 @@ class RoomPlan:
 
 
 def draw_room(rng: np.random.Generator, name: str) -> tuple[RoomPlan, SceneGraph]:
-    """A room whose objects are all fully visible."""
+    """Draw a room whose objects are all fully visible."""
     while True:
         n = int(rng.integers(2, 6))
         things: list[PlacedThing] = []
@@ -364,7 +364,7 @@ def draw_room(rng: np.random.Generator, name: str) -> tuple[RoomPlan, SceneGraph
 
 
 def graph_of(plan: RoomPlan) -> SceneGraph | None:
-    """The scene graph of a room; None if an object is not well visible."""
+    """Return the scene graph of a room; None if an object is not well visible."""
     world = world_of(plan)
     cam_SE3_world = world.world_SE3_cam.inverse()
     seen = [
@@ -379,7 +379,7 @@ def graph_of(plan: RoomPlan) -> SceneGraph | None:
 
 
 def picture_of(plan: RoomPlan, graph: SceneGraph) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """The picture plain and with its marks, both (240, 320, 3)."""
+    """Draw the picture plain and with its marks, both (240, 320, 3)."""
     world = world_of(plan)
     things = [Solid(t.parts, t.world_SE3_thing, i + 1) for i, t in enumerate(world.things)]
     drawn = render([*world.backdrop(), *things], world.camera, world.world_SE3_cam, world.light, samples=1)
@@ -387,7 +387,7 @@ def picture_of(plan: RoomPlan, graph: SceneGraph) -> tuple[NDArray[np.uint8], ND
 
 
 def world_of(plan: RoomPlan) -> World:
-    """The room and its camera."""
+    """Return the room and its camera."""
     room = Room(_DEPTH_M, _WIDTH_M, (1 + plan.shell % 2, 4.5))
     kind = ("living room", "kitchen", "bathroom")[plan.shell % 3]
     light = Light(
@@ -432,7 +432,7 @@ def _thing(placed: PlacedThing) -> Thing:
 
 
 def _box_px(placed: PlacedThing, camera: tuple[float, float] = (0.0, 0.0)) -> Box | None:
-    """The box around its outline; None unless all of it is in the picture."""
+    """Return the box around its outline; None unless all of it is in the picture."""
     thing = _thing(placed)
     cam_SE3_world = _world_SE3_cam(camera).inverse()
     move = cam_SE3_world @ thing.world_SE3_thing
@@ -447,7 +447,7 @@ def _box_px(placed: PlacedThing, camera: tuple[float, float] = (0.0, 0.0)) -> Bo
 
 
 def _apart(a: Box, b: Box) -> bool:
-    """True if two boxes hardly overlap."""
+    """Return True if two boxes hardly overlap."""
     across = min(a.x1, b.x1) - max(a.x0, b.x0)
     down = min(a.y1, b.y1) - max(a.y0, b.y0)
     return across <= 2 or down <= 2

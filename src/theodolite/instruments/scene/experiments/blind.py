@@ -35,17 +35,17 @@ class QuestionScores:
     values: FloatArray
 
     def mean(self) -> stats.Estimate | None:
-        """The macro mean over groups."""
+        """Return the macro mean over groups."""
         return macro_mean(self.questions, self.values)
 
     def layer(self, layer: Layer | None) -> QuestionScores:
-        """The atomic or the compositional questions; all for None."""
+        """Return the atomic or the compositional questions; all for None."""
         keep = [i for i, question in enumerate(self.questions) if layer is None or question.layer == layer]
         return QuestionScores(tuple(self.questions[i] for i in keep), self.values[keep])
 
 
 def macro_mean(questions: Sequence[SceneQuestion], values: FloatArray) -> stats.Estimate | None:
-    """The mean over groups of questions, clustered by scene."""
+    """Return the mean over groups of questions, clustered by scene."""
     scenes, groups = [q.scene for q in questions], [q.group_name for q in questions]
     return stats.clustered_mean(values, scenes, groups=groups)
 
@@ -56,7 +56,7 @@ def question_scores(
     comparison: MraComparison = "<",
     without_graph: Sequence[SceneQuestion] = (),
 ) -> QuestionScores:
-    """The scores of all measured questions of a setting; refused and unreadable answers score 0.
+    """Return the scores of all measured questions of a setting; refused and unreadable answers score 0.
 
     Args:
         rows: Rows of one setting, by question.
@@ -88,16 +88,16 @@ class PairedScores:
         return [question.group_name for question in self.questions]
 
     def layer(self, layer: Layer | None) -> PairedScores:
-        """The atomic or the compositional questions; all for None."""
+        """Return the atomic or the compositional questions; all for None."""
         keep = [i for i, question in enumerate(self.questions) if layer is None or question.layer == layer]
         return PairedScores(tuple(self.questions[i] for i in keep), self.first[keep], self.second[keep])
 
     def gain(self) -> stats.Estimate | None:
-        """The macro mean of second − first."""
+        """Return the macro mean of second − first."""
         return stats.clustered_difference(self.second, self.first, self.scenes, groups=self.groups)
 
     def test(self, seed: int, *, alternative: Alternative = "two-sided") -> stats.HypothesisTest | None:
-        """Tests whether second − first is zero, by flipping signs scene by scene; None without questions.
+        """Test whether second − first is zero, by flipping signs scene by scene; None without questions.
 
         Differences are weighted so that the statistic is their macro mean.
         """
@@ -117,7 +117,13 @@ class PairedScores:
 def paired_scores(
     first: Mapping[str, AnswerResult], second: Mapping[str, AnswerResult], *, comparison: MraComparison = "<"
 ) -> PairedScores:
-    """The questions that were measured in both settings."""
+    """Return the questions that were measured in both settings.
+
+    Args:
+        first: Answers in one setting, by question.
+        second: Answers in the other.
+        comparison: How MRA compares numbers.
+    """
     keys = [
         key for key, row in first.items() if row.is_measured and key in second and second[key].is_measured
     ]
@@ -142,7 +148,7 @@ _LEAST_ROOM = 0.02
 
 
 def qa_prior(questions: Sequence[SceneQuestion], *, comparison: MraComparison = "<") -> FloatArray:
-    """The score of the prior answer to each question."""
+    """Return the score of the prior answer to each question."""
     half = _halves([question.scene for question in questions])
     letters: defaultdict[tuple[int, _Cell], Counter[str]] = defaultdict(Counter)
     lengths: defaultdict[tuple[int, _Cell], list[float]] = defaultdict(list)
@@ -171,7 +177,7 @@ def _cell(question: SceneQuestion) -> _Cell:
 
 
 def graph_prior(true: Mapping[str, StarGraph], domains: Mapping[str, str]) -> dict[str, GraphScore]:
-    """The scores of the prior graph, by scene.
+    """Return the scores of the prior graph, by scene.
 
     Args:
         true: The true graph of each scene.
@@ -234,7 +240,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 def level(
     values: FloatArray, baseline: FloatArray, scenes: Sequence[str], groups: Sequence[str] | None = None
 ) -> stats.Estimate | None:
-    """The level of scores between a baseline and 1: (x̄ − b̄) / (1 − b̄), of macro means over groups.
+    """Return the level of scores between a baseline and 1: (x̄ − b̄) / (1 − b̄), of macro means over groups.
 
     0 is the baseline's score, 1 the best possible. The interval is that of x̄; b̄ is taken as fixed.
 
@@ -250,13 +256,11 @@ def level(
     >>> print(level(np.full(30, 0.6), np.full(30, 0.2), [str(i) for i in range(30)]))
     0.500 [0.279, 0.693] (n=30)
     """
-    found, fixed = (stats.clustered_mean(part, scenes, groups=groups) for part in (values, baseline))
-    if found is None or fixed is None or 1 - fixed.value < _LEAST_ROOM:
+    mean, fixed = (stats.clustered_mean(part, scenes, groups=groups) for part in (values, baseline))
+    if mean is None or fixed is None or 1 - fixed.value < _LEAST_ROOM:
         return None
-    value, low, high = (
-        (end - fixed.value) / (1 - fixed.value) for end in (found.value, found.low, found.high)
-    )
-    return replace(found, value=value, low=low, high=high, method=f"{found.method}; the baseline is fixed")
+    value, low, high = ((end - fixed.value) / (1 - fixed.value) for end in (mean.value, mean.low, mean.high))
+    return replace(mean, value=value, low=low, high=high, method=f"{mean.method}; the baseline is fixed")
 
 
 # The blind test: QA and SGC with and without the picture (CRISP, Table 2), and what changes without it or with another one.
@@ -290,7 +294,7 @@ class BlindTest:
 
 
 def blind_test(results: SceneResults, options: ScoreOptions) -> BlindTest | None:
-    """Table 2 of one run; None if nothing was measured blind."""
+    """Compute Table 2 of one run; None if nothing was measured blind."""
     base, blind = results.answers("base"), results.answers("blind")
     graphs, dark = (results.measured_graphs(setting) for setting in ("base", "blind"))
     if not blind and not dark:
@@ -329,15 +333,17 @@ def _same_answer(
         key for key, row in base.items() if row.answer.is_read and key in blind and blind[key].is_measured
     ]
     questions = [base[key].question for key in keys]
-    said, seen = ([side[key].answer.value for key in keys] for side in (blind, base))
-    same = agreement(questions, said, seen, comparison=options.comparison)
-    chance = chance_agreement(questions, said, seen, comparison=options.comparison, seed=options.seed)
+    blind_answers, base_answers = ([side[key].answer.value for key in keys] for side in (blind, base))
+    same = agreement(questions, blind_answers, base_answers, comparison=options.comparison)
+    chance = chance_agreement(
+        questions, blind_answers, base_answers, comparison=options.comparison, seed=options.seed
+    )
     scenes, groups = [q.scene for q in questions], [q.group_name for q in questions]
     return macro_mean(questions, same), level(same, chance, scenes, groups)
 
 
 def _gap(pair: PairedScores, sgc_drops: Mapping[str, float]) -> stats.Estimate | None:
-    """The macro mean of QA drops minus the mean of SGC drops, on the scenes that have both, clustered by scene.
+    """Return the macro mean of QA drops minus the mean of SGC drops, on the scenes that have both, clustered by scene.
 
     The SGC drops form a group of their own. With G groups of questions, values are scaled so that the mean over all G + 1
     groups is the difference of the two means.
@@ -360,7 +366,7 @@ def _gap(pair: PairedScores, sgc_drops: Mapping[str, float]) -> stats.Estimate |
 
 
 def changed_questions(results: SceneResults, setting: str) -> dict[str, float]:
-    """By question with a readable answer in the base setting: 1 if the answer in another setting differs or is missing."""
+    """Return, by question with a readable answer in the base setting, 1 if the answer in another setting differs or is missing."""
     base, other = results.answers("base"), results.answers(setting)
     return {
         key: float(not (other[key].answer.is_read and other[key].answer.value == row.answer.value))
@@ -370,7 +376,7 @@ def changed_questions(results: SceneResults, setting: str) -> dict[str, float]:
 
 
 def changed_graphs(results: SceneResults, setting: str) -> dict[str, float]:
-    """By scene: 1 − SGC of the graph given in another setting, with the graph of the base setting as the true one."""
+    """Return, by scene, 1 − SGC of the graph given in another setting, with the graph of the base setting as the true one."""
     graphs, changed = results.measured_graphs("base"), results.measured_graphs(setting)
     return {
         scene: 1 - score_graph(changed[scene].reading, row.reading.graph).sgc
@@ -380,7 +386,7 @@ def changed_graphs(results: SceneResults, setting: str) -> dict[str, float]:
 
 
 def blind_table(blind: BlindTest) -> Table:
-    """Table 2."""
+    """Return Table 2."""
     return Table.of(
         "scene.blind",
         "Table 2: without the picture",

@@ -1,4 +1,4 @@
-"""What a solver gets out of true graphs and of graphs of graded quality."""
+"""Scores of solvers on true graphs and on graphs of graded quality."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SolverCeiling:
 def solver_ceilings(
     scenes: Mapping[str, SceneGraph], questions: Iterable[SceneQuestion], *, comparison: MraComparison = "<"
 ) -> tuple[SolverCeiling, ...]:
-    """Answers every question from its scene's true graph, with each solver.
+    """Answer every question from its scene's true graph, with each solver.
 
     Args:
         scenes: By id.
@@ -58,7 +58,7 @@ def solver_ceilings(
         comparison: How MRA compares numbers.
     """
     asked = list(questions)
-    found = []
+    ceilings = []
     for name in SOLVERS:
         solvers = {scene.id: Solver(scene.star(), name) for scene in scenes.values()}
         answers = [solvers[question.scene].solve(question) for question in asked]
@@ -69,8 +69,8 @@ def solver_ceilings(
             if keep:
                 part = [asked[i] for i in keep]
                 failed = Counter(reasons[i] for i in keep if reasons[i])
-                found.append(_ceiling(solvers, domain, part, values[keep], failed))
-    return tuple(found)
+                ceilings.append(_ceiling(solvers, domain, part, values[keep], failed))
+    return tuple(ceilings)
 
 
 def _ceiling(
@@ -100,19 +100,19 @@ def _ceiling(
 
 
 def ceiling_tables(ceilings: Sequence[SolverCeiling]) -> list[Table]:
-    """For each solver a table of groups by domain."""
+    """Return for each solver a table of groups by domain."""
     return [
-        _solver_table(name, [each for each in ceilings if each.solver == name])
-        for name in dict.fromkeys(each.solver for each in ceilings)
+        _solver_table(name, [ceiling for ceiling in ceilings if ceiling.solver == name])
+        for name in dict.fromkeys(ceiling.solver for ceiling in ceilings)
     ]
 
 
 def _solver_table(name: SolverName, ceilings: Sequence[SolverCeiling]) -> Table:
-    groups = dict.fromkeys(group for each in ceilings for group in each.groups)
+    groups = dict.fromkeys(group for ceiling in ceilings for group in ceiling.groups)
     notes = [
-        f"{each.domain or 'overall'}: {each.n_questions} questions, {sum(each.failed.values())} without an answer; "
-        f"{each.impossible_triangles} of {each.triangles} triangles are impossible."
-        for each in ceilings
+        f"{ceiling.domain or 'overall'}: {ceiling.n_questions} questions, {sum(ceiling.failed.values())} without an answer; "
+        f"{ceiling.impossible_triangles} of {ceiling.triangles} triangles are impossible."
+        for ceiling in ceilings
     ]
     return Table.of(
         f"scene.ceiling_{name}",
@@ -120,13 +120,13 @@ def _solver_table(name: SolverName, ceilings: Sequence[SolverCeiling]) -> Table:
         [
             Column("group", "group"),
             *(
-                column("scene.ceiling", each.domain or "overall", each.domain or "overall")
-                for each in ceilings
+                column("scene.ceiling", ceiling.domain or "overall", ceiling.domain or "overall")
+                for ceiling in ceilings
             ),
         ],
         [
-            *([group, *(each.groups.get(group) for each in ceilings)] for group in groups),
-            ["macro mean", *(each.macro for each in ceilings)],
+            *([group, *(ceiling.groups.get(group) for ceiling in ceilings)] for group in groups),
+            ["macro mean", *(ceiling.macro for ceiling in ceilings)],
         ],
         notes,
     )
@@ -169,7 +169,7 @@ def solver_curves(
     comparison: MraComparison = "<",
     seed: int = 0,
 ) -> tuple[CurvePoint, ...]:
-    """Answers every question from noisy graphs, with each solver.
+    """Answer every question from noisy graphs, with each solver.
 
     Args:
         graphs: The true graphs, by scene.
@@ -179,20 +179,20 @@ def solver_curves(
         comparison: How MRA compares numbers.
         seed: Seed of the noise.
     """
-    found: list[CurvePoint] = []
+    curve: list[CurvePoint] = []
     true: list[CurvePoint] = []
     for on in noisy:
         for level in levels:
             if level == 0 and true:  # no noise is the same whatever it is not put on
-                found += [
+                curve += [
                     CurvePoint(on, p.level, p.competency, p.quality, p.scores, p.better, p.gain) for p in true
                 ]
                 continue
             given = noisy_graphs(graphs, level, on=on, seed=seed)
             points = _points(on, level, graphs, given, questions, comparison)
             true = points if level == 0 else true
-            found += points
-    return tuple(found)
+            curve += points
+    return tuple(curve)
 
 
 def _points(
@@ -229,7 +229,7 @@ def _value(estimate: stats.Estimate | None) -> float:
 
 
 def curve_tables(points: Sequence[CurvePoint]) -> list[Table]:
-    """For each kind of noise a table of competencies and levels."""
+    """Return for each kind of noise a table of competencies and levels."""
     return [
         curve_table(on, [point for point in points if point.noisy == on])
         for on in dict.fromkeys(point.noisy for point in points)
@@ -237,7 +237,7 @@ def curve_tables(points: Sequence[CurvePoint]) -> list[Table]:
 
 
 def curve_table(on: Noisy, points: Sequence[CurvePoint]) -> Table:
-    """The competencies and levels of one kind of noise."""
+    """Return the competencies and levels of one kind of noise."""
     by_competency: dict[Competency | None, list[CurvePoint]] = {}
     for point in points:
         by_competency.setdefault(point.competency, []).append(point)
@@ -274,5 +274,5 @@ def curve_table(on: Noisy, points: Sequence[CurvePoint]) -> Table:
 
 
 def _differ(points: Sequence[CurvePoint]) -> bool:
-    """True if the solvers score differently at some level."""
+    """Return True if the solvers score differently at some level."""
     return any(np.ptp([_value(estimate) for estimate in point.scores.values()]) > 0 for point in points)

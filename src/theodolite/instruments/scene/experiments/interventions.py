@@ -71,7 +71,7 @@ class GraphOverview:
 
 
 def graph_overview(setting: str, rows: Sequence[GraphResult]) -> GraphOverview:
-    """The overview of one setting."""
+    """Return the overview of one setting."""
     measured = [row for row in rows if row.is_measured]
     problems: Counter[str] = Counter()
     for row in measured:
@@ -83,14 +83,14 @@ def graph_overview(setting: str, rows: Sequence[GraphResult]) -> GraphOverview:
         for is_impossible in [1.0] * n_impossible + [0.0] * (n - n_impossible)
     ]
     statuses = Counter(row.status for row in rows)
-    found = Counter(row.reading.status for row in measured)
+    readings = Counter(row.reading.status for row in measured)
     return GraphOverview(
         setting,
         asked=len(measured),
         pending=statuses["pending"],
         failed=statuses["failed"],
-        refused=found["refused"],
-        unreadable=found["unreadable"] + found["cut off"],
+        refused=readings["refused"],
+        unreadable=readings["unreadable"] + readings["cut off"],
         valid=_mean(measured, lambda row: row.reading.status == "valid"),
         readable=_mean(measured, lambda row: row.reading.is_read),
         complete=_mean(measured, lambda row: row.reading.is_complete),
@@ -103,12 +103,12 @@ def graph_overview(setting: str, rows: Sequence[GraphResult]) -> GraphOverview:
 
 
 def _mean(rows: Sequence[GraphResult], value: Callable[[GraphResult], float | None]) -> stats.Estimate | None:
-    kept = [(float(found), row.scene) for row in rows if (found := value(row)) is not None]
-    return stats.clustered_mean([found for found, _ in kept], [scene for _, scene in kept])
+    kept = [(float(measured), row.scene) for row in rows if (measured := value(row)) is not None]
+    return stats.clustered_mean([measured for measured, _ in kept], [scene for _, scene in kept])
 
 
 def graphs_table(overviews: Sequence[GraphOverview]) -> Table:
-    """How many graphs can be used."""
+    """Return how many graphs can be used."""
     return Table.of(
         "scene.graphs",
         "Graphs",
@@ -126,24 +126,24 @@ def graphs_table(overviews: Sequence[GraphOverview]) -> Table:
         ],
         [
             [
-                each.setting,
-                each.asked,
-                each.valid,
-                each.readable,
-                each.complete,
-                each.contradictions,
-                each.refused,
-                each.unreadable,
-                each.failed,
-                each.pending,
+                overview.setting,
+                overview.asked,
+                overview.valid,
+                overview.readable,
+                overview.complete,
+                overview.contradictions,
+                overview.refused,
+                overview.unreadable,
+                overview.failed,
+                overview.pending,
             ]
-            for each in overviews
+            for overview in overviews
         ],
     )
 
 
 def parts_table(overviews: Sequence[GraphOverview]) -> Table:
-    """The parts of SGC."""
+    """Return the parts of SGC."""
     return Table.of(
         "scene.graph_parts",
         "Parts of SGC",
@@ -151,18 +151,21 @@ def parts_table(overviews: Sequence[GraphOverview]) -> Table:
             Column("setting", "graphs"),
             *(column(key, name, title) for name, title, key, _ in _PARTS),
         ],
-        [[each.setting, *(each.parts[name] for name, *_ in _PARTS)] for each in overviews],
+        [[overview.setting, *(overview.parts[name] for name, *_ in _PARTS)] for overview in overviews],
     )
 
 
 def problems_table(overviews: Sequence[GraphOverview]) -> Table:
-    """What is wrong with the graphs, counted."""
-    kinds = sorted({kind for each in overviews for kind in each.problems})
+    """Return the problems of the graphs, counted."""
+    kinds = sorted({kind for overview in overviews for kind in overview.problems})
     return Table.of(
         "scene.graph_problems",
         "Problems in the graphs",
-        [Column("problem", "problem"), *(Column(each.setting, each.setting, "count") for each in overviews)],
-        [[kind, *(each.problems.get(kind, 0) for each in overviews)] for kind in kinds],
+        [
+            Column("problem", "problem"),
+            *(Column(overview.setting, overview.setting, "count") for overview in overviews),
+        ],
+        [[kind, *(overview.problems.get(kind, 0) for overview in overviews)] for kind in kinds],
     )
 
 
@@ -192,9 +195,9 @@ class Intervention:
 
 
 def interventions(results: SceneResults, options: ScoreOptions) -> tuple[Intervention, ...]:
-    """Every setting that was measured, overall and by layer."""
+    """Compare every measured setting with the base setting, overall and by layer."""
     base, missing = results.answers("base"), results.without_graph
-    found: list[Intervention] = []
+    rows: list[Intervention] = []
     for setting in INTERVENTIONS:
         given = results.answers(setting)
         lost = missing if setting == "predicted graph" else []
@@ -206,7 +209,7 @@ def interventions(results: SceneResults, options: ScoreOptions) -> tuple[Interve
         for layer in LAYERS:
             is_base = setting == "base"
             part = pair.layer(layer)
-            found.append(
+            rows.append(
                 Intervention(
                     setting,
                     layer,
@@ -217,11 +220,11 @@ def interventions(results: SceneResults, options: ScoreOptions) -> tuple[Interve
                     without_graph=sum(layer is None or question.layer == layer for question in lost),
                 )
             )
-    return tuple(found)
+    return tuple(rows)
 
 
 def interventions_table(found: Sequence[Intervention]) -> Table:
-    """A row for each setting and layer."""
+    """Return a row for each setting and layer."""
     return Table.of(
         "scene.interventions",
         "Interventions: a graph in the prompt",
@@ -236,15 +239,15 @@ def interventions_table(found: Sequence[Intervention]) -> Table:
         ],
         [
             [
-                each.setting,
-                each.layer or "all",
-                each.qa,
-                each.qa_of_asked,
-                each.gain,
-                each.test.p_value if each.test is not None else None,
-                each.without_graph,
+                intervention.setting,
+                intervention.layer or "all",
+                intervention.qa,
+                intervention.qa_of_asked,
+                intervention.gain,
+                intervention.test.p_value if intervention.test is not None else None,
+                intervention.without_graph,
             ]
-            for each in found
+            for intervention in found
         ],
     )
 
@@ -282,7 +285,7 @@ class Threshold:
 
 
 def threshold(results: SceneResults, options: ScoreOptions) -> Threshold | None:
-    """The threshold experiment of one run; None if no noisy graphs were asked with."""
+    """Run the threshold experiment of one run; None if no noisy graph was in a prompt."""
     base = results.answers("base")
     noisy = sorted(
         (noise, given)
@@ -315,7 +318,7 @@ def threshold(results: SceneResults, options: ScoreOptions) -> Threshold | None:
 def _crossing(
     pairs: Sequence[PairedScores], qualities: Sequence[Mapping[str, float]], seed: int
 ) -> tuple[stats.Estimate | None, str]:
-    """Where the gain over base is zero, on the scenes that every level has; with a bootstrap interval over scenes."""
+    """Return the SGC at which the gain over base is zero, with a bootstrap interval over the scenes that every level has."""
     scenes = sorted(
         set.intersection(*(set(pair.scenes) & set(q) for pair, q in zip(pairs, qualities, strict=True)))
     )
@@ -337,26 +340,28 @@ def _crossing(
         return None, f"no crossing between the measured levels: the graph {side}"
     try:
         statistic = stats.BatchStatistic(_crossings, form="weights")
-        found = stats.bootstrap(tuple(parts), statistic, bounds=stats.SHARE, interval="percentile", seed=seed)
+        estimate = stats.bootstrap(
+            tuple(parts), statistic, bounds=stats.SHARE, interval="percentile", seed=seed
+        )
     except UsageError as error:
         return None, f"a crossing at an SGC of {100 * value:.1f} %, but without an interval: {error}"
-    return found, ""
+    return estimate, ""
 
 
 def _by_scene(pair: PairedScores, scenes: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-    """Sums of gains and numbers of questions, each of shape (scenes, groups)."""
-    place = {scene: i for i, scene in enumerate(scenes)}
+    """Return sums of gains and numbers of questions, each of shape (scenes, groups)."""
+    index = {scene: i for i, scene in enumerate(scenes)}
     groups = {group: i for i, group in enumerate(dict.fromkeys(pair.groups))}
     sums, counts = np.zeros((2, len(scenes), len(groups)))
     for scene, group, gain in zip(pair.scenes, pair.groups, pair.second - pair.first, strict=True):
-        if scene in place:
-            sums[place[scene], groups[group]] += gain
-            counts[place[scene], groups[group]] += 1
+        if scene in index:
+            sums[index[scene], groups[group]] += gain
+            counts[index[scene], groups[group]] += 1
     return sums, counts
 
 
 def _crossings(*parts: FloatArray) -> FloatArray:
-    """One crossing per row of weights, the last argument; NaN where the gain does not change sign."""
+    """Return one crossing per row of weights, the last argument; NaN where the gain does not change sign."""
     *tables, weights = parts
     gains, qualities = [], []
     for sums, counts, quality in zip(tables[0::3], tables[1::3], tables[2::3], strict=True):
@@ -367,17 +372,17 @@ def _crossings(*parts: FloatArray) -> FloatArray:
     gain, quality = np.stack(gains, axis=1), np.stack(qualities, axis=1)  # (rows, levels)
     order = np.argsort(quality, axis=1)
     gain, quality = np.take_along_axis(gain, order, 1), np.take_along_axis(quality, order, 1)
-    found = np.full(len(gain), np.nan)
+    crossings = np.full(len(gain), np.nan)
     for i in range(gain.shape[1] - 1):  # from the worst graphs to the best: the last change to a gain counts
         below, above = gain[:, i], gain[:, i + 1]
         with np.errstate(invalid="ignore", divide="ignore"):
-            place = quality[:, i] + (quality[:, i + 1] - quality[:, i]) * (-below) / (above - below)
-        found = np.where((below < 0) & (above > 0), place, found)
-    return found
+            zero = quality[:, i] + (quality[:, i + 1] - quality[:, i]) * (-below) / (above - below)
+        crossings = np.where((below < 0) & (above > 0), zero, crossings)
+    return crossings
 
 
 def threshold_table(found: Threshold) -> Table:
-    """A row for each noise level, and the crossing."""
+    """Return a row for each noise level, and the crossing."""
     crossing = found.crossing
     note = found.because
     if crossing is not None:
@@ -391,7 +396,7 @@ def threshold_table(found: Threshold) -> Table:
             column("scene.qa", title="QA with it"),
             column("scene.graph_gain", "gain"),
         ],
-        [[each.noise, each.quality, each.qa, each.gain] for each in found.levels],
+        [[level.noise, level.quality, level.qa, level.gain] for level in found.levels],
         [note],
     )
 
@@ -464,7 +469,7 @@ class ExampleCase:
 
 
 def cells_of(cases: DerivedCases, reading: ConfusionReading = "sound") -> list[Cell]:
-    """The cell of each question.
+    """Return the cell of each question.
 
     Args:
         cases: The questions.
@@ -492,8 +497,8 @@ def _cell(case: DerivedCase, base: float, derived: float, consistency: float, is
 def confusion_matrices(
     cases: DerivedCases, reading: ConfusionReading = "sound"
 ) -> tuple[ConfusionMatrix, ...]:
-    """A matrix for choices and one for numbers, over questions about scenes whose graph was asked for."""
-    found = []
+    """Return a matrix for choices and one for numbers, over questions about scenes whose graph was asked for."""
+    matrices = []
     forms: tuple[Form, ...] = ("choice", "number")
     for form in forms:
         is_in = np.array([case.question.form == form for case in cases.cases], bool)
@@ -505,8 +510,8 @@ def confusion_matrices(
             }
             counts = Counter(cells)
             table = {cell: counts[cell] for cell in CELLS}
-            found.append(ConfusionMatrix(form, table, shares, cases.solver, reading))
-    return tuple(found)
+            matrices.append(ConfusionMatrix(form, table, shares, cases.solver, reading))
+    return tuple(matrices)
 
 
 _EXAMPLES: tuple[tuple[Cell, bool], ...] = (
@@ -519,7 +524,7 @@ _EXAMPLES: tuple[tuple[Cell, bool], ...] = (
 
 
 def example_cases(cases: DerivedCases, sgc: Mapping[str, float], *, n: int = 3) -> tuple[ExampleCase, ...]:
-    """The clearest cases of each quadrant, one per scene, choices before numbers, solvable questions only.
+    """Return the clearest cases of each quadrant, one per scene, choices before numbers, solvable questions only.
 
     Successes and disconnects are shown with the best graphs, shortcuts and hallucinations with the worst.
 
@@ -531,8 +536,8 @@ def example_cases(cases: DerivedCases, sgc: Mapping[str, float], *, n: int = 3) 
     cells, scenes = cells_of(cases), cases.scenes
     picked = []
     for cell, is_best in _EXAMPLES:
-        places = [i for i, found in enumerate(cells) if found == cell and cases.is_solvable[i]]
-        places.sort(
+        rows = [i for i, other in enumerate(cells) if other == cell and cases.is_solvable[i]]
+        rows.sort(
             key=lambda i: (
                 cases.cases[i].question.form == "number",
                 (-1 if is_best else 1) * sgc.get(scenes[i], 0.0),
@@ -540,14 +545,14 @@ def example_cases(cases: DerivedCases, sgc: Mapping[str, float], *, n: int = 3) 
                 cases.cases[i].question.id,
             )
         )
-        first = {scenes[i]: i for i in reversed(places)}
-        of_scene = [i for i in places if first[scenes[i]] == i][:n]
+        first = {scenes[i]: i for i in reversed(rows)}
+        of_scene = [i for i in rows if first[scenes[i]] == i][:n]
         picked += [ExampleCase(cell, cases.cases[i], sgc.get(scenes[i], 0.0)) for i in of_scene]
     return tuple(picked)
 
 
 def confusion_table(matrices: Sequence[ConfusionMatrix]) -> Table:
-    """The shares of all cells, of matrices by one solver."""
+    """Return the shares of all cells, of matrices by one solver."""
     keys = {"sound": "scene.confusion", "paper": "scene.confusion_paper"}
     return Table.of(
         "scene.confusion",
@@ -568,7 +573,7 @@ def confusion_table(matrices: Sequence[ConfusionMatrix]) -> Table:
 
 
 def cases_table(cases: Sequence[ExampleCase]) -> Table:
-    """The examples of each quadrant."""
+    """Return the examples of each quadrant."""
     return Table.of(
         "scene.cases",
         "Examples of each quadrant",
@@ -583,14 +588,14 @@ def cases_table(cases: Sequence[ExampleCase]) -> Table:
         ],
         [
             [
-                each.cell,
-                each.case.question.id,
-                each.case.question.lines,
-                each.case.question.gold,
-                str(each.case.result.answer.value),
-                str(each.case.derived.value),
-                each.sgc,
+                case.cell,
+                case.case.question.id,
+                case.case.question.lines,
+                case.case.question.gold,
+                str(case.case.result.answer.value),
+                str(case.case.derived.value),
+                case.sgc,
             ]
-            for each in cases
+            for case in cases
         ],
     )

@@ -1,4 +1,4 @@
-"""How many scenes each signature needs, told before a run.
+"""How many scenes each signature needs, estimated before a run.
 
 A clear case is simulated on the questions that will be asked: each number of the signature lies `CLEAR` beyond its threshold, and
 a tenth of the answers change back and forth besides. The number of scenes is the smallest at which the signature is raised in
@@ -43,7 +43,7 @@ class _Draw:
         return len(set(self.scenes))
 
     def changes(self, net: float, *, is_compositional: bool = False, churn: float = _CHURN) -> stats.Estimate:
-        """The difference of two settings: a share goes from right to wrong, and some go either way."""
+        """Return the difference of two settings: a net share goes from right to wrong, and some answers go either way."""
         keep = np.flatnonzero(self.is_compositional) if is_compositional else np.arange(len(self.scenes))
         drawn = self.rng.random(keep.size)
         first = (drawn < net + churn / 2).astype(float)
@@ -52,25 +52,27 @@ class _Draw:
         return _there(stats.clustered_difference(first, second, scenes, groups=groups))
 
     def is_same(self) -> bool:
-        """Whether answers that do not change at all are found equivalent."""
+        """Return whether unchanged answers are judged equivalent."""
         same = (self.rng.random(len(self.scenes)) < HALF).astype(float)
-        found = stats.equivalent(same, same, self.scenes, margin=MARGIN, groups=self.groups)
-        return found is not None and found.is_equivalent
+        test = stats.equivalent(same, same, self.scenes, margin=MARGIN, groups=self.groups)
+        return test is not None and test.is_equivalent
 
     def share(self, share: float) -> stats.Estimate:
-        """The mean of right and wrong answers."""
+        """Return the mean of right and wrong answers."""
         values = (self.rng.random(len(self.scenes)) < share).astype(float)
         return _there(stats.clustered_mean(values, self.scenes, groups=self.groups))
 
     def graphs(self, mean: float) -> stats.Estimate:
-        """The mean of a number that each scene's graph has once."""
+        """Return the mean of a number that each scene's graph has once."""
         values = np.clip(self.rng.normal(mean, _GRAPH_SPREAD, self._n_scenes), -1, 1)
         names = [str(i) for i in range(self._n_scenes)]
         return _there(stats.clustered_mean(values, names, bounds=(-1.0, 1.0)))
 
 
-def _there(found: stats.Estimate | None) -> stats.Estimate:
-    return found if found is not None else stats.Estimate(0.0, -1.0, 1.0, n=0, level=0.95, method="none")
+def _there(estimate: stats.Estimate | None) -> stats.Estimate:
+    return (
+        estimate if estimate is not None else stats.Estimate(0.0, -1.0, 1.0, n=0, level=0.95, method="none")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ _NEEDS: Mapping[str, _Need] = {
 
 
 def scenes_needed(questions: Sequence[SceneQuestion], name: str, *, seed: int = 0) -> int | None:
-    """The number of scenes at which a clear case of a signature is raised; None if more than the largest size tried.
+    """Return the number of scenes at which a clear case of a signature is raised; None if more than the largest size tried.
 
     Args:
         questions: Of the plan. If it has fewer scenes than are needed, its scenes are repeated.
@@ -145,7 +147,7 @@ def scenes_needed(questions: Sequence[SceneQuestion], name: str, *, seed: int = 
 
 
 def needs_table(questions: Sequence[SceneQuestion], asked: Collection[str], *, seed: int = 0) -> Table:
-    """For each signature: the settings and the scenes that it needs, and whether the plan has them.
+    """Return for each signature the settings and the scenes that it needs, and whether the plan has them.
 
     Args:
         questions: Of the plan.

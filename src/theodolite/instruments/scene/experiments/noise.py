@@ -22,8 +22,10 @@ NOISY: tuple[Noisy, ...] = get_args(Noisy)
 def noisy_graph(
     graph: StarGraph, level: float, rng: np.random.Generator, *, on: Noisy = "words and lengths"
 ) -> StarGraph:
-    """A graph with noise: every length is multiplied by exp(level · z) with z normal; with probability `level`, each pair of
-    words is replaced by either word or neither, equally likely.
+    """Return a graph with noise.
+
+    Every length is multiplied by exp(level · z) with z normal; with probability `level`, each pair of words is replaced by either
+    word or neither, equally likely.
 
     Args:
         graph: The true graph.
@@ -34,7 +36,7 @@ def noisy_graph(
     >>> graph = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
     >>> noisy_graph(graph, 0.0, np.random.default_rng(0)) == graph
     True
-    """  # noqa: D205 - one sentence
+    """
     if not 0 <= level <= 1:
         raise UsageError(f"a noise level lies between 0 and 1, got {level}")
     stretch, swap = (0.0 if on == "words" else level), (0.0 if on == "lengths" else level)
@@ -69,13 +71,20 @@ def noisy_graph(
 def noisy_graphs(
     graphs: Mapping[str, StarGraph], level: float, *, on: Noisy = "words and lengths", seed: int = 0
 ) -> dict[str, StarGraph]:
-    """Noisy graphs by scene. A scene's noise depends only on its name and the seed, so it grows evenly with the level."""
+    """Return noisy graphs by scene. A scene's noise depends only on its name and the seed, so it grows evenly with the level.
+
+    Args:
+        graphs: True graphs by scene.
+        level: From 0, no noise, to 1.
+        on: Only words, only lengths, or both.
+        seed: Seed of the noise.
+    """
     return {
         scene: noisy_graph(graph, level, scene_rng(scene, seed), on=on) for scene, graph in graphs.items()
     }
 
 
 def scene_rng(scene: str, seed: int) -> np.random.Generator:
-    """The random generator of a scene."""
+    """Return the random generator of a scene."""
     digest = hashlib.sha256(scene.encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8], "big")])

@@ -34,13 +34,14 @@ _ROOM_PER_LETTER = 0.0118
 
 
 def question_distribution(questions: Sequence[SceneQuestion], *, title: str = "") -> Drawing:
-    """What is asked (the paper's Figure 3): rings of competencies and kinds; the nine groups by domain; how often each letter
-    is right.
+    """Draw what is asked (the paper's Figure 3).
+
+    There are rings of competencies and kinds, the nine groups by domain, and how often each letter is right.
 
     Args:
         questions: Questions of a data set.
         title: Above the figure.
-    """  # noqa: D205 - one sentence
+    """
     if not questions:
         raise UsageError("there are no questions to draw")
     with styled():
@@ -55,7 +56,7 @@ def question_distribution(questions: Sequence[SceneQuestion], *, title: str = ""
 
 
 def _rings(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
-    """A ring of competencies inside a ring of kinds, each in its competency's colour, lighter and darker in turn."""
+    """Draw a ring of competencies inside a ring of kinds, each in its competency's colour, lighter and darker in turn."""
     by_competency: Counter[str] = Counter(question.competency for question in questions)
     by_kind = Counter(question.kind for question in questions)
     names = [name for name in _COMPETENCIES if by_competency[name]]
@@ -70,8 +71,7 @@ def _rings(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
         wedgeprops={"width": 0.34, "edgecolor": GROUND, "linewidth": 1.5},
     )
     shades = [
-        _lighter(_COLOUR[_competency(kind, questions)], 0.35 + 0.3 * (place % 2))
-        for place, kind in enumerate(kinds)
+        _lighter(_COLOUR[_competency(kind, questions)], 0.35 + 0.3 * (i % 2)) for i, kind in enumerate(kinds)
     ]
     axes.pie(
         [by_kind[kind] for kind in kinds],
@@ -102,7 +102,7 @@ def _competency(kind: str, questions: Sequence[SceneQuestion]) -> str:
 
 
 def _middles(sizes: Sequence[int]) -> list[float]:
-    """The angle of each slice's middle, clockwise from the top, in radians."""
+    """Return the angle of each slice's middle, clockwise from the top, in radians."""
     ends = np.cumsum(sizes) / sum(sizes)
     return [float(2 * np.pi * (end - size / sum(sizes) / 2)) for end, size in zip(ends, sizes, strict=True)]
 
@@ -131,7 +131,7 @@ def _inner_labels(axes: Axes, names: Sequence[str], sizes: Sequence[int]) -> Non
 
 
 def _across(axes: Axes, text: str, angle: float) -> None:
-    """A label across the ring, small enough to fit."""
+    """Write a label across the ring, small enough to fit."""
     is_right = np.sin(angle) >= 0
     turn = 90 - np.degrees(angle)
     axes.text(
@@ -167,21 +167,21 @@ def _outer_labels(axes: Axes, kinds: Sequence[str], sizes: Sequence[int]) -> Non
 
 
 def _groups(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
-    """The nine groups whose mean is the QA score, indoor and outdoor."""
+    """Draw the nine groups whose mean is the QA score, indoor and outdoor."""
     counts = {
         domain: Counter(q.group for q in questions if q.domain == domain) for domain in ("indoor", "outdoor")
     }
-    places = np.arange(len(GROUPS))[::-1]
+    lines = np.arange(len(GROUPS))[::-1]
     start = np.zeros(len(GROUPS))
     for domain, shade in (("indoor", 0.0), ("outdoor", 0.5)):
         sizes = np.array([counts[domain][group] for group in GROUPS], np.float64)
         colours = [_lighter(_COLOUR[competency], shade) for _, competency in GROUPS]
-        axes.barh(places, sizes, left=start, color=colours, height=0.72, edgecolor=GROUND, linewidth=0.8)
+        axes.barh(lines, sizes, left=start, color=colours, height=0.72, edgecolor=GROUND, linewidth=0.8)
         start += sizes
-    for place, total in zip(places, start, strict=True):
-        axes.text(total + start.max() * 0.015, place, f"{int(total):,}", va="center", fontsize=8, color=QUIET)
+    for line, total in zip(lines, start, strict=True):
+        axes.text(total + start.max() * 0.015, line, f"{int(total):,}", va="center", fontsize=8, color=QUIET)
     words = {"choice": "letter", "number": "number"}
-    axes.set_yticks(places, [f"{competency} ({words[form]})" for form, competency in GROUPS])
+    axes.set_yticks(lines, [f"{competency} ({words[form]})" for form, competency in GROUPS])
     axes.tick_params(axis="y", length=0)
     axes.set_xticks([])
     axes.spines[["left", "bottom"]].set_visible(False)
@@ -190,22 +190,22 @@ def _groups(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
 
 
 def _letters(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
-    """How often each letter is right, for questions with two and with four options."""
-    place, ticks, names = 0.0, [], []
+    """Draw how often each letter is right, for questions with two and with four options."""
+    x, ticks, names = 0.0, [], []
     for n in sorted({len(q.options) for q in questions if q.options}):
         golds = Counter(q.gold for q in questions if len(q.options) == n)
         letters = sorted({letter for q in questions if len(q.options) == n for letter in q.letters})
-        first = place
+        first = x
         for letter in letters:
-            axes.bar(place, golds[letter] / golds.total(), width=0.78, color=_lighter(SERIES[1], 0.25))
-            ticks.append(place)
+            axes.bar(x, golds[letter] / golds.total(), width=0.78, color=_lighter(SERIES[1], 0.25))
+            ticks.append(x)
             names.append(letter)
-            place += 1
-        axes.hlines(1 / n, first - 0.5, place - 0.5, color=INK, linewidth=1, linestyle=(0, (3, 2)))
-        axes.text(place - 0.45, 1 / n, f" 1 in {n}", va="center", fontsize=8, color=QUIET)
-        place += 1.6
+            x += 1
+        axes.hlines(1 / n, first - 0.5, x - 0.5, color=INK, linewidth=1, linestyle=(0, (3, 2)))
+        axes.text(x - 0.45, 1 / n, f" 1 in {n}", va="center", fontsize=8, color=QUIET)
+        x += 1.6
     axes.set_xticks(ticks, names)
-    axes.set_xlim(-0.7, place - 0.6)
+    axes.set_xlim(-0.7, x - 0.6)
     axes.set_ylim(0, 0.6)
     axes.set_yticks([0, 0.25, 0.5], ["0", "25 %", "50 %"])
     axes.yaxis.grid(visible=True, color=FAINT)
@@ -213,7 +213,7 @@ def _letters(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
 
 
 def _lighter(colour: str, share: float) -> tuple[float, float, float]:
-    """A colour mixed with white."""
+    """Mix a colour with white."""
     values = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     r, g, b = (v + share * (1 - v) for v in values)
     return r, g, b

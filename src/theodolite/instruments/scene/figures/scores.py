@@ -66,28 +66,28 @@ class GraphView:
 
 
 def draw_cases(score: SceneScore, data: SceneData, folder: Path) -> list[Path]:
-    """Draws the first example of each quadrant: the picture, the true map and the model's.
+    """Draw the first example of each quadrant: the picture, the true map and the model's.
 
     Args:
         score: Score of a run.
         data: The run's data set.
         folder: Where to write.
     """
-    found, graphs = {}, score.results.graphs.get("base", {})
+    paths, graphs = {}, score.results.graphs.get("base", {})
     for example in score.examples:
         scene = example.case.question.scene
         graph = graphs[scene].reading.graph if scene in graphs else None
-        if example.cell in found or scene not in data.scenes or graph is None:
+        if example.cell in paths or scene not in data.scenes or graph is None:
             continue
         picture = data.picture(scene)
         view = GraphView(data.scenes[scene], graph, picture.pixels() if picture is not None else None)
         path = folder / f"case_{example.cell.replace(' ', '_')}.png"
-        found[example.cell] = graphs_from_above(view, title=example.title).save(path)
-    return list(found.values())
+        paths[example.cell] = graphs_from_above(view, title=example.title).save(path)
+    return list(paths.values())
 
 
 def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
-    """The picture, the true places, and the places that the model's graph describes, with the camera at the bottom.
+    """Draw the picture, the true places, and the places that the model's graph describes, with the camera at the bottom.
 
     The true map is drawn from the scene, the other is computed from the model's graph as the geometric solver does. On it, true places
     are grey, with a line from each to where the model has it.
@@ -116,8 +116,8 @@ def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
             show_picture(panels[0], view.pixels)
             panels[0].set_title("what the model sees")
         _map(panels[-2], span)
-        for mark, place in true.items():
-            _object(panels[-2], scene[mark].length_m, place, mark, TRUE, is_centre=mark == scene.centre)
+        for mark, middle in true.items():
+            _object(panels[-2], scene[mark].length_m, middle, mark, TRUE, is_centre=mark == scene.centre)
         panels[-2].set_title("true, from above")
         _map(panels[-1], span)
         _predicted(panels[-1], view, layout, true)
@@ -144,21 +144,21 @@ def _predicted(axes: Axes, view: GraphView, layout: Layout, true: Mapping[int, t
                 alpha=0.7,
                 zorder=1,
             )
-    for mark, place in layout.places_m.items():
+    for mark, middle in layout.places_m.items():
         node = view.predicted.node(mark)
         length = node.length_m if node is not None and node.length_m is not None else 0.3
-        _object(axes, length, place, mark, TARGET, is_centre=mark == view.predicted.centre)
+        _object(axes, length, middle, mark, TARGET, is_centre=mark == view.predicted.centre)
 
 
 def _object(
-    axes: Axes, length: float, place: tuple[float, float], mark: int, colour: str, *, is_centre: bool
+    axes: Axes, length: float, middle: tuple[float, float], mark: int, colour: str, *, is_centre: bool
 ) -> None:
-    """A disc with the object's length as diameter, and its mark."""
+    """Draw a disc with the object's length as diameter, and its mark."""
     from matplotlib.patches import Circle
 
     axes.add_patch(
         Circle(
-            place,
+            middle,
             max(length, 0.05) / 2,
             facecolor=colour,
             alpha=0.22,
@@ -167,12 +167,12 @@ def _object(
             zorder=2,
         )
     )
-    axes.annotate(str(mark), place, ha="center", va="center", fontsize=9.5 if is_centre else 8.5, zorder=5,
+    axes.annotate(str(mark), middle, ha="center", va="center", fontsize=9.5 if is_centre else 8.5, zorder=5,
                   weight="bold" if is_centre else "normal", color=INK, path_effects=outline(2.2))  # fmt: skip
 
 
 def _map(axes: Axes, span: tuple[float, float]) -> None:
-    """Rings of distance around the camera, which is at the bottom and looks up."""
+    """Draw rings of distance around the camera, which is at the bottom and looks up."""
     from matplotlib.patches import Circle
 
     side, far = span
@@ -200,12 +200,15 @@ def _map(axes: Axes, span: tuple[float, float]) -> None:
 
 
 def _span(scene: SceneGraph, true: Mapping[int, tuple[float, float]], layout: Layout) -> tuple[float, float]:
-    """Half the width and the depth of both maps: all true places, and predicted ones up to twice as far."""
-    far = max(math.hypot(*place) for place in true.values())
-    places = [*true.values(), *(place for place in layout.places_m.values() if math.hypot(*place) < 2 * far)]
+    """Return half the width and the depth of both maps: all true places, and predicted ones up to twice as far."""
+    far = max(math.hypot(*middle) for middle in true.values())
+    middles = [
+        *true.values(),
+        *(middle for middle in layout.places_m.values() if math.hypot(*middle) < 2 * far),
+    ]
     room = max(thing.length_m for thing in scene.objects) / 2
-    depth = 1.06 * (max(z for _, z in places) + room)
-    side = 1.04 * (max(abs(x) for x, _ in places) + room)
+    depth = 1.06 * (max(z for _, z in middles) + room)
+    side = 1.04 * (max(abs(x) for x, _ in middles) + room)
     return max(side, 0.36 * depth), depth
 
 
@@ -229,7 +232,7 @@ _TITLES: Mapping[Competency | None, str] = {
 
 
 def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
-    """Scores against the noise of the graph: a row for each competency, a column for each kind of noise.
+    """Draw scores against the noise of the graph: a row for each competency, a column for each kind of noise.
 
     Args:
         points: From `solver_curves`.
@@ -272,16 +275,21 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
 
 
 def _lines(axes: Axes, points: Sequence[CurvePoint]) -> None:
-    """One line for each solver, with its interval."""
+    """Draw one line for each solver, with its interval."""
     for name, (colour, marker, width) in SOLVER_LOOKS.items():
-        found = [(p.level, e) for p in points if (e := p.scores[name]) is not None]
-        x = [level for level, _ in found]
+        estimates = [(p.level, e) for p in points if (e := p.scores[name]) is not None]
+        x = [level for level, _ in estimates]
         axes.fill_between(
-            x, [e.low for _, e in found], [e.high for _, e in found], color=colour, alpha=0.12, linewidth=0
+            x,
+            [e.low for _, e in estimates],
+            [e.high for _, e in estimates],
+            color=colour,
+            alpha=0.12,
+            linewidth=0,
         )
         axes.plot(
             x,
-            [e.value for _, e in found],
+            [e.value for _, e in estimates],
             color=colour,
             marker=marker,
             markersize=4.5,
@@ -296,13 +304,13 @@ def _lines(axes: Axes, points: Sequence[CurvePoint]) -> None:
 
 
 def _lowest(points: Sequence[CurvePoint]) -> float:
-    """The lower end of the vertical axis: a tenth below every interval."""
+    """Return the lower end of the vertical axis: a tenth below every interval."""
     low = min((e.low for point in points for e in point.scores.values() if e is not None), default=0.0)
     return max(0.0, math.floor(10 * low) / 10)
 
 
 def _across(points: Sequence[CurvePoint]) -> str:
-    """What the horizontal axis shows, with the quality of the graphs at its two ends."""
+    """Return the label of the horizontal axis, with the quality of the graphs at its two ends."""
     first, last = points[0].quality, points[-1].quality
     if first is None or last is None:
         return "noise level"
@@ -325,24 +333,24 @@ Against: TypeAlias = Literal["sgc", "consistency"]
 
 
 def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
-    """Draws the figures that several runs share, and the threshold of each run that has one.
+    """Draw the figures that several runs share, and the threshold of each run that has one.
 
     Args:
         scores: By the name to show.
         folder: Where to write.
     """
-    found = list(scores.values())
+    all_scores = list(scores.values())
     drawings: dict[str, Drawing] = {}
-    if any(score.mean("qa") is not None for score in found):
+    if any(score.mean("qa") is not None for score in all_scores):
         drawings["radar"] = radar(scores, title="QA by group")
-    if any(score.mean("qa") is not None and score.mean("sgc") is not None for score in found):
+    if any(score.mean("qa") is not None and score.mean("sgc") is not None for score in all_scores):
         drawings["qa_sgc"] = qa_against(scores, "sgc", title="Answers against graphs")
         drawings["qa_consistency"] = qa_against(
             scores, "consistency", title="Answers against their own graph"
         )
-    if any(each.setting != "base" for score in found for each in score.interventions):
+    if any(intervention.setting != "base" for score in all_scores for intervention in score.interventions):
         drawings["interventions"] = intervention_bars(scores, title="What a graph in the prompt changes")
-    if any(score.mean("sgc") is not None and score.mean("derived") is not None for score in found):
+    if any(score.mean("sgc") is not None and score.mean("derived") is not None for score in all_scores):
         drawings["derived_sgc"] = derived_against_sgc(scores, title="What graphs imply, by their quality")
     for i, (name, score) in enumerate(scores.items()):
         if score.confusions:
@@ -355,7 +363,7 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
 
 
 def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
-    """QA of each of the nine groups, one line per model; the grey strokes are the baseline without looking.
+    """Draw QA of each of the nine groups, one line per model; the grey strokes are the baseline without looking.
 
     Lines become thinner from model to model, so that equal ones are seen around each other.
 
@@ -384,8 +392,8 @@ def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
                 across = np.linspace(angle - 0.2, angle + 0.2, 9)
                 axes.plot(across, [prior.value] * 9, color=LAYOUT, linewidth=3, label=words, zorder=2)
                 words = ""
-        for place, (name, score) in enumerate(scores.items()):
-            colour, width = _colours(len(scores))[place], 1.8 + 2.6 * (len(scores) - 1 - place)
+        for number, (name, score) in enumerate(scores.items()):
+            colour, width = _colours(len(scores))[number], 1.8 + 2.6 * (len(scores) - 1 - number)
             points = [score.mean("qa", group=group) for group in groups]
             values = np.array([point.value if point is not None else np.nan for point in points])
             axes.plot(
@@ -394,7 +402,7 @@ def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
             )  # fmt: skip
             for angle, point in zip(angles, points, strict=True):
                 if point is not None:
-                    side = angle + 0.035 * (place - (len(scores) - 1) / 2)
+                    side = angle + 0.035 * (number - (len(scores) - 1) / 2)
                     axes.plot([side, side], [point.low, point.high], color=colour, linewidth=1.2, alpha=0.55)
         axes.set_ylim(0, 1)
         axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["25", "50", "75", "100 %"], color=QUIET, fontsize=7.5)
@@ -413,7 +421,7 @@ def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
 
 
 def qa_against(scores: Mapping[str, SceneScore], what: Against = "sgc", *, title: str = "") -> Drawing:
-    """QA against SGC or self-consistency, one point per model, with both intervals.
+    """Draw QA against SGC or self-consistency, one point per model, with both intervals.
 
     Args:
         scores: By the name to show.
@@ -437,15 +445,15 @@ def qa_against(scores: Mapping[str, SceneScore], what: Against = "sgc", *, title
                           xycoords=("data", "axes fraction"))  # fmt: skip
         if what == "consistency":
             axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1, zorder=0)
-        left_out, places = [], []
+        left_out, labelled = [], []
         for (name, score), colour in zip(scores.items(), _colours(len(scores)), strict=True):
             across, up = score.mean(what), score.mean("qa")
             if across is None or up is None:
                 left_out.append(name)
                 continue
             _cross(axes, across, up, colour)
-            places.append((name, across.value, up.value, colour))
-        _name_points(axes, places)
+            labelled.append((name, across.value, up.value, colour))
+        _name_points(axes, labelled)
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.04)
         axes.set_xlabel(
@@ -463,7 +471,7 @@ def qa_against(scores: Mapping[str, SceneScore], what: Against = "sgc", *, title
 
 
 def derived_against_sgc(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
-    """Derived QA against SGC: models as points, beside each solver's curve over true graphs with noise.
+    """Draw derived QA against SGC: models as points, beside each solver's curve over true graphs with noise.
 
     Args:
         scores: By the name to show; the curves are on the scenes of the first.
@@ -475,16 +483,16 @@ def derived_against_sgc(scores: Mapping[str, SceneScore], *, title: str = "") ->
         axes = figure.add_subplot()
         curves = [p for p in next(iter(scores.values())).curves if p.competency is None]
         for solver, (colour, marker, width) in SOLVER_LOOKS.items():
-            found = [(p.quality.value, e.value) for p in curves if p.quality and (e := p.scores[solver])]
-            axes.plot(*zip(*sorted(found), strict=True), color=colour, marker=marker, markersize=4, linewidth=width,
+            curve = [(p.quality.value, e.value) for p in curves if p.quality and (e := p.scores[solver])]
+            axes.plot(*zip(*sorted(curve), strict=True), color=colour, marker=marker, markersize=4, linewidth=width,
                       alpha=0.8, label=SOLVER_TITLES[solver])  # fmt: skip
-        places = []
+        labelled = []
         for name, score in scores.items():
             sgc, derived = score.mean("sgc"), score.mean("derived")
             if sgc is not None and derived is not None:
                 _cross(axes, sgc, derived, INK)
-                places.append((name, sgc.value, derived.value, INK))
-        _name_points(axes, places)
+                labelled.append((name, sgc.value, derived.value, INK))
+        _name_points(axes, labelled)
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.04)
         for axis in (axes.xaxis, axes.yaxis):
@@ -500,7 +508,7 @@ def derived_against_sgc(scores: Mapping[str, SceneScore], *, title: str = "") ->
 
 
 def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
-    """QA in the four settings, each bar stacked from its atomic and its compositional groups.
+    """Draw QA in the four settings, each bar stacked from its atomic and its compositional groups.
 
     Args:
         scores: By the name to show.
@@ -523,14 +531,14 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
         figure = new_figure(max(5.0, 1.2 + 3.1 * len(scores)), 4.3)
         axes = figure.add_subplot()
         width, ticks, labels = 0.8 / len(settings), [], []
-        for place, (name, score) in enumerate(scores.items()):
+        for column, (name, score) in enumerate(scores.items()):
             share = _atomic_share(score)
             for i, setting in enumerate(settings):
-                x = place + (i - (len(settings) - 1) / 2) * width
+                x = column + (i - (len(settings) - 1) / 2) * width
                 ticks.append(x)
                 labels.append(_SETTING_NAMES[setting])
                 _bar(axes, x, width * 0.86, score, setting, share)
-            axes.annotate(name.replace(":", ":\n"), (place, 1.0), ha="center", va="bottom", weight="bold",
+            axes.annotate(name.replace(":", ":\n"), (column, 1.0), ha="center", va="bottom", weight="bold",
                           annotation_clip=False, xycoords=("data", "axes fraction"))  # fmt: skip
         axes.set_xticks(ticks, labels, fontsize=7.5)
         axes.tick_params(axis="x", length=0)
@@ -559,7 +567,7 @@ _NEITHER: tuple[Cell, ...] = ("no derived answer", "no direct answer")
 
 
 def confusion_figure(matrices: Sequence[ConfusionMatrix], *, title: str = "") -> Drawing:
-    """Base QA against derived QA: one square per form of question, shares of all its questions.
+    """Draw base QA against derived QA: one square per form of question, shares of all its questions.
 
     Args:
         matrices: Choices and numbers.
@@ -576,8 +584,10 @@ def confusion_figure(matrices: Sequence[ConfusionMatrix], *, title: str = "") ->
 def _confusion(axes: Axes, matrix: ConfusionMatrix) -> None:
     from matplotlib.patches import Rectangle
 
-    values = {cell: found.value if found is not None else 0.0 for cell, found in matrix.shares.items()}
-    squares = {place: ([cell], values[cell]) for cell, place in _CELL_PLACES.items()}
+    values = {
+        cell: estimate.value if estimate is not None else 0.0 for cell, estimate in matrix.shares.items()
+    }
+    squares = {position: ([cell], values[cell]) for cell, position in _CELL_PLACES.items()}
     squares[1, 1] = (list(_BOTH_WRONG), sum(values[cell] for cell in _BOTH_WRONG))
     for (row, column), (cells, share) in squares.items():
         colour = SERIES[1] if row == column == 0 else SERIES[4]
@@ -600,7 +610,7 @@ def _confusion(axes: Axes, matrix: ConfusionMatrix) -> None:
 
 
 def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: str = "") -> Drawing:
-    """QA with graphs of graded noise against their quality, beside QA without a graph; the crossing with its interval.
+    """Draw QA with graphs of graded noise against their quality, beside QA without a graph; the crossing with its interval.
 
     Args:
         found: Found of one run.
@@ -638,13 +648,15 @@ def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: st
 
 
 def _bar(axes: Axes, x: float, width: float, score: SceneScore, setting: str, share: float) -> None:
-    """One stacked bar: the two layers, weighted so that they add up to the macro mean, with its interval."""
-    found: dict[str | None, Intervention] = {f.layer: f for f in score.interventions if f.setting == setting}
-    whole = found[None].qa if None in found else None
+    """Draw one stacked bar: the two layers, weighted so that they add up to the macro mean, with its interval."""
+    by_layer: dict[str | None, Intervention] = {
+        f.layer: f for f in score.interventions if f.setting == setting
+    }
+    whole = by_layer[None].qa if None in by_layer else None
     if whole is None:
         axes.annotate("not\nmeasured", (x, 0.02), ha="center", va="bottom", fontsize=6.5, color=QUIET)
         return
-    parts = [found[layer].qa if layer in found else None for layer in ("atomic", "compositional")]
+    parts = [by_layer[layer].qa if layer in by_layer else None for layer in ("atomic", "compositional")]
     atomic = share * parts[0].value if parts[0] is not None else 0.0
     rest = (1 - share) * parts[1].value if parts[1] is not None else 0.0
     axes.bar(x, atomic, width, color=_ATOMIC)
@@ -657,7 +669,7 @@ def _bar(axes: Axes, x: float, width: float, score: SceneScore, setting: str, sh
 
 
 def _atomic_share(score: SceneScore) -> float:
-    """The share of atomic groups among those that have questions."""
+    """Return the share of atomic groups among those that have questions."""
     asked = {case.question.group for case in score.cases.cases}
     return sum(competency in ATOMIC for _, competency in asked) / len(asked) if asked else 0.0
 
@@ -672,10 +684,10 @@ _NAME_HIGH, _LETTER_WIDE = 0.055, 0.0185
 """Of a name beside a point, as shares of the axes: its height, and the width of a letter."""
 
 
-def _name_points(axes: Axes, places: Sequence[tuple[str, float, float, str]]) -> None:
-    """A name at every point, moved until it covers no other name."""
+def _name_points(axes: Axes, points: Sequence[tuple[str, float, float, str]]) -> None:
+    """Write a name at every point, moved until it covers no other name."""
     taken: list[tuple[float, float, float]] = []
-    for name, x, y, colour in sorted(places, key=lambda place: (-place[2], place[1])):
+    for name, x, y, colour in sorted(points, key=lambda point: (-point[2], point[1])):
         is_right = x > 0.5
         wide = _LETTER_WIDE * len(name)
         left = x - 0.02 - wide if is_right else x + 0.02
@@ -691,7 +703,7 @@ def _name_points(axes: Axes, places: Sequence[tuple[str, float, float, str]]) ->
 
 
 def _solver(scores: Mapping[str, SceneScore]) -> str:
-    """By which answers were derived."""
+    """Name the solver that derived the answers."""
     return next(iter(scores.values())).options.solver
 
 

@@ -33,7 +33,7 @@ def self_consistency(
     *,
     comparison: MraComparison = "<",
 ) -> NDArray[np.float64]:
-    """The self-consistency of each question.
+    """Return the self-consistency of each question.
 
     Args:
         questions: What was asked.
@@ -52,7 +52,7 @@ def chance_agreement(
     comparison: MraComparison = "<",
     seed: int,
 ) -> NDArray[np.float64]:
-    """The agreement of each question when references are permuted among questions of one domain and kind.
+    """Return the agreement of each question when references are permuted among questions of one domain and kind.
 
     Args:
         questions: What was asked.
@@ -70,9 +70,9 @@ def chance_agreement(
     total = np.zeros(len(questions))
     for _ in range(_ROUNDS):
         permuted: list[Value] = [None] * len(questions)
-        for places in cells.values():
-            for place, other in zip(places, rng.permutation(places), strict=True):
-                permuted[place] = references[other]
+        for cell in cells.values():
+            for row, other in zip(cell, rng.permutation(cell), strict=True):
+                permuted[row] = references[other]
         total += agreement(questions, values, permuted, comparison=comparison)
     return total / _ROUNDS
 
@@ -167,15 +167,15 @@ class DerivedCases:
         return np.asarray(np.minimum(self.base, self.ceiling) - self.derived)
 
     def where(self, keep: NDArray[np.bool_]) -> DerivedCases:
-        """Some of the questions."""
-        places = np.flatnonzero(keep)
+        """Return some of the questions."""
+        rows = np.flatnonzero(keep)
         names = ("base", "derived", "ceiling", "consistency", "chance", "has_graph")
-        kept = {name: getattr(self, name)[places] for name in names}
-        return replace(self, cases=tuple(self.cases[i] for i in places), **kept)
+        kept = {name: getattr(self, name)[rows] for name in names}
+        return replace(self, cases=tuple(self.cases[i] for i in rows), **kept)
 
 
 def derived_qa(results: SceneResults, options: ScoreOptions | None = None) -> DerivedCases:
-    """Every measured question of the base setting, with what its own graph and the true graph imply."""
+    """Score every measured question of the base setting, and the answers that its own graph and the true graph imply."""
     options = options or ScoreOptions()
     graphs = results.measured_graphs("base")
     own = {scene: row.reading.graph for scene, row in graphs.items()}
@@ -209,5 +209,5 @@ def _solved(solvers: Mapping[str, Solver], question: SceneQuestion) -> SolvedAns
 
 
 def unsolved_reasons(cases: Iterable[DerivedCase]) -> Mapping[str, int]:
-    """Why graphs imply no answer, counted, the most frequent reason first."""
+    """Count why graphs imply no answer, the most frequent reason first."""
     return dict(Counter(case.derived.reason for case in cases if not case.derived.is_solved).most_common())

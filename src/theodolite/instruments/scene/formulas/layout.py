@@ -87,7 +87,7 @@ class Layout:
     """Objects placed by their words alone, since their distance to the camera is missing."""
 
     def offset_m(self, target: int, reference: int) -> tuple[float, float] | None:
-        """From one object to another; None if one of them has no place."""
+        """Return the offset from one object to another; None if one of them has no place."""
         if target not in self.places_m or reference not in self.places_m:
             return None
         (x, z), (x0, z0) = self.places_m[target], self.places_m[reference]
@@ -95,7 +95,7 @@ class Layout:
 
 
 def lay_out(graph: StarGraph) -> Layout:
-    """Places the objects of a star graph on the ground.
+    """Place the objects of a star graph on the ground.
 
     >>> from theodolite.worlds.scene_graph import Edge, Node
     >>> graph = StarGraph(1, (Node(1, 8.0, 1, 1, 3), Node(2, 10.0, 1, 1, 3)), (Edge(2, 6.0, frozenset({"right"})),))
@@ -125,15 +125,15 @@ def lay_out(graph: StarGraph) -> Layout:
         if step is not None:
             offsets[mark] = (step[0] * apart, step[1] * apart)
     start = (ahead * math.sin(bearing), ahead * math.cos(bearing))
-    places = {mark: (start[0] + x, start[1] + z) for mark, (x, z) in offsets.items()}
+    positions = {mark: (start[0] + x, start[1] + z) for mark, (x, z) in offsets.items()}
     if centre is not None:
-        places[graph.centre] = start
+        positions[graph.centre] = start
     by_compass = frozenset(mark for mark, _, _ in compass if mark in offsets)
-    return Layout(places, math.degrees(bearing), by_compass)
+    return Layout(positions, math.degrees(bearing), by_compass)
 
 
 def compass_step(words: Relation) -> tuple[float, float] | None:
-    """The direction that words imply, on a compass of eight: "right" and "behind" together are 45°.
+    """Return the direction that words imply, on a compass of eight: "right" and "behind" together are 45°.
 
     >>> compass_step(frozenset({"right"}))
     (1.0, 0.0)
@@ -145,7 +145,7 @@ def compass_step(words: Relation) -> tuple[float, float] | None:
 
 
 def rise_m(edge: Edge, node: Node | None, centre: Node | None) -> float:
-    """How much higher the middle of an object is than that of the centre."""
+    """Return how much higher the middle of an object is than that of the centre."""
     half = (node.height_m or 0.0) / 2 if node is not None else 0.0
     half_centre = (centre.height_m or 0.0) / 2 if centre is not None else 0.0
     if "up" in edge.relation and "down" not in edge.relation:
@@ -156,14 +156,14 @@ def rise_m(edge: Edge, node: Node | None, centre: Node | None) -> float:
 
 
 def along_ground(slant: float, rise: float) -> float:
-    """The distance along the ground: √(slant² − rise²), at least a tenth of the slant."""
+    """Return the distance along the ground: √(slant² − rise²), at least a tenth of the slant."""
     return math.sqrt(max(slant**2 - rise**2, (0.1 * slant) ** 2))
 
 
 def _resolve(
     known: list[tuple[int, float, float, Relation]], ahead: float
 ) -> tuple[float, dict[int, tuple[float, float]]]:
-    """The bearing of the centre, and the offset of each object from the centre."""
+    """Return the bearing of the centre, and the offset of each object from the centre."""
     if not known or ahead <= 0:
         return 0.0, {}
     apart = np.array([row[1] for row in known])
@@ -192,10 +192,10 @@ def _resolve(
 def _costs(
     bearings: NDArray[np.float64], ahead: float, offsets: NDArray[np.float64], wanted: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The cost of each place and its bearing from the camera, both of shape (bearings, sides, objects)."""
+    """Return the cost of each place and its bearing from the camera, both of shape (bearings, sides, objects)."""
     start = ahead * np.stack([np.sin(bearings), np.cos(bearings)], axis=-1)[:, None, None, :]
-    places = start + offsets
-    seen = np.arctan2(places[..., 0], places[..., 1])
+    positions = start + offsets
+    seen = np.arctan2(positions[..., 0], positions[..., 1])
     outside = np.maximum(0, np.abs(seen) - _VIEW)
     cost = _violations(offsets, wanted) / (2 * _TAU_M**2) + outside**2 / (2 * _VIEW_SOFTNESS**2)
     return np.asarray(cost), np.asarray(seen)
@@ -204,7 +204,10 @@ def _costs(
 def _offsets(
     bearings: NDArray[np.float64], cosine: NDArray[np.float64], apart: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """From the centre to each object, right and left of the line of sight; shape (bearings, 2 sides, objects, 2)."""
+    """Return the offsets from the centre to each object, right and left of the line of sight.
+
+    Their shape is (bearings, 2 sides, objects, 2).
+    """
     toward = -np.stack([np.sin(bearings), np.cos(bearings)], axis=-1)[:, None, None, :]
     right = np.stack([np.cos(bearings), -np.sin(bearings)], axis=-1)[:, None, None, :]
     sides = np.array([1.0, -1.0])[None, :, None, None]
@@ -215,7 +218,7 @@ def _offsets(
 
 
 def _violations(offsets: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how many metres places violate the thresholds of the words, squared and summed over the two axes."""
+    """Return by how many metres places violate the thresholds of the words, squared and summed over the two axes."""
     margin = RELATION_MARGIN_M
     signed = offsets * np.where(wanted == 0, 1, wanted)
     beyond = np.where(wanted == 0, np.maximum(0, np.abs(offsets) - margin), np.maximum(0, margin - signed))
@@ -227,7 +230,7 @@ def _sign(words: Relation, positive: str, negative: str) -> float:
 
 
 def triangles(graph: StarGraph) -> tuple[int, int]:
-    """The number of triangles camera–centre–object with all sides given, and how many of them are impossible.
+    """Return the number of triangles camera–centre–object with all sides given, and how many of them are impossible.
 
     A triangle is impossible if one side is longer than the other two together: then the graph contradicts itself.
 
@@ -294,7 +297,7 @@ _SHORTEST_M, _LONGEST_M = 0.01, 1e6
 
 
 def _gauss(n: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of a mean over N(0, 1)."""
+    """Return nodes and weights of a mean over N(0, 1)."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(n)
     return np.asarray(nodes), np.asarray(weights / weights.sum())
 
@@ -324,18 +327,18 @@ class Layouts:
         return {mark: i for i, mark in enumerate(self.marks)}
 
     def places_of(self, mark: int) -> FloatArray | None:
-        """Shape (layouts, 2): an object's place; None if it has none."""
+        """Return an object's places, shape (layouts, 2); None if it has none."""
         return np.asarray(self.places_m[:, self._column[mark]]) if mark in self._column else None
 
     def offsets_m(self, target: int, reference: int) -> FloatArray | None:
-        """Shape (layouts, 2): from one object to another; None if one of them has no place."""
+        """Return the offsets from one object to another, shape (layouts, 2); None if one of them has no place."""
         there, here = self.places_of(target), self.places_of(reference)
         return None if there is None or here is None else np.asarray(there - here)
 
 
 @lru_cache(maxsize=128)
 def plausible_layouts(graph: StarGraph) -> Layouts:
-    """Layouts drawn from the posterior, of the centre and of every object with an edge that has a length or words.
+    """Draw layouts from the posterior, of the centre and of every object with an edge that has a length or words.
 
     >>> from theodolite.worlds.scene_graph import Edge, Node
     >>> nodes = (Node(1, 8.0, 1, 1, 3), Node(2, 10.0, 1, 1, 3))
@@ -343,12 +346,12 @@ def plausible_layouts(graph: StarGraph) -> Layouts:
     >>> bool(found.weights @ (found.offsets_m(2, 1)[:, 0] > 0) > 0.5)
     True
     """
-    said = _stated(graph)
-    if len(said.marks) == 1:
-        start = np.array([[[0.0, said.ahead]]])
-        return Layouts(said.marks, start, np.ones(1))
-    grid = _nodes(said)
-    return _drawn(said, grid, _evidence(said, grid))
+    stated = _stated(graph)
+    if len(stated.marks) == 1:
+        start = np.array([[[0.0, stated.ahead]]])
+        return Layouts(stated.marks, start, np.ones(1))
+    grid = _nodes(stated)
+    return _drawn(stated, grid, _evidence(stated, grid))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -405,14 +408,17 @@ def _stated(graph: StarGraph) -> _Stated:
 
 
 def _ground(slant: float | None, rise: float) -> float | None:
-    """A length along the ground."""
+    """Return a length along the ground."""
     if slant is None:
         return None
     return max(along_ground(min(slant, _LONGEST_M), min(abs(rise), _LONGEST_M)), _SHORTEST_M)
 
 
 def _filled(lengths: list[float | None], rises: list[float], usual: float) -> tuple[FloatArray, FloatArray]:
-    """Lengths and their relative errors from rounding and from heights; missing lengths are the usual one, more or less."""
+    """Return lengths and their relative errors from rounding and from heights.
+
+    Missing lengths get the usual one, with a large error.
+    """
     known = np.array([usual if length is None else length for length in lengths])
     error = np.hypot(10.0**-DECIMALS / known, _HEIGHT_ERROR_M * np.abs(rises) / known**2).clip(max=0.3)
     return known, np.where([length is None for length in lengths], _UNKNOWN, error)
@@ -439,13 +445,13 @@ class _Nodes:
     """The bearing from the camera."""
 
 
-def _nodes(said: _Stated) -> _Nodes:
-    errors, far = LENGTH_ERRORS[:, None], np.log(said.far)
-    far_error = np.hypot(errors, said.far_error)
-    usual = float(np.median(np.append(far, math.log(said.ahead))))
-    ahead = _length_nodes(np.array([said.ahead]), np.hypot(errors, said.ahead_error), usual)[:, 0]
-    usual_apart = float(np.median(np.log(said.apart)))
-    apart = _length_nodes(said.apart, np.hypot(errors, said.apart_error), usual_apart)
+def _nodes(stated: _Stated) -> _Nodes:
+    errors, far = LENGTH_ERRORS[:, None], np.log(stated.far)
+    far_error = np.hypot(errors, stated.far_error)
+    usual = float(np.median(np.append(far, math.log(stated.ahead))))
+    ahead = _length_nodes(np.array([stated.ahead]), np.hypot(errors, stated.ahead_error), usual)[:, 0]
+    usual_apart = float(np.median(np.log(stated.apart)))
+    apart = _length_nodes(stated.apart, np.hypot(errors, stated.apart_error), usual_apart)
     fars = np.exp(far[:, None] + far_error[..., None] * _FAR_NODES)
     # Axes from here on: σ, ahead, objects, apart, angles.
     c, r, f = ahead[:, :, None, None, None], apart[:, None, :, :, None], fars[:, None, :, None, :]
@@ -458,7 +464,7 @@ def _nodes(said: _Stated) -> _Nodes:
     ground = np.log(np.maximum(np.hypot(right, c - toward), 1e-9))
     error = far_error[:, None, :, None, None]
     fit = np.exp(-0.5 * ((ground - far[:, None, None]) / error) ** 2) / error
-    fit = np.where(said.is_far_known[:, None, None], fit, 1.0)
+    fit = np.where(stated.is_far_known[:, None, None], fit, 1.0)
     fit *= np.exp(-0.5 * ((ground - usual) / _SPREAD) ** 2) * widths * _LENGTH_WEIGHTS[:, None]
     turn = np.arctan2(right, c - toward)
     return _Nodes(
@@ -467,20 +473,20 @@ def _nodes(said: _Stated) -> _Nodes:
 
 
 def _length_nodes(stated: FloatArray, error: FloatArray, usual: float) -> FloatArray:
-    """Lengths that may be meant by stated ones, each with an equal share of N(0, 1) by weight; shape (*error.shape, nodes)."""
+    """Return lengths that stated ones may mean, each with an equal share of N(0, 1) by weight; shape (*error.shape, nodes)."""
     share = _SPREAD**2 / (_SPREAD**2 + error**2)
     mean = usual + share * (np.log(stated) - usual)
     return np.asarray(np.exp(mean[..., None] + (error * np.sqrt(share))[..., None] * _LENGTH_NODES))
 
 
 def _two_sides(values: FloatArray, sign: int) -> FloatArray:
-    """The values right of the line of sight, then left of it; the last two axes become one."""
+    """Return the values right of the line of sight, then left of it; the last two axes become one."""
     flat = values.reshape(*values.shape[:-2], -1)
     return np.concatenate([flat, sign * flat], axis=-1)
 
 
 def _word_fit(words: FloatArray, moved: FloatArray) -> FloatArray:
-    """How well metres along an axis fit the words on that axis, from 0 to 1; 0 for words that contradict each other.
+    """Return how well metres along an axis fit the words on that axis, from 0 to 1; 0 for words that contradict each other.
 
     Args:
         words: Of each object.
@@ -497,35 +503,36 @@ def _word_fit(words: FloatArray, moved: FloatArray) -> FloatArray:
 
 
 def _seen(turn: FloatArray, bearing: FloatArray | float) -> FloatArray:
-    """How well a bearing from the camera fits its field of view."""
+    """Return how well a bearing from the camera fits its field of view."""
     inside = (_VIEW + _VIEW_SOFTNESS - np.abs(turn + bearing)) / (2 * _VIEW_SOFTNESS)
     return np.asarray(inside.clip(_OUT_OF_VIEW, 1))
 
 
-def _evidence(said: _Stated, grid: _Nodes) -> FloatArray:
-    """The logarithm of the posterior of each cell, up to a constant; shape (σ, ahead, bearings, q).
+def _evidence(stated: _Stated, grid: _Nodes) -> FloatArray:
+    """Return the logarithm of the posterior of each cell, up to a constant; shape (σ, ahead, bearings, q).
 
     The sum over an object's nodes of likelihood · ((1 − q) x + q / 3) · ((1 − q) z + q / 3), with x and z the fits of its words,
     takes four sums that do not depend on q.
     """
     right, wrong = 1 - WORD_ERRORS, WORD_ERRORS / 3
-    found = []
+    parts = []
     for bearing in _COARSE_BEARINGS:
         sine, cosine = math.sin(bearing), math.cos(bearing)
         fit = grid.likelihood * _seen(grid.turn, bearing)
-        x = _word_fit(said.words[:, 0], grid.right * cosine + grid.forward * sine)
-        z = _word_fit(said.words[:, 1], grid.forward * cosine - grid.right * sine)
+        x = _word_fit(stated.words[:, 0], grid.right * cosine + grid.forward * sine)
+        z = _word_fit(stated.words[:, 1], grid.forward * cosine - grid.right * sine)
         z *= fit
         both = np.einsum("...i,...i", x, z)
         one = np.einsum("...i,...i", x, fit) + z.sum(axis=-1)
         none = fit.sum(axis=-1)
         total = right**2 * both[..., None] + right * wrong * one[..., None] + wrong**2 * none[..., None]
-        found.append(np.log(total + 1e-300).sum(axis=2) - bearing**2 / (2 * _CENTRE_SPREAD**2))
-    return np.stack(found, axis=2) + np.log(_LENGTH_WEIGHTS)[:, None, None]
+        # 1e-300 keeps the logarithm finite where no node fits.
+        parts.append(np.log(total + 1e-300).sum(axis=2) - bearing**2 / (2 * _CENTRE_SPREAD**2))
+    return np.stack(parts, axis=2) + np.log(_LENGTH_WEIGHTS)[:, None, None]
 
 
-def _drawn(said: _Stated, grid: _Nodes, evidence: FloatArray) -> Layouts:
-    """Layouts: cells by their posterior, evenly spaced; in each, a node for every object."""
+def _drawn(stated: _Stated, grid: _Nodes, evidence: FloatArray) -> Layouts:
+    """Draw layouts: cells by their posterior, evenly spaced; in each, a node for every object."""
     rng = np.random.default_rng(0)
     cells = np.exp(evidence - evidence.max())
     cells /= cells.sum()
@@ -539,7 +546,7 @@ def _drawn(said: _Stated, grid: _Nodes, evidence: FloatArray) -> Layouts:
     q = WORD_ERRORS[k][:, None, None]
     fit = grid.likelihood[s, c] * _seen(grid.turn[s, c], bearing)
     for axis, moved in enumerate((right, forward)):
-        fit *= (1 - q) * _word_fit(said.words[:, axis], moved) + q / 3
+        fit *= (1 - q) * _word_fit(stated.words[:, axis], moved) + q / 3
     total = np.cumsum(fit, axis=-1)
     aims = (np.arange(_N_EACH) + rng.random((*total.shape[:2], _N_EACH))) / _N_EACH
     aims = rng.permuted(aims, axis=-1) * total[..., -1:]
@@ -547,14 +554,14 @@ def _drawn(said: _Stated, grid: _Nodes, evidence: FloatArray) -> Layouts:
     offsets = np.stack([np.take_along_axis(part, node, -1) for part in (right, forward)], axis=-1)
     start = grid.ahead[s, c][:, None, None, None] * np.stack([sine, cosine], axis=-1)
     start = np.broadcast_to(start, (_N_CELLS, 1, _N_EACH, 2))
-    places = np.concatenate([start, start + offsets], axis=1).swapaxes(1, 2)
-    places = places.reshape(_N_CELLS * _N_EACH, -1, 2)
-    seen = np.arctan2(places[..., 0], places[..., 1])
+    positions = np.concatenate([start, start + offsets], axis=1).swapaxes(1, 2)
+    positions = positions.reshape(_N_CELLS * _N_EACH, -1, 2)
+    seen = np.arctan2(positions[..., 0], positions[..., 1])
     middle = (seen.max(axis=1) + seen.min(axis=1)) / 2
     weights = np.exp(-0.5 * (middle / _MIDDLE_SPREAD) ** 2) + 1e-9
     return Layouts(
-        said.marks,
-        places,
+        stated.marks,
+        positions,
         weights / weights.sum(),
         length_error=float(cells.sum(axis=(1, 2, 3)) @ LENGTH_ERRORS),
         word_error=float(cells.sum(axis=(0, 1, 2)) @ WORD_ERRORS),

@@ -33,7 +33,7 @@ _ROUNDING = 1e-9
 def mean_relative_accuracy(
     answers: ArrayLike, golds: ArrayLike, *, comparison: MraComparison = "<"
 ) -> NDArray[np.float64]:
-    """MRA of each answer.
+    """Return the MRA of each answer.
 
     The two comparisons differ for answers exactly on a threshold, so errors within rounding of a threshold count as on it.
 
@@ -45,9 +45,9 @@ def mean_relative_accuracy(
     >>> [float(mean_relative_accuracy([1.5, 1.05], [1, 1], comparison=c)[i]) for i in (0, 1) for c in ("<", "<=")]
     [0.0, 0.1, 0.9, 1.0]
     """
-    said, true = np.broadcast_arrays(np.asarray(answers, np.float64), np.asarray(golds, np.float64))
+    given, true = np.broadcast_arrays(np.asarray(answers, np.float64), np.asarray(golds, np.float64))
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        errors = np.abs(said - true) / true
+        errors = np.abs(given - true) / true
     errors = np.where(np.isfinite(errors) & (true > 0), errors, np.inf)[..., None]
     slack = -_ROUNDING if comparison == "<" else _ROUNDING
     return np.asarray((errors < _SHARES + slack).mean(axis=-1))
@@ -56,7 +56,13 @@ def mean_relative_accuracy(
 def score_values(
     questions: Sequence[SceneQuestion], values: Sequence[Value], *, comparison: MraComparison = "<"
 ) -> NDArray[np.float64]:
-    """The score of each answer; 0 without an answer."""
+    """Return the score of each answer; 0 without an answer.
+
+    Args:
+        questions: What was asked.
+        values: The answers to score.
+        comparison: How MRA compares numbers.
+    """
     golds = [q.gold_number if q.form == "number" else q.gold for q in questions]
     return agreement(questions, values, golds, comparison=comparison)
 
@@ -68,7 +74,7 @@ def agreement(
     *,
     comparison: MraComparison = "<",
 ) -> NDArray[np.float64]:
-    """Answers scored with other answers as gold; 0 if either is missing, or the reference is not above zero.
+    """Score answers with other answers as gold; 0 if either is missing, or the reference is not above zero.
 
     Args:
         questions: What was asked.
@@ -76,19 +82,19 @@ def agreement(
         references: The answers taken as gold.
         comparison: How MRA compares numbers.
     """
-    found = np.array(
+    scores = np.array(
         [value is not None and value == gold for value, gold in zip(values, references, strict=True)]
     )
-    found = found.astype(np.float64)
+    scores = scores.astype(np.float64)
     numeric = [i for i, question in enumerate(questions) if question.form == "number"]
     if numeric:
-        said, gold = ([_as_number(part[i]) for i in numeric] for part in (values, references))
-        found[numeric] = mean_relative_accuracy(said, gold, comparison=comparison)
-    return found
+        given, gold = ([_as_number(part[i]) for i in numeric] for part in (values, references))
+        scores[numeric] = mean_relative_accuracy(given, gold, comparison=comparison)
+    return scores
 
 
 def score_value(question: SceneQuestion, value: Value, *, comparison: MraComparison = "<") -> float:
-    """The score of one answer."""
+    """Return the score of one answer."""
     return float(score_values([question], [value], comparison=comparison)[0])
 
 

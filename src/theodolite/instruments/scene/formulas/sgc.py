@@ -76,7 +76,7 @@ NO_GRAPH = GraphScore(EstimateScore(0.0, 0.0, 0.0), RelationScore(0.0, 0.0))
 
 
 def score_graph(reading: GraphReading | StarGraph, true: StarGraph) -> GraphScore:
-    """The scores of a graph against the true one.
+    """Return the scores of a graph against the true one.
 
     >>> from theodolite.worlds.scene_graph import Edge, Node
     >>> true = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
@@ -93,7 +93,7 @@ def score_graph(reading: GraphReading | StarGraph, true: StarGraph) -> GraphScor
 
 
 def s_est(graph: StarGraph, true: StarGraph) -> EstimateScore:
-    """The scores of a graph's sizes and distances."""
+    """Return the scores of a graph's sizes and distances."""
     nodes, edges = {node.id: node for node in graph.nodes}, {edge.to: edge for edge in graph.edges}
     sizes, cameras, distances = [], [], []
     for goal in true.nodes:
@@ -103,7 +103,7 @@ def s_est(graph: StarGraph, true: StarGraph) -> EstimateScore:
             cameras.append(0.0)
             continue
         sides = ((node.width_m, goal.width_m), (node.length_m, goal.length_m), (node.height_m, goal.height_m))
-        sizes.append(sum(_ratio(said, side) for said, side in sides) / 3)
+        sizes.append(sum(_ratio(predicted, side) for predicted, side in sides) / 3)
         cameras.append(_nearness(node.distance_m, goal.distance_m))
     for aim in true.edges:
         edge = edges.get(aim.to)
@@ -112,7 +112,7 @@ def s_est(graph: StarGraph, true: StarGraph) -> EstimateScore:
 
 
 def s_rel(graph: StarGraph, true: StarGraph, wordless: Collection[int] = ()) -> RelationScore:
-    """The score of a graph's relations.
+    """Return the score of a graph's relations.
 
     Args:
         graph: The predicted graph.
@@ -137,13 +137,13 @@ def _mean(values: list[float]) -> float:
     return sum(values) / max(1, len(values))
 
 
-def _ratio(said: float | None, true: float | None) -> float:
-    if said is None or true is None or max(said, true) <= 0:
+def _ratio(predicted: float | None, true: float | None) -> float:
+    if predicted is None or true is None or max(predicted, true) <= 0:
         return 0.0
-    return max(0.0, min(said, true)) / max(said, true)
+    return max(0.0, min(predicted, true)) / max(predicted, true)
 
 
-def _nearness(said: float | None, true: float | None) -> float:
-    if said is None or true is None:
+def _nearness(predicted: float | None, true: float | None) -> float:
+    if predicted is None or true is None:
         return 0.0
-    return max(0.0, 1 - abs(said - true) / (true + EPSILON))
+    return max(0.0, 1 - abs(predicted - true) / (true + EPSILON))

@@ -68,33 +68,33 @@ class GraphParts:
     """The parts of a graph by their marks. Asking for one that is missing raises `CannotSolveError`."""
 
     def __init__(self, graph: StarGraph) -> None:
-        """The parts of this graph."""
+        """Index the parts of a graph."""
         self.graph = graph
         self.nodes = {node.id: node for node in graph.nodes}
         self.edges = {edge.to: edge for edge in graph.edges}
 
     def node(self, mark: int) -> Node:
-        """An object."""
+        """Return an object."""
         if mark not in self.nodes:
             raise CannotSolveError("an object is missing")
         return self.nodes[mark]
 
     def edge(self, mark: int) -> Edge:
-        """The edge from the centre to an object."""
+        """Return the edge from the centre to an object."""
         if mark not in self.edges:
             raise CannotSolveError("an edge is missing")
         return self.edges[mark]
 
 
 def there(value: float | None) -> float:
-    """A number that must not be missing."""
+    """Return a number; raise `CannotSolveError` if it is missing."""
     if value is None:
         raise CannotSolveError("a number is missing")
     return value
 
 
 def choice(question: SceneQuestion, key: str) -> SolvedAnswer:
-    """The option with a key."""
+    """Return the option with a key."""
     letter = question.letter_of(key)
     if letter is None:
         raise CannotSolveError("its answer is not among the options")
@@ -102,7 +102,7 @@ def choice(question: SceneQuestion, key: str) -> SolvedAnswer:
 
 
 def number(value: float) -> SolvedAnswer:
-    """A number, rounded as golds are."""
+    """Return a number, rounded as golds are."""
     return SolvedAnswer(number=round(value, DECIMALS))
 
 
@@ -123,7 +123,13 @@ class Reading(Protocol):
         """Return the distance between two objects."""
 
     def which(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """Return which of the two objects named last has the smallest value times the sign."""
+        """Return which of the two objects named last has the smallest value times the sign.
+
+        Args:
+            question: Names the two objects last.
+            quantity: What is compared.
+            sign: 1 for the smallest value, −1 for the largest.
+        """
 
     def order(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
         """Return the order of all objects, the smallest value times the sign first."""
@@ -171,17 +177,17 @@ class PublicReading:
     includes_limit = True
 
     def __init__(self, graph: StarGraph) -> None:
-        """Reads this graph."""
+        """Read this graph."""
         self.parts = GraphParts(graph)
 
     def solve(self, question: SceneQuestion) -> SolvedAnswer:
-        """The answer to a question."""
+        """Return the answer to a question."""
         for mark in question.objects:
             self.parts.node(mark)
         return question.spec.shape.solve(question, self)
 
     def edge(self, first: int, second: int) -> tuple[Edge, Relation]:
-        """The edge between two objects, and its words: where the second is, relative to the first."""
+        """Return the edge between two objects, and its words: where the second is, relative to the first."""
         centre = self.parts.graph.centre
         if first == centre and second in self.parts.edges:
             edge = self.parts.edges[second]
@@ -192,50 +198,50 @@ class PublicReading:
         raise CannotSolveError("an edge is missing")
 
     def step(self, first: int, second: int) -> tuple[float, float]:
-        """The direction from one object to another on the compass."""
-        found = compass_step(self.edge(first, second)[1])
-        if found is None:
+        """Return the direction from one object to another on the compass."""
+        direction = compass_step(self.edge(first, second)[1])
+        if direction is None:
             raise CannotSolveError("the edge has no direction along the ground")
-        return found
+        return direction
 
     def words(self, target: int, reference: int) -> Relation:
-        """The words of an edge; one without words has no direction."""
+        """Return the words of an edge; one without words has no direction."""
         words = self.edge(reference, target)[1]
         if not words:
             raise CannotSolveError("the edge has no words")
         return words
 
     def between_m(self, first: int, second: int) -> float:
-        """The length of an edge."""
+        """Return the length of an edge."""
         return there(self.edge(first, second)[0].distance_m)
 
     def position(self, question: SceneQuestion) -> SolvedAnswer:
-        """The option with these words, or with most of them."""
+        """Return the option with these words, or with most of them."""
         a, b = question.objects
-        said: set[str] = set(self.words(a, b))
+        words: set[str] = set(self.words(a, b))
         offered = {letter: set(o.key.split("+")) for letter, o in _lettered(question)}
-        found = _only_match(offered, said)
-        if found is None:
+        match = _only_match(offered, words)
+        if match is None:
             most = 0
             for letter, option in offered.items():
-                shared = len(option & said)
-                if shared > most or (shared == most and shared / len(option | said) > 0.5):
-                    most, found = shared, letter
-        return _letter(found)
+                shared = len(option & words)
+                if shared > most or (shared == most and shared / len(option | words) > 0.5):
+                    most, match = shared, letter
+        return _letter(match)
 
     def which(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """The first if its value is smaller, otherwise the second."""
+        """Return the first if its value is smaller, otherwise the second."""
         first, second = question.objects[-2:]
         values = [sign * quantity.stated(self, mark, question.objects[0]) for mark in (first, second)]
         return choice(question, str(first if values[0] < values[1] else second))
 
     def order(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """Equal values stay in the order of the question."""
+        """Return the order by value; equal values stay in the order of the question."""
         values = {mark: sign * quantity.stated(self, mark, question.objects[0]) for mark in question.objects}
         return choice(question, "-".join(map(str, sorted(values, key=lambda mark: values[mark]))))
 
     def counted(self, question: SceneQuestion, counts: Callable[[Edge], bool]) -> SolvedAnswer:
-        """The number of listed objects that count, if their edge is not too long."""
+        """Return the number of listed objects that count, if their edge is not too long."""
         centre = question.objects[0]
         hits = sum(self._is_hit(question, counts, mark) for mark in self.parts.nodes if mark != centre)
         return choice(question, str(hits))
@@ -250,21 +256,21 @@ class PublicReading:
         return counts(replace(edge, relation=words))
 
     def turned(self, question: SceneQuestion) -> SolvedAnswer:
-        """The sector on the compass of words."""
+        """Return the sector on the compass of words."""
         a, b, c = question.objects
         facing, target = self.step(a, b), self.step(a, c)
         sector = round(math.degrees(math.atan2(*target) - math.atan2(*facing)) / 45) % 8
         meant = _sector_words(SECTORS[sector])
         offered = {letter: _sector_words(o.key) for letter, o in _lettered(question)}
-        found = _only_match(offered, meant)
-        if found is None:
+        match = _only_match(offered, meant)
+        if match is None:
             alike = {letter: len(o & meant) / len(o | meant) for letter, o in offered.items()}
             best = max(alike, key=lambda letter: alike[letter])
-            found = best if alike[best] >= 0.5 else None
-        return _letter(found)
+            match = best if alike[best] >= 0.5 else None
+        return _letter(match)
 
     def placed(self, question: SceneQuestion) -> SolvedAnswer:
-        """The distance on the compass of words."""
+        """Return the distance on the compass of words."""
         a, b = question.objects
         far, (x, z) = there(self.edge(a, b)[0].distance_m), self.step(a, b)
         step, placed = _step(question), there(question.distance_m)
@@ -273,7 +279,7 @@ class PublicReading:
 
 
 def _step(question: SceneQuestion) -> tuple[float, float]:
-    """The direction in which a question places something, as (right, forward)."""
+    """Return the direction in which a question places something, as (right, forward)."""
     if question.relation is None or question.relation not in FORWARD:
         raise CannotSolveError("the question places nothing along the ground")
     return FORWARD[question.relation]
@@ -293,17 +299,17 @@ def _sector_words(sector: str) -> set[str]:
     return {_SECTOR_WORDS[part] for part in sector.split()}
 
 
-def _only_match(offered: Mapping[str, set[str]], said: set[str]) -> str | None:
-    """The option with these words; else the only one with more; else the only one with fewer."""
+def _only_match(offered: Mapping[str, set[str]], words: set[str]) -> str | None:
+    """Return the option with these words; else the only one with more; else the only one with fewer."""
     tests: tuple[Callable[[set[str]], bool], ...] = (
-        lambda option: option == said,
-        lambda option: option > said,
-        lambda option: option < said,
+        lambda option: option == words,
+        lambda option: option > words,
+        lambda option: option < words,
     )
     for i, test in enumerate(tests):
-        found = [letter for letter, option in offered.items() if option and test(option)]
-        if found and (i == 0 or len(found) == 1):
-            return found[0]
+        matches = [letter for letter, option in offered.items() if option and test(option)]
+        if matches and (i == 0 or len(matches) == 1):
+            return matches[0]
     return None
 
 
@@ -326,9 +332,9 @@ _NEARNESS = 1e-6
 
 
 def geometric_maps(graph: StarGraph) -> Layouts:
-    """The one map of the geometric reading."""
-    places = lay_out(graph).places_m
-    return Layouts(tuple(places), np.array(list(places.values())).reshape(1, -1, 2), np.ones(1))
+    """Return the one map of the geometric reading."""
+    positions = lay_out(graph).places_m
+    return Layouts(tuple(positions), np.array(list(positions.values())).reshape(1, -1, 2), np.ones(1))
 
 
 class MapReading:
@@ -337,7 +343,7 @@ class MapReading:
     includes_limit = False
 
     def __init__(self, graph: StarGraph, maps: Callable[[StarGraph], Layouts] = plausible_layouts) -> None:
-        """Reads this graph; maps are made when a question first needs them."""
+        """Read this graph; maps are made when a question first needs them."""
         self.parts = GraphParts(graph)
         self._make_maps = maps
 
@@ -347,18 +353,18 @@ class MapReading:
         return self._make_maps(self.parts.graph)
 
     def solve(self, question: SceneQuestion) -> SolvedAnswer:
-        """The answer to a question."""
+        """Return the answer to a question."""
         return question.spec.shape.solve(question, self)
 
     def offsets_m(self, target: int, reference: int) -> FloatArray:
-        """Shape (maps, 2): from the reference to the target along the ground, right and forward."""
+        """Return the offsets from the reference to the target along the ground, right and forward; shape (maps, 2)."""
         offsets = self.maps.offsets_m(target, reference)
         if offsets is None:
             raise CannotSolveError("an object has no place: a distance or an edge is missing")
         return offsets
 
     def words(self, target: int, reference: int) -> Relation:
-        """Where one object is relative to another: as stated, inverted, or on most maps."""
+        """Return where one object is relative to another: as stated, inverted, or on most maps."""
         centre = self.parts.graph.centre
         if reference == centre:
             return self.parts.edge(target).relation
@@ -367,7 +373,7 @@ class MapReading:
         return frozenset(w for w, share in self._shares(target, reference).items() if share > 0.5)
 
     def _shares(self, target: int, reference: int) -> dict[Predicate, float]:
-        """The share of maps on which each word along the ground is true."""
+        """Return the share of maps on which each word along the ground is true."""
         right, forward = self.offsets_m(target, reference).T
         along: dict[Predicate, FloatArray] = {
             "right": right,
@@ -378,13 +384,13 @@ class MapReading:
         return {word: float(self.maps.weights @ (gap > RELATION_MARGIN_M)) for word, gap in along.items()}
 
     def position(self, question: SceneQuestion) -> SolvedAnswer:
-        """The option with the words of the graph; otherwise the one that they and the maps contradict least."""
+        """Return the option with the words of the graph; otherwise the one that they and the maps contradict least."""
         a, b = question.objects
-        said = set(self.words(a, b))
+        stated = set(self.words(a, b))
         options = [set(option.key.split("+")) for option in question.options]
-        said &= set().union(*options)
+        stated &= set().union(*options)
         for letter, words in zip(question.letters, options, strict=True):
-            if words == said:
+            if words == stated:
                 return SolvedAnswer(letter=letter)
         shares: Mapping[Predicate, float] = {}
         if self.maps.offsets_m(a, b) is not None:
@@ -394,19 +400,19 @@ class MapReading:
             total = 0.0
             for word, other in OPPOSITE.items():
                 if word in words:
-                    is_open = not {word, other} & said
+                    is_open = not {word, other} & stated
                     hint = shares.get(word, 0.0) - shares.get(other, 0.0)
-                    total += hint if is_open else (word in said) - (other in said)
-            return total - len({word for word in said if not {word, OPPOSITE[word]} & words}) / 2
+                    total += hint if is_open else (word in stated) - (other in stated)
+            return total - len({word for word in stated if not {word, OPPOSITE[word]} & words}) / 2
 
         return _most(question, [fit(words) for words in options])
 
     def which(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """As stated. Equal values are told apart by what else the graph states."""
+        """Return the stated answer; ties are broken by the graph's other statements."""
         return choice(question, str(self._ranked(question, question.objects[-2:], quantity, sign)[0]))
 
     def order(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """As stated. Equal values are told apart by what else the graph states."""
+        """Return the stated order; ties are broken by the graph's other statements."""
         ranked = self._ranked(question, question.objects, quantity, sign)
         return choice(question, "-".join(map(str, ranked)))
 
@@ -424,14 +430,14 @@ class MapReading:
         return sorted(values, key=lambda mark: values[mark])
 
     def ground_m(self, mark: int, reference: int | None) -> float:
-        """The distance along the ground from a reference, or from the camera: its mean over the maps."""
+        """Return the distance along the ground from a reference, or from the camera: its mean over the maps."""
         gaps = self.offsets_m(mark, reference) if reference is not None else self.maps.places_of(mark)
         if gaps is None:
             raise CannotSolveError("a tie")
         return float(self.maps.weights @ np.hypot(*gaps.T))
 
     def between_m(self, first: int, second: int) -> float:
-        """The distance between two objects: as stated, or on the maps."""
+        """Return the distance between two objects: as stated, or on the maps."""
         if self.parts.graph.centre in {first, second}:
             other = second if first == self.parts.graph.centre else first
             stated = number(there(self.parts.edge(other).distance_m))
@@ -440,32 +446,32 @@ class MapReading:
         return there(stated.number)
 
     def counted(self, question: SceneQuestion, counts: Callable[[Edge], bool]) -> SolvedAnswer:
-        """The number of edges that count, if every object has one."""
+        """Return the number of edges that count, if every object has one."""
         parts = self.parts
         if not parts.edges or any(m not in parts.edges for m in parts.nodes if m != parts.graph.centre):
             raise CannotSolveError("an edge is missing")
         return choice(question, str(sum(map(counts, parts.edges.values()))))
 
     def turned(self, question: SceneQuestion) -> SolvedAnswer:
-        """The offered sector in which most maps put c, seen from a and facing b."""
+        """Return the offered sector in which most maps put c, seen from a and facing b."""
         a, b, c = question.objects
         facing, target = self.offsets_m(b, a), self.offsets_m(c, a)
         if min(np.hypot(*facing.T).max(), np.hypot(*target.T).max()) < 1e-9:
             raise CannotSolveError("two objects are in one place")
         bearings = np.degrees(np.arctan2(*target.T) - np.arctan2(*facing.T))
-        places = [SECTORS.index(o.key) if o.key in SECTORS else None for o in question.options]
-        if set(places) == {None}:
+        sectors = [SECTORS.index(o.key) if o.key in SECTORS else None for o in question.options]
+        if set(sectors) == {None}:
             raise CannotSolveError("its answer is not among the options")
         fits = []
-        for place in places:
+        for sector in sectors:
             off = np.full_like(bearings, 180.0)
-            if place is not None:
-                off = np.abs((bearings - 45 * place + 180) % 360 - 180)
+            if sector is not None:
+                off = np.abs((bearings - 45 * sector + 180) % 360 - 180)
             fits.append(float(self.maps.weights @ ((off <= 22.5) + _NEARNESS * (180 - off))))
         return SolvedAnswer(letter=question.letters[int(np.argmax(fits))])
 
     def placed(self, question: SceneQuestion) -> SolvedAnswer:
-        """How far b is from a new object at some distance to one side of a."""
+        """Return how far b is from a new object at some distance to one side of a."""
         a, b = question.objects
         step, far = _step(question), there(question.distance_m)
         if self.parts.graph.centre in {a, b}:
@@ -474,14 +480,14 @@ class MapReading:
         return self._number(np.hypot(*gaps.T))
 
     def _number(self, values: FloatArray) -> SolvedAnswer:
-        """The number with the largest expected MRA, if one of the maps is right."""
+        """Return the number with the largest expected MRA, if one of the maps is right."""
         candidates = np.quantile(values, _CANDIDATES)
         fits = mean_relative_accuracy(candidates[:, None], values[None, :]) @ self.maps.weights
         return number(float(candidates[int(np.argmax(fits))]))
 
 
 def _most(question: SceneQuestion, fits: Sequence[float]) -> SolvedAnswer:
-    """The option with the best fit, if it is the only one and more speaks for it than against it."""
+    """Return the option with the best fit, if it is the only one and its fit is positive."""
     best = [letter for letter, fit in zip(question.letters, fits, strict=True) if fit == max(fits) > 0]
     if len(best) != 1:
         raise CannotSolveError("its answer is not among the options")
@@ -531,7 +537,7 @@ class Solver:
         return _READINGS[self.name](self.graph)
 
     def solve(self, question: SceneQuestion) -> SolvedAnswer:
-        """The answer to a question.
+        """Return the answer to a question.
 
         >>> from theodolite.worlds.scene_graph import Edge, Node
         >>> from theodolite.instruments.scene.data.files import SceneQuestion
@@ -550,5 +556,5 @@ class Solver:
 
 
 def solve(question: SceneQuestion, graph: StarGraph | None, *, solver: SolverName = "fused") -> SolvedAnswer:
-    """The answer that a graph implies; for many questions about one graph use `Solver`."""
+    """Return the answer that a graph implies; for many questions about one graph use `Solver`."""
     return Solver(graph, solver).solve(question) if graph is not None else SolvedAnswer(reason="no graph")

@@ -109,7 +109,7 @@ def _action(
 
 
 def is_goal(sentence: Sentence, verb: Token, noun: Token) -> bool:
-    """True for a noun that an action names as where something is moved: *pushes the cart across the street*."""
+    """Return True for a noun that an action names as where something is moved: *pushes the cart across the street*."""
     clause = c.Clause(sentence, verb)
     return _other(sentence, clause, c.objects(sentence, clause)) is noun
 
@@ -177,7 +177,7 @@ def _had(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterato
 
 
 def _is_placed_at_owner(sentence: Sentence, word: Token, thing: Token) -> bool:
-    """True in *has a fork next to it*, *with a fork in his hand*, which say where the fork is."""
+    """Return True in *has a fork next to it*, *with a fork in his hand*, which say where the fork is."""
     phrase = [t for t in sentence.tokens[thing.index + 1 : thing.index + 6] if t.tag != "RB"]
     pronoun = next((t for t in phrase if t.tag == "PRP" or t.text.casefold() in {"his", "her"}), None)
     between = [t for t in phrase if pronoun is not None and t.index < pronoun.index]
@@ -215,14 +215,14 @@ def _described(sentence: Sentence, owner: Token, word: Token, thing: Token) -> I
 
 
 def _values(thing: Mention) -> Iterator[str]:
-    """The adjectives of an aspect; *light* in *a light brown color* is none."""
+    """Yield the adjectives of an aspect; *light* in *a light brown color* is none."""
     for said, after in zip_longest(thing.attributes, thing.attributes[1:]):
         if not (said in words.TONES and after in words.COLOURS):
             yield said
 
 
 def _is_seen(sentence: Sentence, thing: Token) -> bool:
-    """True for a visible noun, and for a part that is described: *a wooden frame*."""
+    """Return True for a visible noun, and for a part that is described: *a wooden frame*."""
     return (
         c.is_noun(thing)
         and thing.lemma not in words.ASPECTS
@@ -231,7 +231,7 @@ def _is_seen(sentence: Sentence, thing: Token) -> bool:
 
 
 def _owner(sentence: Sentence, token: Token, head: Token) -> Token | None:
-    """What *with a cushion* describes: a noun, or the subject of *is blue with a cushion*."""
+    """Return what *with a cushion* describes: a noun, or the subject of *is blue with a cushion*."""
     if token.dep == "nmod" and c.is_noun(head) and words.can_be_seen(head.lemma):
         return head
     before = sentence.tokens[sentence.children(token, "case")[0].index - 1]
@@ -269,7 +269,7 @@ def _possession(sentence: Sentence, owner: Token, word: Token, thing: Token) -> 
 
 
 def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
-    """True for *the table occupies the majority*: a thing, and nothing that can be seen."""
+    """Return True for *the table occupies the majority*: a thing, and nothing that can be seen."""
     are_things = bool(subjects) and all(
         t.lemma == "it" or (c.is_noun(t) and not words.is_a(t.lemma, "person")) for t in subjects
     )
@@ -283,14 +283,14 @@ def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
 
 
 def _is_like(sentence: Sentence, verb: Token) -> bool:
-    """True for *looks like*, which compares."""
+    """Return True for *looks like*, which compares."""
     after = [t.text.casefold() for t in sentence.tokens[verb.index + 1 : verb.index + 3]]
     is_role = verb.lemma in {"serve", "act"} and after[:1] == ["as"]
     return is_role or (verb.lemma in {"look", "act"} and (after[:1] == ["like"] or after == ["as", "if"]))
 
 
 def _is_only_meant(sentence: Sentence, verb: Token) -> bool:
-    """True for *refuses to eat*: what is asserted is an attitude."""
+    """Return True for *refuses to eat*: what is asserted is an attitude."""
     aims = [
         t
         for t in sentence.children(verb, "xcomp")
@@ -300,7 +300,7 @@ def _is_only_meant(sentence: Sentence, verb: Token) -> bool:
 
 
 def _is_anyone(sentence: Sentence, subjects: Iterable[Token], done_to: Iterable[Token]) -> bool:
-    """True if the subject or, without one, the object is visible."""
+    """Return True if the subject or, without one, the object is visible."""
     who = list(subjects)
     if any(t.lemma in {"we", "us"} for t in who):  # the writer
         return False
@@ -319,7 +319,7 @@ def _is_anyone(sentence: Sentence, subjects: Iterable[Token], done_to: Iterable[
 
 
 def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:
-    """True for states (*is closed*, *is placed*, without an agent) and for carrier verbs such as *begins*."""
+    """Return True for states (*is closed*, *is placed*, without an agent) and for carrier verbs such as *begins*."""
     verb = clause.verb
     if verb.lemma in words.CARRIER_VERBS and any(c.is_verb(t) for t in sentence.children(verb, "xcomp")):
         return True
@@ -336,7 +336,7 @@ def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:
 
 @remembered
 def is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - one return per construction
-    """True if the action is asserted, and not merely wanted, planned or named.
+    """Return True if the action is asserted, and not merely wanted, planned or named.
 
     Infinitives are asserted after *begins to* and *appears to*, not after *prepares to* or *in order to*; a bare -ing form
     after *while*, *by* and *the process of*, not after *for* or as a subject.
@@ -379,12 +379,12 @@ def is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - one
 
 
 def _is_carried(sentence: Sentence, carrier: Token) -> bool:
-    """True if the carrier verb itself is asserted."""
+    """Return True if the carrier verb itself is asserted."""
     return carrier.tag != "VB" or bool(sentence.children(carrier, "aux")) or carrier.dep in {"ROOT", "conj"}
 
 
 def _ego_motion(sentence: Sentence, clause: c.Clause, subjects: Sequence[Token]) -> Claim | None:
-    """A movement of the camera: *I turn left*, or the bare order *Turn left*."""
+    """Return a movement of the camera: *I turn left*, or the bare order *Turn left*."""
     verb = clause.verb
     is_own = any(t.lemma in words.FIRST_PERSON | {"agent", "camera"} for t in subjects)
     is_order = not subjects and verb.tag in {"VB", "VBP"} and verb.dep in {"ROOT", "conj"} and verb.index <= 2
@@ -414,7 +414,7 @@ def _ego_motion(sentence: Sentence, clause: c.Clause, subjects: Sequence[Token])
 
 
 def _passed(sentence: Sentence, verb: Token) -> list[Token]:
-    """The landmarks of a movement: *past the table*, *through the door into the kitchen*."""
+    """Return the landmarks of a movement: *past the table*, *through the door into the kitchen*."""
     cases = words.PATHS | {"along", "at"} if verb.lemma == "look" else words.PATHS | {"along"}
     return [
         t
@@ -430,7 +430,7 @@ def _passed(sentence: Sentence, verb: Token) -> list[Token]:
 
 
 def _is_way(sentence: Sentence, verb: Token) -> bool:
-    """True for *left* after a verb of motion or before *of*, which is not the verb *leave*."""
+    """Return True for *left* after a verb of motion or before *of*, which is not the verb *leave*."""
     if verb.text.casefold() not in _WAYS:
         return False
     before = sentence.tokens[verb.index - 1] if verb.index else None
@@ -450,7 +450,7 @@ def _follows_order(sentence: Sentence, verb: Token) -> bool:
 
 
 def _way(sentence: Sentence, verb: Token) -> str | None:
-    """The direction of a verb of motion, among its dependents or the next words."""
+    """Return the direction of a verb of motion, among its dependents or the next words."""
     near = sentence.tokens[verb.index + 1 : verb.index + 5]
     for token in (*sentence.children(verb), *near):
         if token.text.casefold() in _WAYS and token.index > verb.index:
@@ -459,7 +459,7 @@ def _way(sentence: Sentence, verb: Token) -> str | None:
 
 
 def motion_name(verb: str, way: str) -> str:
-    """The one name of a movement.
+    """Return the one name of a movement.
 
     >>> motion_name("rotate", "left"), motion_name("walk", ""), motion_name("walk", "backward"), motion_name("tilt", "up")
     ('turn left', 'move forward', 'move backward', 'look up')
@@ -483,5 +483,5 @@ _SIDEWAYS = {
 
 
 def span_of(*tokens: Token) -> tuple[int, int]:
-    """The span of some words: first character, and one past the last."""
+    """Return the span of some words: first character, and one past the last."""
     return min(t.start for t in tokens), max(t.end for t in tokens)

@@ -82,18 +82,18 @@ def _is_passive(sentence: Sentence, verb: Token) -> bool:
 
 
 def is_noun(token: Token) -> bool:
-    """True for a noun that is not a pronoun."""
+    """Return True for a noun that is not a pronoun."""
     return token.tag.startswith("NN") and token.lemma not in words.PRONOUNS
 
 
 def is_verb(token: Token) -> bool:
-    """True for a verb that can carry a claim: neither auxiliary nor copula."""
+    """Return True for a verb that can carry a claim: neither auxiliary nor copula."""
     return token.tag.startswith("VB") and token.dep.partition(":")[0] not in _NO_VERBS
 
 
 @remembered
 def particle_of(sentence: Sentence, verb: Token) -> Token | None:
-    """The particle of a verb, according to the parse or as a tagged particle right after it."""
+    """Return the particle of a verb, according to the parse or as a tagged particle right after it."""
     for child in sentence.children(verb, "compound:prt"):
         if child.lemma in words.PARTICLES:
             return child
@@ -107,7 +107,7 @@ def particle_of(sentence: Sentence, verb: Token) -> Token | None:
 
 
 def conjuncts(sentence: Sentence, token: Token) -> list[Token]:
-    """A token and its conjuncts."""
+    """Return a token and its conjuncts."""
     found = [token]
     for child in sentence.children(token, "conj"):
         if is_noun(child) or child.tag.startswith("PRP"):
@@ -116,7 +116,7 @@ def conjuncts(sentence: Sentence, token: Token) -> list[Token]:
 
 
 def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()) -> list[Token]:  # noqa: C901, PLR0911 - one return per construction
-    """The subjects of a verb: its own, or those of the clause above.
+    """Return the subjects of a verb: its own, or those of the clause above.
 
     The subject of a participle after a noun (*the person holding …*) is the noun; a conjoined verb shares the subject of the
     first verb, an adverbial one (*while standing …*) that of the main clause.
@@ -160,7 +160,7 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
 
 
 def antecedent(sentence: Sentence, token: Token) -> Token:
-    """The referent of a relative pronoun: the noun that its clause describes, else the last noun before it."""
+    """Return the referent of a relative pronoun: the noun that its clause describes, else the last noun before it."""
     if token.tag not in {"WDT", "WP"} or token.lemma not in {"who", "which", "that"}:
         return token
     verb = sentence.head(token)
@@ -181,12 +181,12 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
 
 
 def _is_content(sentence: Sentence, noun: Token) -> bool:
-    """True for *bread* in *a loaf of bread*, not for *the chair* in *the arm of the chair*."""
+    """Return True for *bread* in *a loaf of bread*, not for *the chair* in *the arm of the chair*."""
     return preposition(sentence, noun) == "of" and not sentence.children(noun, "det", "nmod:poss")
 
 
 def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
-    """True in *sits on a couch holding a book*: the couch holds nothing."""
+    """Return True in *sits on a couch holding a book*: the couch holds nothing."""
     is_place = noun.dep.startswith(("obl", "nmod")) and not sentence.children(verb, "nsubj", "aux:pass")
     if is_place and verb.index and sentence.tokens[verb.index - 1].text == ",":
         return True  # *is in the middle of the room, surrounded by chairs*
@@ -200,7 +200,7 @@ def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
 
 
 def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, PLR0911 - one return per construction
-    """The objects of a verb: direct, the subject of a passive, or the noun of a preposition that belongs to the verb."""
+    """Return the objects of a verb: direct, the subject of a passive, or the noun of a preposition that belongs to the verb."""
     verb = clause.verb
     if clause.is_passive:
         return given(sentence, verb) or subjects(sentence, verb)
@@ -237,14 +237,14 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
 
 
 def given(sentence: Sentence, verb: Token) -> list[Token]:
-    """What someone gets in *the boy is offered a biscuit*."""
+    """Return what someone gets in *the boy is offered a biscuit*."""
     if verb.lemma not in words.GIVING_VERBS:
         return []
     return [t for t in sentence.children(verb, "obj") if is_noun(t)]
 
 
 def is_beside(sentence: Sentence, noun: Token) -> bool:
-    """True for *next to the box*, which is a place and no direction."""
+    """Return True for *next to the box*, which is a place and no direction."""
     cases = sentence.children(noun, "case")
     before = sentence.tokens[cases[0].index - 1].lemma if cases and cases[0].index else ""
     return bool(cases) and cases[0].text.casefold() == "to" and before in {"next", "close", "adjacent"}
@@ -257,7 +257,7 @@ ATTENDING = word_set(
 
 
 def agent(sentence: Sentence, verb: Token) -> list[Token]:
-    """The agent of a passive: *held by the person*."""
+    """Return the agent of a passive: *held by the person*."""
     for child in sentence.children(verb, "obl"):
         if preposition(sentence, child) == "by" and is_place_like(child):  # not *by the end*
             return conjuncts(sentence, child)
@@ -265,7 +265,7 @@ def agent(sentence: Sentence, verb: Token) -> list[Token]:
 
 
 def preposition(sentence: Sentence, noun: Token) -> str:
-    """The preposition of a noun in lower case; empty if there is none."""
+    """Return the preposition of a noun in lower case; empty if there is none."""
     cases = sentence.children(noun, "case")
     return cases[0].text.casefold() if cases else ""
 
@@ -275,7 +275,7 @@ def _has_relative_subject(sentence: Sentence, verb: Token) -> bool:
 
 
 def stranded(sentence: Sentence, verb: Token) -> Token | None:
-    """The stranded preposition at the end of a clause, if there is one: *the chair they lean on*."""
+    """Return the stranded preposition at the end of a clause, if there is one: *the chair they lean on*."""
     for child in sentence.children(verb):
         if (
             child.index > verb.index
@@ -289,7 +289,7 @@ def stranded(sentence: Sentence, verb: Token) -> Token | None:
 
 @remembered
 def clause_of(sentence: Sentence, token: Token) -> tuple[Token, ...]:
-    """The heads of the clauses around a token, innermost first."""
+    """Return the heads of the clauses around a token, innermost first."""
     found: list[Token] = []
     here: Token | None = token
     seen: set[int] = set()
@@ -302,7 +302,7 @@ def clause_of(sentence: Sentence, token: Token) -> tuple[Token, ...]:
 
 
 def is_negated(sentence: Sentence, token: Token, *about: Token | None) -> bool:
-    """True if the clause of a token is negated, by a word of its own or by the quantity of what it is about."""
+    """Return True if the clause of a token is negated, by a word of its own or by the quantity of what it is about."""
     head = next(iter(clause_of(sentence, token)), token)
     marks = (
         *sentence.children(head, "advmod", "mark", "case", "aux", "cc", "cc:preconj", "neg"),
@@ -316,7 +316,7 @@ def is_negated(sentence: Sentence, token: Token, *about: Token | None) -> bool:
 
 @remembered
 def is_none(sentence: Sentence, token: Token) -> bool:
-    """True for *no cup*, *nobody*, *not all cups*, *neither a cup*."""
+    """Return True for *no cup*, *nobody*, *not all cups*, *neither a cup*."""
     if token.quantity.startswith("no") or token.lemma in {"nobody", "nothing", "none"}:
         return True
     if not sentence.children(token, "cop") and any(
@@ -335,7 +335,7 @@ def is_none(sentence: Sentence, token: Token) -> bool:
 
 
 def is_lasting(sentence: Sentence, head: Token) -> bool:
-    """True for *remains*, *is still*, *keeps …ing*."""
+    """Return True for *remains*, *is still*, *keeps …ing*."""
     if any(t.lemma == "still" for t in sentence.children(head, "advmod")):
         return True
     if any(t.lemma in {"remain", "stay"} for t in sentence.children(head, "cop")):
@@ -345,7 +345,7 @@ def is_lasting(sentence: Sentence, head: Token) -> bool:
 
 
 def is_the_writers_sight(sentence: Sentence, verb: Token) -> bool:
-    """True for *I see* and *we cannot find*, which say what is there and describe no action."""
+    """Return True for *I see* and *we cannot find*, which say what is there and describe no action."""
     return verb.lemma in words.SEEING_VERBS | {"count", "get"} and any(
         t.text.casefold() in words.FIRST_PERSON | {"you"} for t in subjects(sentence, verb)
     )
@@ -358,13 +358,13 @@ _THERE = word_set("visible present there exist shown seen depicted missing absen
 
 
 def shows_picture(sentence: Sentence, verb: Token) -> bool:
-    """True for *the image shows*, which says that something is there."""
+    """Return True for *the image shows*, which says that something is there."""
     return verb.lemma in _SHOWS and any(t.lemma in SHOWING for t in sentence.children(verb, "nsubj"))
 
 
 @remembered
 def is_existence(sentence: Sentence, noun: Token) -> bool:
-    """True if the clause says of a noun only that it is there: *there is a cup*, *I see a cup*, *the cup is visible*."""
+    """Return True if the clause says of a noun only that it is there: *there is a cup*, *I see a cup*, *the cup is visible*."""
     first = noun
     while first.dep == "conj" and (above := sentence.head(first)) is not None and is_noun(above):
         first = above
@@ -383,7 +383,7 @@ def is_existence(sentence: Sentence, noun: Token) -> bool:
 
 
 def _lists(sentence: Sentence, noun: Token) -> bool:
-    """True for *the key targets are the man and the cup*."""
+    """Return True for *the key targets are the man and the cup*."""
     own = sentence.children(noun, "nsubj")
     return (
         bool(own)
@@ -393,12 +393,12 @@ def _lists(sentence: Sentence, noun: Token) -> bool:
 
 
 def is_place_like(token: Token) -> bool:
-    """True for a noun that can be seen, or a pronoun."""
+    """Return True for a noun that can be seen, or a pronoun."""
     return token.tag == "PRP" or words.can_be_seen(token.lemma)
 
 
 def is_superlative(sentence: Sentence, token: Token) -> bool:
-    """True for *tallest*, *leftmost*, *most colourful*."""
+    """Return True for *tallest*, *leftmost*, *most colourful*."""
     word = token.text.casefold()
     if token.tag == "JJS" or word in _SUPERLATIVES:
         return word not in {"most", "least"}
@@ -410,7 +410,7 @@ def is_superlative(sentence: Sentence, token: Token) -> bool:
 
 
 def superlative(sentence: Sentence, token: Token) -> str:
-    """The words of a superlative: *tallest*, *most colourful*."""
+    """Return the words of a superlative: *tallest*, *most colourful*."""
     degree = [
         t.text.casefold()
         for t in sentence.children(token, "advmod")
@@ -420,7 +420,7 @@ def superlative(sentence: Sentence, token: Token) -> str:
 
 
 def is_comparative(token: Token) -> bool:
-    """True for *taller* and *faster*, also where they were tagged as plain adjectives."""
+    """Return True for *taller* and *faster*, also where they were tagged as plain adjectives."""
     word = token.text.casefold()
     if token.tag in {"JJR", "RBR"}:
         return (
@@ -434,7 +434,7 @@ def is_comparative(token: Token) -> bool:
 
 
 def named(sentence: Sentence, token: Token) -> Token:
-    """The noun that names what is meant: *people* in *a group of people*."""
+    """Return the noun that names what is meant: *people* in *a group of people*."""
     if token.lemma in _COLLECTIVES:
         for child in sentence.children(token, "nmod"):
             if preposition(sentence, child) == "of":
@@ -443,7 +443,7 @@ def named(sentence: Sentence, token: Token) -> Token:
 
 
 def bearer(sentence: Sentence, token: Token) -> Token:
-    """What has an aspect that something is said of: *its* in *its shape is round*, *box* in *the size of the box*."""
+    """Return what has an aspect that something is said of: *its* in *its shape is round*, *box* in *the size of the box*."""
     if token.lemma not in words.ASPECTS:
         return token
     owners = sentence.children(token, "nmod:poss") or sentence.children(token, "nmod")
@@ -452,7 +452,7 @@ def bearer(sentence: Sentence, token: Token) -> Token:
 
 @remembered
 def mention(sentence: Sentence, token: Token) -> Mention:
-    """The mention of an object: its noun with compounds, its visible adjectives and its quantity."""
+    """Return the mention of an object: its noun with compounds, its visible adjectives and its quantity."""
     asked, token = token, named(sentence, token)
     parts = [
         t
@@ -489,7 +489,7 @@ def mention(sentence: Sentence, token: Token) -> Mention:
 
 
 def _adjective(sentence: Sentence, token: Token) -> str:
-    """An adjective that picks something out, as it is stored in a mention; empty for others."""
+    """Return an adjective that picks something out, as it is stored in a mention; empty for others."""
     word = token.text.casefold()
     if is_superlative(sentence, token):
         return superlative(sentence, token)
@@ -512,7 +512,7 @@ _HEDGES = words.HEDGE_WORDS | words.HEDGE_VERBS | words.HEDGE_ADJECTIVES | {"wil
 
 @remembered
 def hedge_of(sentence: Sentence, token: Token) -> str:
-    """The word that hedges the clause of a token; empty for a plain statement.
+    """Return the word that hedges the clause of a token; empty for a plain statement.
 
     Looked for in the clause itself (*might*, *possibly*) and in the clauses above that suggest, infer or consider it. A
     clause that is merely conjoined to a hedged one is not hedged.
@@ -524,7 +524,7 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
 
 @remembered
 def _may_be_hedged(sentence: Sentence, _: Token) -> bool:
-    """False if no word of a sentence hedges anything."""
+    """Return False if no word of a sentence hedges anything."""
     return any(t.tag == "MD" or t.lemma in _HEDGES or t.text.casefold() in _MARKS for t in sentence.tokens)
 
 
@@ -556,7 +556,7 @@ def _hedge(sentence: Sentence, token: Token) -> str:
 
 
 def _goes_with(sentence: Sentence, token: Token) -> bool:
-    """True within *, with a cup on it*, which is said beside the clause that may be hedged."""
+    """Return True within *, with a cup on it*, which is said beside the clause that may be hedged."""
     here: Token | None = token
     seen: set[int] = set()
     while here is not None and here.index not in seen and not sentence.children(here, "aux", "cop"):
@@ -596,7 +596,7 @@ def _condition(sentence: Sentence, head: Token, below: Token | None) -> str:
 
 
 def _is_as_long(sentence: Sentence, word: Token) -> bool:
-    """True for *long* in *as long as*."""
+    """Return True for *long* in *as long as*."""
     around = sentence.tokens[max(0, word.index - 1) : word.index + 2]
     return word.text == "long" and [t.text.casefold() for t in around] == ["as", "long", "as"]
 
@@ -612,7 +612,7 @@ def _modal(sentence: Sentence, head: Token, below: Token | None) -> str:
 
 
 def _covers(below: Token | None) -> bool:
-    """True if a hedge on a clause also covers the clause below it."""
+    """Return True if a hedge on a clause also covers the clause below it."""
     return below is None or below.dep.partition(":")[0] in {"xcomp", "ccomp", "conj", "acl", "advcl"}
 
 
@@ -646,14 +646,14 @@ def predicate_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]
 
 
 def _is_secondary(sentence: Sentence, word: Token) -> bool:
-    """True for a state in which something lies or stands: *the book lies open*."""
+    """Return True for a state in which something lies or stands: *the book lies open*."""
     verb = sentence.head(word)
     is_after = verb is not None and word.index == verb.index + 1 and verb.lemma in words.POSTURES
     return is_after and word.tag == "JJ" and word.text.casefold() in words.STATES
 
 
 def _joined(sentence: Sentence, word: Token) -> Iterator[Token]:
-    """A predicate and those joined to it: *black and white*."""
+    """Yield a predicate and those joined to it: *black and white*."""
     yield word
     for child in sentence.children(word, "conj"):
         if any(t.text.casefold() in {"with", "without"} for t in sentence.tokens[word.index : child.index]):
@@ -713,7 +713,7 @@ def _said(sentence: Sentence, first: Token, said: Token) -> Iterator[tuple[Claim
 
 
 def _is_compared(sentence: Sentence, said: Token) -> bool:
-    """True if the predicate is a comparison: *is taller than*, *is the tallest*, *is as tall as*."""
+    """Return True if the predicate is a comparison: *is taller than*, *is the tallest*, *is as tall as*."""
     around = (
         said,
         *sentence.children(said, "amod", "compound"),
@@ -734,7 +734,7 @@ def _has_degree(sentence: Sentence, said: Token) -> bool:
 
 
 def _is_also(sentence: Sentence, said: Token) -> bool:
-    """True for *is brown as well*, which compares nothing."""
+    """Return True for *is brown as well*, which compares nothing."""
     return [t.text.casefold() for t in sentence.tokens[said.index + 1 : said.index + 3]] == ["as", "well"]
 
 
@@ -818,7 +818,7 @@ def _participle(sentence: Sentence, word: Token, joined: Token) -> Iterator[tupl
 
 
 def _outcome(sentence: Sentence, word: Token) -> Token | None:
-    """The material of *made of wood*, the colour of *painted white*."""
+    """Return the material of *made of wood*, the colour of *painted white*."""
     if word.text.casefold() == "made":
         return next((t for t in sentence.children(word, "obl", "nmod") if t.lemma in words.MATERIALS), None)
     if word.text.casefold() in {"painted", "colored", "coloured", "dyed"}:
@@ -878,19 +878,19 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
 
 
 def _is_manner(word: Token, verb: Token) -> bool:
-    """True for the word that tells how something is done: *moves faster*."""
+    """Return True for the word that tells how something is done: *moves faster*."""
     return word.head == verb.index and word.dep in {"advmod", "xcomp", "obj"} and is_comparative(word)
 
 
 def _is_far(sentence: Sentence, noun: Token) -> bool:
-    """True for the noun in *closer to the camera than*."""
+    """Return True for the noun in *closer to the camera than*."""
     return any(
         t.text.casefold() in {"to", "from"} for t in sentence.tokens[max(0, noun.index - 2) : noun.index]
     )
 
 
 def _degree_word(sentence: Sentence, link: Token) -> Token | None:
-    """The first word of a comparison that ends in *than*, *as* or *compared to*."""
+    """Return the first word of a comparison that ends in *than*, *as* or *compared to*."""
     before = list(reversed(sentence.tokens[max(0, link.index - 6) : link.index]))
     if link.text.casefold() == "to":
         if not before or before[0].text.casefold() != "compared":
@@ -915,7 +915,7 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
 
 
 def _standard(sentence: Sentence, start: int) -> Token | None:
-    """What it is compared with: the noun, *one* or ordinal that follows; a bare number is none."""
+    """Return what it is compared with: the noun, *one* or ordinal that follows; a bare number is none."""
     last: Token | None = None
     if [t.tag for t in sentence.tokens[start : start + 2]] in (["CD"], ["CD", "."]):
         return None  # *is more than four*

@@ -100,7 +100,7 @@ class Sentence:
         self._children.update({head: tuple(tokens) for head, tokens in grouped.items()})
 
     def children(self, token: Token, *deps: str) -> tuple[Token, ...]:
-        """The dependents of a token, in order; only those of the given relations, if any (``obl`` includes ``obl:tmod``)."""
+        """Return the dependents of a token, in order; only those of the given relations, if any (``obl`` includes ``obl:tmod``)."""
         children = self._children.get(token.index)
         if children is None or not deps:
             return children or ()
@@ -112,17 +112,17 @@ class Sentence:
         return found
 
     def parents(self, *deps: str) -> list[Token]:
-        """The tokens that have a dependent of one of these relations, in order."""
+        """Return the tokens that have a dependent of one of these relations, in order."""
         found = {t.head for t in self.tokens if _PLAIN_DEPS[t.dep] in deps and t.head != t.index}
         return [self.tokens[index] for index in sorted(found)]
 
     def head(self, token: Token) -> Token | None:
-        """The head of a token; None for the root."""
+        """Return the head of a token; None for the root."""
         return None if token.head == token.index else self.tokens[token.head]
 
 
 def remembered(read: Callable[[Sentence, Token], T]) -> Callable[[Sentence, Token], T]:
-    """A function of a word in its sentence that is computed once, because many rules ask for it."""
+    """Return a function of a word in its sentence that is computed once, because many rules ask for it."""
 
     @wraps(read)
     def once(sentence: Sentence, token: Token) -> T:
@@ -136,7 +136,7 @@ def remembered(read: Callable[[Sentence, Token], T]) -> Callable[[Sentence, Toke
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """The positions of the sentences of a text, without bullets and numbering.
+    """Return the positions of the sentences of a text, without bullets and numbering.
 
     A sentence of more than 600 characters is divided between words. A run of more than 100 characters without a space is not a
     word, and is left out.
@@ -203,7 +203,7 @@ class Parser:
                 )
 
     def _words(self, text: str) -> Doc:
-        """Splits into tokens, and keeps alternatives such as ``cup/glass/bottle`` as one."""
+        """Split into tokens, and keeps alternatives such as ``cup/glass/bottle`` as one."""
         doc = self._nlp.make_doc(_SURROGATE.sub("\ufffd", text))
         if "/" not in text:
             return doc
@@ -216,7 +216,7 @@ class Parser:
 
 
 def _tokens(doc: Doc) -> Iterator[Token]:
-    """The words of a parsed sentence; from whole columns, because a word of spaCy is slow to ask."""
+    """Yield the words of a parsed sentence; from whole columns, because a word of spaCy is slow to ask."""
     strings = doc.vocab.strings
     start = 0
     columns = doc.to_array(["ORTH", "LEMMA", "TAG", "DEP", "HEAD", "SPACY"]).tolist()
@@ -229,7 +229,7 @@ def _tokens(doc: Doc) -> Iterator[Token]:
 
 @lru_cache(maxsize=65536)
 def _word(text: str, lemma: str, tag: str) -> tuple[str, str]:
-    """The lemma of a word, corrected, and its tag."""
+    """Return the lemma of a word, corrected, and its tag."""
     lemma, small = (lemma.strip() or text).casefold(), text.casefold()
     if "/" in text:
         lemma = small
@@ -261,7 +261,7 @@ def _mended_noun(lemma: str, text: str, tag: str) -> str:
 
 
 def _without_ending(lemma: str, text: str, tag: str) -> str:
-    """Removes an ending that a capital letter hid (*Parked*), and gives back letters that were lost with it (*ta* of *taped*)."""
+    """Remove an ending that a capital letter hid (*Parked*), and gives back letters that were lost with it (*ta* of *taped*)."""
     ending = {"VBG": "ing", "VBN": "ed", "VBD": "ed"}.get(tag, "")
     if not ending or not text.endswith(ending) or len(text) < 5:
         return lemma
@@ -298,7 +298,7 @@ def _mended(lemma: str, text: str) -> str:  # noqa: PLR0911 - one return per pat
 
 @cache
 def open_parser(name: str = "") -> Parser:
-    """The named pipeline (a package, a folder, or ``shipped``), by default the best one installed.
+    """Return the named pipeline (a package, a folder, or ``shipped``), by default the best one installed.
 
     Raises:
         MissingExtraError: SpaCy is not installed.

@@ -392,7 +392,7 @@ _SAME_RELATIONS, _SAME_ATTRIBUTES = _spellings("relations"), _spellings("attribu
 
 
 def same_relation(relation: str) -> str:
-    """The one spelling of relations that mean the same.
+    """Return the one spelling of relations that mean the same.
 
     >>> same_relation("underneath"), same_relation("left of")
     ('below', 'left of')
@@ -401,7 +401,7 @@ def same_relation(relation: str) -> str:
 
 
 def same_attribute(word: str) -> str:
-    """The one spelling of attributes that mean the same.
+    """Return the one spelling of attributes that mean the same.
 
     >>> same_attribute("big"), same_attribute("red")
     ('large', 'red')
@@ -410,7 +410,7 @@ def same_attribute(word: str) -> str:
 
 
 def same_noun(noun: str) -> str:
-    """The one spelling of nouns that mean the same.
+    """Return the one spelling of nouns that mean the same.
 
     >>> same_noun("couch") == same_noun("sofa"), same_noun("man") == same_noun("woman")
     (True, False)
@@ -425,7 +425,7 @@ SIDE_EXCHANGE: dict[str, str] = {
 
 
 def opposite_state(word: str) -> str:
-    """The first word for the opposite of a state.
+    """Return the first word for the opposite of a state.
 
     >>> opposite_state("open"), opposite_state("shut")
     ('closed', 'open')
@@ -435,7 +435,7 @@ def opposite_state(word: str) -> str:
 
 
 def excludes(one: str, other: str) -> bool:
-    """True if who does one thing cannot do the other at the same time.
+    """Return True if who does one thing cannot do the other at the same time.
 
     >>> excludes("sit", "stand up"), excludes("sit", "hold")
     (True, False)
@@ -451,7 +451,7 @@ def excludes(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def is_a(label: str, said: str) -> bool:
-    """True if what carries a label is what the word says: the label means the same or is narrower.
+    """Return True if what carries a label is what the word says: the label means the same or is narrower.
 
     A label that lists alternatives names each of them. A compound is a kind of its head noun: a *dining table* is a *table*, a
     *ball of yarn* a *ball*. A label in the plural names what the singular does.
@@ -482,7 +482,7 @@ def _is_kind(narrow: str, wide: str) -> bool:
 
 
 def may_mean(said: str, label: str) -> bool:
-    """True if a word of a trace may name what carries a label: the same, wider, or narrower, but no sister of it.
+    """Return True if a word of a trace may name what carries a label: the same, wider, or narrower, but no sister of it.
 
     >>> may_mean("man", "person"), may_mean("person", "man"), may_mean("dining table", "table")
     (True, True, True)
@@ -494,7 +494,7 @@ def may_mean(said: str, label: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def can_be_seen(noun: str) -> bool:
-    """True if a noun names something that a frame could show.
+    """Return True if a noun names something that a frame could show.
 
     >>> [can_be_seen(noun) for noun in ("cup", "purpose", "relaxation", "television", "zorb")]
     [True, False, False, True, True]

@@ -85,7 +85,7 @@ def extract_claims(text: str, *, parser: Parser | None = None) -> tuple[Claim, .
 
 
 def extract_many(texts: Sequence[str], *, parser: Parser | None = None) -> list[tuple[Claim, ...]]:
-    """The claims of many texts, which is faster than one at a time."""
+    """Return the claims of many texts, which is faster than one at a time."""
     parser = parser or open_parser()
     spans = [(number, span) for number, text in enumerate(texts) for span in sentence_spans(text)]
     written = [texts[number][a:b] for number, (a, b) in spans]
@@ -105,7 +105,7 @@ def extract_many(texts: Sequence[str], *, parser: Parser | None = None) -> list[
 
 
 def sentence_claims(sentence: Sentence) -> list[Claim]:
-    """The claims of one parsed sentence."""
+    """Return the claims of one parsed sentence."""
     things = list(_things(sentence))
     readings = list(
         islice(
@@ -147,7 +147,7 @@ KIND_ORDER: dict[ClaimKind, int] = {
 
 
 def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[Claim], set[int]]:
-    """The claims of the clauses that were read, and the heads of those that were not."""
+    """Return the claims of the clauses that were read, and the heads of those that were not."""
     compared = [claim.span for claim, _ in readings if claim.kind == "comparison"]
     lost = {
         head.index
@@ -179,7 +179,7 @@ def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[
 
 
 def _is_near(sentence: Sentence, word: Token) -> bool:
-    """True for *closer to the window*, which is a place where nothing is compared."""
+    """Return True for *closer to the window*, which is a place where nothing is compared."""
     after = sentence.tokens[word.index + 1 : word.index + 2]
     is_place = (
         word.text.casefold() in {"closer", "nearer"} and bool(after) and after[0].text.casefold() == "to"
@@ -188,7 +188,7 @@ def _is_near(sentence: Sentence, word: Token) -> bool:
 
 
 def _is_compound(sentence: Sentence, word: Token) -> bool:
-    """True for the first part of *half-eaten*."""
+    """Return True for the first part of *half-eaten*."""
     return [t.tag for t in sentence.tokens[word.index + 1 : word.index + 2]] == ["HYPH"]
 
 
@@ -220,7 +220,7 @@ def _predicates_above(sentence: Sentence, word: Token) -> Iterator[Token]:
 
 
 def _is_statement(sentence: Sentence, token: Token) -> bool:
-    """True for the head of a clause that states something of what can be seen, and is not a guess."""
+    """Return True for the head of a clause that states something of what can be seen, and is not a guess."""
     own = sentence.children(token, "nsubj", "expl")
     if not own or hedge_of(sentence, token):
         return False
@@ -270,7 +270,7 @@ def _existences(sentence: Sentence, things: Sequence[Token]) -> Iterator[_Readin
 
 
 def _named(sentence: Sentence, things: Sequence[Token], unread: set[int]) -> Iterator[Claim]:
-    """What is named, with its adjectives and its number: parts of what the clauses say, once each."""
+    """Yield what is named, with its adjectives and its number: parts of what the clauses say, once each."""
     seen: set[str] = set()
     for noun in things:
         said, is_there = c.mention(sentence, noun), c.is_existence(sentence, noun)
@@ -299,7 +299,7 @@ def _named(sentence: Sentence, things: Sequence[Token], unread: set[int]) -> Ite
 
 
 def _is_in(sentence: Sentence, noun: Token, clauses: set[int]) -> bool:
-    """True if a noun is part of one of some clauses, or of what completes it: *weighs more than the box*."""
+    """Return True if a noun is part of one of some clauses, or of what completes it: *weighs more than the box*."""
     for clause in c.clause_of(sentence, noun):
         if clause.index in clauses:
             return True
@@ -327,7 +327,7 @@ def _things(sentence: Sentence) -> Iterator[Token]:
 
 
 def _entity(sentence: Sentence, noun: Token, governor: Token) -> Claim:
-    """The claim that something is there, or how many there are."""
+    """Return the claim that something is there, or how many there are."""
     said, at = c.mention(sentence, noun), (noun.start, noun.end)
     negated = c.is_negated(sentence, governor, noun) != (governor.text.casefold() in {"missing", "absent"})
     hedge = _existence_hedge(sentence, noun) or hedge_of(sentence, governor)
@@ -352,13 +352,13 @@ def _count(sentence: Sentence, noun: Token, said: Mention) -> Claim:
 
 
 def _is_part_of_phrase(sentence: Sentence, token: Token) -> bool:
-    """True for a noun that names no object: *in front of*, *on top of*, *kitchen-related*."""
+    """Return True for a noun that names no object: *in front of*, *on top of*, *kitchen-related*."""
     after = sentence.tokens[token.index + 1].text if token.index + 1 < len(sentence.tokens) else ""
     return after.startswith("-") or (token.lemma in {"front", "top", "back", "side"} and after == "of")
 
 
 def _existence_hedge(sentence: Sentence, token: Token) -> str:
-    """The word that hedges the existence of an object: *perhaps a cup*, *there might be a cup*, *it may be a cup*."""
+    """Return the word that hedges the existence of an object: *perhaps a cup*, *there might be a cup*, *it may be a cup*."""
     marks = sentence.children(token, "advmod")
     near = next((t.lemma for t in marks if t.lemma in words.HEDGE_WORDS), "")
     if near or sentence.children(token, "cop"):
@@ -401,7 +401,7 @@ def _temporal(sentence: Sentence) -> Iterator[_Reading]:
 
 
 def _event(sentence: Sentence, head: Token) -> Mention:
-    """An event as subject, verb and object."""
+    """Return an event as subject, verb and object."""
     if not c.is_verb(head):
         verbs = [t for t in sentence.children(head, "acl", "advcl", "xcomp") if c.is_verb(t)]
         if not verbs:
@@ -473,7 +473,7 @@ def no_trace(text: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """True if the text is a table or list, perhaps in a fence, and no steps are listed in it."""
+    """Return True if the text is a table or list, perhaps in a fence, and no steps are listed in it."""
     bare = re.sub(r"```\w*", "", text).strip()
     if bare[:1] not in {"{", "["} or bare[-1:] not in {"}", "]"}:
         return False
@@ -482,7 +482,7 @@ def _is_json(text: str) -> bool:
 
 
 def _is_foreign(text: str, words: list[str]) -> bool:
-    """True if most letters are not Latin, or words of other languages outnumber those of English."""
+    """Return True if most letters are not Latin, or words of other languages outnumber those of English."""
     letters = [c for c in text if c.isalpha()]
     if sum(c > "ɏ" for c in letters) > len(letters) / 2:
         return True
@@ -491,7 +491,7 @@ def _is_foreign(text: str, words: list[str]) -> bool:
 
 
 def _is_repetition(text: str, words: list[str]) -> bool:
-    """True if one word, one group of words or one sentence is written again and again."""
+    """Return True if one word, one group of words or one sentence is written again and again."""
     if len(words) >= _FEW_WORDS and len(set(words)) == 1:
         return True
     if len(words) < _MANY_WORDS:
@@ -567,7 +567,7 @@ class Aligned:
 
 
 def align(texts: Sequence[str], episode: Episode) -> list[Aligned]:
-    """Finds the frames of each step, in order.
+    """Find the frames of each step, in order.
 
     A frame number is preferred to a time, a time to a word of order, and that to the position. *Then* means the frame after
     those of the previous step. By position, step i of n takes the frames from ⌊iF/n⌋ to ⌈(i+1)F/n⌉ − 1 of F.
@@ -716,7 +716,7 @@ def read_trace(
     reasoning: str = "",
     answer: Answer | None = None,
 ) -> Trace:
-    """Reads the steps, their frames and the answer. `with_claims` adds the claims.
+    """Read the steps, their frames and the answer. `with_claims` adds the claims.
 
     Args:
         text: As the model wrote it.
@@ -763,7 +763,7 @@ def _failed(trace: Trace, why: str) -> Trace:
 
 
 def with_claims(traces: Sequence[Trace], *, parser: Parser | None = None) -> list[Trace]:
-    """The same traces with the claims of their steps, parsed together.
+    """Return the same traces with the claims of their steps, parsed together.
 
     Frame headings are not parsed, pronouns are resolved, and every claim takes the frames of its step. A trace that cannot
     be parsed fails alone: those parsed together with it are tried again in halves.
@@ -839,7 +839,7 @@ class _Parts:
                     self._pronouns.setdefault((m.head, m.attributes), m.span[0])
 
     def has(self, claim: Claim) -> bool:
-        """True if a larger claim contains it."""
+        """Return True if a larger claim contains it."""
         if claim.kind in {"entity", "count"}:
             return claim.subject.span in self._places - {None} or self._is_meant(claim.subject)
         if claim.kind in _QUALITIES and not _is_predicated(claim):
@@ -848,7 +848,7 @@ class _Parts:
         return claim.kind == "temporal" and claim.object is None
 
     def _is_meant(self, said: Mention) -> bool:
-        """True if the first pronoun that stands for an object is in the same sentence."""
+        """Return True if the first pronoun that stands for an object is in the same sentence."""
         at = self._pronouns.get((said.head, said.attributes))
         end = said.span[1] if said.span is not None else 0
         is_near = at is not None and end < at < end + LONGEST_SENTENCE
@@ -856,13 +856,13 @@ class _Parts:
 
 
 def _described(claim: Claim) -> set[tuple[str, str]]:
-    """The nouns of a claim with each of their adjectives."""
+    """Return the nouns of a claim with each of their adjectives."""
     things = [m for m in (claim.subject, claim.object, claim.other) if m is not None]
     return {(m.head, attribute) for m in things for attribute in m.attributes}
 
 
 def _is_predicated(claim: Claim) -> bool:
-    """True if a quality follows its noun, as in *the ball is red*."""
+    """Return True if a quality follows its noun, as in *the ball is red*."""
     return (
         claim.anchor is not None
         and claim.subject.span is not None
@@ -871,7 +871,7 @@ def _is_predicated(claim: Claim) -> bool:
 
 
 def resolve_pronouns(steps: Sequence[Sequence[Claim]], texts: Sequence[str]) -> list[tuple[Claim, ...]]:
-    """The claims of successive steps, with pronouns replaced by what they refer to.
+    """Return the claims of successive steps, with pronouns replaced by what they refer to.
 
     *He* and *she* refer to the last person named that fits, *they* also to the last thing if no person was named; *it* refers
     to the last thing that is not a person, preferably not one that only tells where something is. No pronoun refers to
@@ -897,12 +897,12 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]], texts: Sequence[str]) -> 
 
 
 def _is_governed(text: str, start: int) -> bool:
-    """True for a noun after a preposition that only tells where or of what: *a bottle of orange juice*."""
+    """Return True for a noun after a preposition that only tells where or of what: *a bottle of orange juice*."""
     return _GOVERNED.search(text, max(0, start - 40), start) is not None
 
 
 def _is_ground(claim: Claim) -> bool:
-    """True if the object of a claim only tells where or what its subject is, or what it has."""
+    """Return True if the object of a claim only tells where or what its subject is, or what it has."""
     return claim.kind in {"spatial", "identity", "comparison"} or claim.predicate == "have"
 
 
@@ -918,7 +918,7 @@ class _Known:
         """Where an *it* stands that refers to nothing in the text: later ones refer to the same."""
 
     def add(self, said: Mention, *, is_ground: bool, is_plural: bool) -> None:
-        """Adds what a step names."""
+        """Add what a step names."""
         self._here.append((said, is_ground))
         if is_plural:
             self._plurals.add(said)
@@ -930,7 +930,7 @@ class _Known:
         self._open = 10**9
 
     def resolve(self, claim: Claim) -> Claim:
-        """The claim with its pronouns resolved."""
+        """Return the claim with its pronouns resolved."""
         subject, target, other = claim.subject, claim.object, claim.other
         if subject.head == "it" and target is not None and target.head == "it" and self._actor is not None:
             subject = _with_name(subject, self._actor)
@@ -977,7 +977,7 @@ class _Known:
         return said if chosen is None else _with_name(said, chosen)
 
     def _last(self, at: int, fits: Callable[[Mention], bool]) -> Mention | None:
-        """The last mention before a position that fits, preferably not one that only tells where something is."""
+        """Return the last mention before a position that fits, preferably not one that only tells where something is."""
         earlier = ((m, low) for m, low in reversed(self._here) if m.span is not None and m.span[0] < at)
         found: Mention | None = None
         for said, is_ground in chain(earlier, reversed(self._before)):
@@ -994,7 +994,7 @@ def _is_plural(said: Mention, text: str) -> bool:
 
 
 def _is_alike(meant: Mention, beside: Sequence[Mention]) -> bool:
-    """True if a mention may name what stands beside the pronoun: *car* and *red car*, but not *blue car* and *red car*."""
+    """Return True if a mention may name what stands beside the pronoun: *car* and *red car*, but not *blue car* and *red car*."""
     return any(
         m.head == meant.head
         and (not m.attributes or not meant.attributes or m.attributes == meant.attributes)
@@ -1013,7 +1013,7 @@ def _is_person(said: Mention) -> bool:
 
 
 def _fits(pronoun: str, meant: Mention) -> bool:
-    """True if a pronoun may refer to a mention: person or thing, and not of the other sex."""
+    """Return True if a pronoun may refer to a mention: person or thing, and not of the other sex."""
     if pronoun == "it":
         return not _is_person(meant)
     other = {"he": "she", "him": "she", "she": "he", "her": "he"}.get(pronoun)

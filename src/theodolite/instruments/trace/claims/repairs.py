@@ -74,7 +74,7 @@ class RepairedTree(EditedTree):
                 self._as_verb(token.index)
 
     def _as_verb(self, verb: int) -> int | None:
-        """Makes a noun the verb of the noun before it; the noun after it, if it follows directly, is the object."""
+        """Make a noun the verb of the noun before it; the noun after it, if it follows directly, is the object."""
         after = self.tokens[verb + 1]
         self._set(verb, tag="VBZ")
         for token in self.tokens[: verb - 1]:
@@ -91,7 +91,7 @@ class RepairedTree(EditedTree):
         return thing
 
     def _is_joined_verb(self, token: Token) -> bool:
-        """True in *puts the keys in, zips it up*: joined to a verb, and with a pronoun as object."""
+        """Return True in *puts the keys in, zips it up*: joined to a verb, and with a pronoun as object."""
         before, after = self.tokens[token.index - 1], self.tokens[token.index + 1]
         is_between = (
             before.text in {",", "and"} and after.text in {"it", "them"} and after.head == token.index
@@ -99,7 +99,7 @@ class RepairedTree(EditedTree):
         return is_between and token.dep == "conj" and self.tokens[token.head].tag.startswith("VB")
 
     def _is_named(self, noun: int) -> bool:
-        """True for a noun in the singular with an article before it."""
+        """Return True for a noun in the singular with an article before it."""
         if self.tokens[noun].tag not in {"NN", "NNP"}:
             return False
         first = next(
@@ -108,7 +108,7 @@ class RepairedTree(EditedTree):
         return first is not None and first.tag in {"DT", "PRP$"}
 
     def _mark_of(self, noun: int) -> int | None:
-        """The *while* or *when* before a noun phrase."""
+        """Return the *while* or *when* before a noun phrase."""
         article = next((t.index for t in reversed(self.tokens[:noun]) if t.tag in {"DT", "PRP$"}), 0)
         before = self.tokens[article - 1] if article else None
         is_mark = before is not None and before.text.casefold() in _MARKS
@@ -321,7 +321,7 @@ class RepairedTree(EditedTree):
         return True
 
     def _owned(self, noun: int) -> int | None:
-        """The noun that another one has, if it ends here: *a chair with a cup*, *a chair with a can of soda*."""
+        """Return the noun that another one has, if it ends here: *a chair with a cup*, *a chair with a can of soda*."""
         token = self.tokens[noun]
         cases = [t.text.casefold() for t in self._children(noun) if t.dep == "case"]
         if cases == ["of"] and token.dep == "nmod" and token.head < noun:
@@ -452,7 +452,7 @@ _BOUNDED = {("about", "all"): "most", ("more than", "half"): "most"}
 
 
 def _by_first_word(phrases: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
-    """The phrases that begin with each word, the longest first."""
+    """Return the phrases that begin with each word, the longest first."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for phrase in sorted(phrases, key=len, reverse=True):
         found.setdefault(phrase[0], []).append(phrase)
@@ -484,7 +484,7 @@ _COMING = words.POSTURES | word_set("walk come run go appear emerge hide sleep k
 
 
 def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """The same words, with these constructions rewritten."""
+    """Return the same words, with these constructions rewritten."""
     tree = _Tree(tokens)
     tree.misread_verb()
     tree.misread_verbs()
@@ -658,7 +658,7 @@ class _Tree(RepairedTree):
             self._set(verb.index, dep="cop")
 
     def _linked(self, verb: Token, below: list[Token]) -> Token | None:
-        """The quality or place that such a verb links."""
+        """Return the quality or place that such a verb links."""
         after = self.tokens[verb.index + 1 : verb.index + 2]
         said = [t for t in below if t.dep == "xcomp" and not self._has(t.index, "mark")]
         if verb.lemma in _TURNING:
@@ -747,7 +747,7 @@ class _Tree(RepairedTree):
         return is_tense and (token.lemma == "be" or token.lemma in _COMING)
 
     def _opens_with_place(self, start: int, verb: int) -> bool:
-        """True if everything between is one phrase of place: no subject, no comma."""
+        """Return True if everything between is one phrase of place: no subject, no comma."""
         opens = self._opens(start)
         own = [t for t in self._children(start) if t.dep in {"nsubj", "obj"} and t.index < verb]
         opens = opens or (self.tokens[start].tag in _PARTICIPLES and not own)
@@ -771,7 +771,7 @@ class _Tree(RepairedTree):
         )
 
     def _is_governed(self, noun: int, start: int) -> bool:
-        """True if a preposition comes before the noun phrase."""
+        """Return True if a preposition comes before the noun phrase."""
         for index in range(noun - 1, start - 1, -1):
             token = self.tokens[index]
             if token.tag in {"IN", "TO"} or token.text.casefold() in {"next", "straight"}:
@@ -781,7 +781,7 @@ class _Tree(RepairedTree):
         return False
 
     def _place_head(self, start: int, verb: int) -> int:
-        """The word of a place phrase that links it: *left* in *to the left of the door*, else its first noun."""
+        """Return the word of a place phrase that links it: *left* in *to the left of the door*, else its first noun."""
         inside = self.tokens[start:verb]
         side = next((t for t in inside if t.text.casefold() in {*words.SIDES, "ahead", "end"}), None)
         begin = next((t.index for t in inside[1:] if t.tag not in {"IN", "TO"}), start)

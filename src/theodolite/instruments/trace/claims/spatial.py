@@ -84,7 +84,7 @@ def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
 
 
 def _is_outnumbering(sentence: Sentence, token: Token) -> bool:
-    """True for the plates in *more cups than plates on the table*."""
+    """Return True for the plates in *more cups than plates on the table*."""
     than = next((t.index for t in sentence.children(token, "case") if t.text.casefold() == "than"), 0)
     return than > 1 and sentence.tokens[than - 2].text.casefold() in {"more", "fewer", "less"}
 
@@ -113,7 +113,7 @@ def _contents(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
 
 
 def _asserting(sentence: Sentence, located: Token, place: _Place) -> Token | None:
-    """The head of the clause that asserts a place: None if it only describes a noun, unless *there is* asserts the noun."""
+    """Return the head of the clause that asserts a place: None if it only describes a noun, unless *there is* asserts the noun."""
     top = place.top
     if sentence.children(top, "cop", "nsubj"):
         return top
@@ -229,7 +229,7 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
 
 
 def _is_no_side(sentence: Sentence, token: Token) -> bool:
-    """True within *in front of* and *on top of*, for the verb *left*, and for an adjective: *the left room*."""
+    """Return True within *in front of* and *on top of*, for the verb *left*, and for an adjective: *the left room*."""
     word, follower = token.text.casefold(), _at(sentence, token.index + 1)
     if any(_begins(sentence, token.index - 1, (case, word, "of")) for case in _SIDE_PHRASES.get(word, ())):
         return True
@@ -241,7 +241,7 @@ def _is_no_side(sentence: Sentence, token: Token) -> bool:
 
 
 def _grounds_of(sentence: Sentence, noun: Token, side: Token) -> tuple[tuple[Mention, ...], Token]:
-    """The grounds of a side: *of the person*, *my*, *her*."""
+    """Return the grounds of a side: *of the person*, *my*, *her*."""
     for owner in (*sentence.children(noun, "nmod:poss"), *sentence.children(side, "nmod:poss")):
         word = owner.text.casefold()
         return (Mention(_MINE.get(word, _possessor(word, owner))),), noun
@@ -260,7 +260,7 @@ def _grounds_of(sentence: Sentence, noun: Token, side: Token) -> tuple[tuple[Men
 
 
 def _is_course(sentence: Sentence, noun: Token, side: Token) -> bool:
-    """True for a direction of movement, which is not a place: *rolls to the right*, *comes from the left*."""
+    """Return True for a direction of movement, which is not a place: *rolls to the right*, *comes from the left*."""
     case = c.preposition(sentence, noun) or c.preposition(sentence, side)
     head = sentence.head(_top(sentence, noun, {noun.index, side.index}))
     return case in {"to", "from", "toward", "towards"} and head is not None and c.is_verb(head)
@@ -309,7 +309,7 @@ def _phrases(sentence: Sentence) -> Iterator[_Place]:
 
 
 def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
-    """A noun with a preposition of place: *on the table*."""
+    """Return a noun with a preposition of place: *on the table*."""
     cases = [
         t
         for t in sentence.children(noun, "case")
@@ -346,14 +346,14 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
 
 
 def _is_talking(sentence: Sentence, noun: Token, case: Token) -> bool:
-    """True for *she is on the phone*."""
+    """Return True for *she is on the phone*."""
     who = sentence.children(noun, "nsubj") if sentence.children(noun, "cop") else ()
     is_call = noun.lemma == "phone" and case.text.casefold() == "on"
     return is_call and any(t.lemma in {"he", "she", "they"} or words.is_a(t.lemma, "person") for t in who)
 
 
 def _is_contrast(sentence: Sentence, noun: Token) -> bool:
-    """True for *on the other hand*."""
+    """Return True for *on the other hand*."""
     return noun.lemma == "hand" and any(t.lemma == "other" for t in sentence.children(noun, "amod"))
 
 
@@ -362,7 +362,7 @@ def _has_own_case(sentence: Sentence, token: Token, first: Token) -> bool:
 
 
 def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911 - one return per construction
-    """What is located: the subject of *is*, the noun that is described, or what the verb places there."""
+    """Return what is located: the subject of *is*, the noun that is described, or what the verb places there."""
     top = place.top
     own = sentence.children(top, "nsubj")
     if own and (sentence.children(top, "cop") or not c.is_verb(top)):
@@ -392,7 +392,7 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
 
 
 def _joined(sentence: Sentence, noun: Token, top: Token) -> list[Token]:
-    """What is located together with a noun: *no cups or plates on it*."""
+    """Return what is located together with a noun: *no cups or plates on it*."""
     last = (
         sentence.tokens[sentence.children(top, "case")[0].index - 1]
         if sentence.children(top, "case")
@@ -408,7 +408,7 @@ def _is_ranked(sentence: Sentence, noun: Token) -> bool:
 
 
 def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
-    """What a verb locates."""
+    """Return what a verb locates."""
     clause = c.Clause(sentence, verb)
     if clause.is_passive:
         return c.subjects(sentence, verb)
@@ -423,12 +423,12 @@ def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
 
 
 def _is_mine(sentence: Sentence, verb: Token) -> bool:
-    """True in *I pass a door on my right*: the door is there, not I."""
+    """Return True in *I pass a door on my right*: the door is there, not I."""
     return any(t.lemma == "i" for t in c.subjects(sentence, verb))
 
 
 def _top(sentence: Sentence, noun: Token, inside: set[int]) -> Token:
-    """The word of a phrase whose head lies outside it."""
+    """Return the word of a phrase whose head lies outside it."""
     token, seen = noun, set[int]()
     while token.head in inside and token.index != token.head and token.index not in seen:
         seen.add(token.index)
@@ -437,7 +437,7 @@ def _top(sentence: Sentence, noun: Token, inside: set[int]) -> Token:
 
 
 def _noun_after(sentence: Sentence, start: int) -> Token | None:
-    """The head of the noun phrase that begins at an index."""
+    """Return the head of the noun phrase that begins at an index."""
     for token in sentence.tokens[start : start + 7]:
         if token.tag == "PRP":
             return token
@@ -468,5 +468,5 @@ def _after(sentence: Sentence, token: Token, word: str) -> bool:
 
 
 def _before(sentence: Sentence, token: Token, cases: set[str]) -> bool:
-    """True if one of some prepositions is among the three words before."""
+    """Return True if one of some prepositions is among the three words before."""
     return any(t.text.casefold() in cases for t in sentence.tokens[max(0, token.index - 3) : token.index])

@@ -76,7 +76,7 @@ class StepTexts:
 
 
 def read_steps(text: str, *, reasoning: str = "") -> StepTexts:
-    r"""Splits a text into steps.
+    r"""Split a text into steps.
 
     Args:
         text: As the model wrote it.
@@ -123,7 +123,7 @@ def _limited(steps: Sequence[str], *, has_steps: bool, is_answer_apart: bool = F
 
 
 def _split(text: str) -> list[str]:
-    r"""Splits at marks that open a line, if there are at least two; else into sentences.
+    r"""Split at marks that open a line, if there are at least two; else into sentences.
 
     A single numbered step is one step, up to the end of its paragraph:
 
@@ -147,7 +147,7 @@ def _split(text: str) -> list[str]:
 
 
 def _marks(text: str) -> list[re.Match[str]]:
-    """The marks of the highest rank that occurs twice: steps, then frames and times, then numbers, then bullets."""
+    """Return the marks of the highest rank that occurs twice: steps, then frames and times, then numbers, then bullets."""
     found = list(_MARK.finditer(text))
     for kinds in (("step",), ("frame", "clock"), ("number",), ("bullet",)):
         ranked = [m for m in found if m.lastgroup in kinds]
@@ -168,13 +168,13 @@ def _clean(part: str) -> str:
 
 
 def _says_something(text: str) -> bool:
-    """False for an opening line such as *Let me go through the frames:*, which is not a step."""
+    """Return False for an opening line such as *Let me go through the frames:*, which is not a step."""
     plain = _clean(text)
     return bool(plain) and not plain.endswith(":") and not _OPENING.match(plain)
 
 
 def _json_steps(text: str) -> list[str] | None:
-    """The steps of ``{"steps": […]}``; None if the text holds no such object."""
+    """Return the steps of ``{"steps": […]}``; None if the text holds no such object."""
     for found in json_values(text) if "steps" in text and "{" in text else ():
         listed = found.value.get("steps") if isinstance(found.value, dict) else None
         if isinstance(listed, list):
@@ -201,7 +201,7 @@ _MERELY_NAMED = frozenset({"the only one named", "in the last sentence", "the wh
 
 
 def is_right_answer(answer: str, gold: str, *, has_options: bool) -> bool | None:
-    """True if an answer that was read is the right one; None if there is no right answer.
+    """Return True if an answer that was read is the right one; None if there is no right answer.
 
     The answer to an open question is right if it contains the words of the right answer.
 
@@ -215,7 +215,7 @@ def is_right_answer(answer: str, gold: str, *, has_options: bool) -> bool | None
 
 
 def grade(text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = "") -> Grade:
-    """The final answer of a trace and its score (`theodolite.answers.grading`)."""
+    """Return the final answer of a trace and its score (`theodolite.answers.grading`)."""
     expected = format_from_json(rubric["format"])
     answer = final_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning)
     said = str(answer.value) if answer.is_read else ""
@@ -226,7 +226,7 @@ def grade(text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, rea
 def final_answer(
     text: str, expected: AnswerFormat, *, is_cut_off: bool = False, reasoning: str = ""
 ) -> Answer:
-    r"""The final answer of a trace, as `theodolite.answers` reads it.
+    r"""Return the final answer of a trace, as `theodolite.answers` reads it.
 
     Steps name options all the time, so if the text holds steps, an option that is merely named in it is not an answer. Steps
     in JSON need an answer field.

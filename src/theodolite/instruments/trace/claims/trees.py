@@ -58,7 +58,7 @@ class Token:
 
 
 def to_universal(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """The same words with the relations of Universal Dependencies."""
+    """Return the same words with the relations of Universal Dependencies."""
     heads = [token.head for token in tokens]
     deps = [
         "compound" if token.dep == "nmod" else token.dep for token in tokens
@@ -127,7 +127,7 @@ def _lower_copula(tokens: tuple[Token, ...], copula: int, heads: list[int], deps
 
 
 def repaired(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """The same words with such verbs repaired; the same tuple if there is nothing to repair."""
+    """Return the same words with such verbs repaired; the same tuple if there is nothing to repair."""
     tokens = _with_verb(tokens)
     for verb in tokens:
         if verb.tag == "VBG" and not _below(tokens, verb, "aux", "cop", "mark", "case"):
@@ -199,7 +199,7 @@ def _mended(tokens: tuple[Token, ...], verb: Token) -> tuple[Token, ...] | None:
 
 
 def _outer(verb: Token, main: Token, described: Token) -> Token:
-    """The word whose place in the tree the right main verb takes."""
+    """Return the word whose place in the tree the right main verb takes."""
     if main.head == verb.index:
         return verb
     return main if main.index in {described.head, main.head} else verb
@@ -219,7 +219,7 @@ def _noun_before(tokens: tuple[Token, ...], verb: Token) -> Token | None:
 
 
 def _noun_after(tokens: tuple[Token, ...], verb: Token) -> Token | None:
-    """The head of the noun phrase that follows directly."""
+    """Return the head of the noun phrase that follows directly."""
     for token in tokens[verb.index + 1 : verb.index + 8]:
         if token.tag.startswith("NN"):
             follower = tokens[token.index + 1] if token.index + 1 < len(tokens) else None
@@ -258,7 +258,7 @@ class EditedTree:
         return [t for t in self.tokens if t.head == index and t.index != index]
 
     def _take_place(self, new: int, old: int) -> None:
-        """Puts one token at the place of another in the tree; the other and its dependents hang below it."""
+        """Put one token at the place of another in the tree; the other and its dependents hang below it."""
         if new == old:
             return
         above = self.tokens[old]
@@ -273,7 +273,7 @@ class EditedTree:
         return any(t.dep in deps for t in self._children(index))
 
     def _noun_from(self, start: int) -> int | None:
-        """The head of the noun phrase that goes on at an index."""
+        """Return the head of the noun phrase that goes on at an index."""
         for token in self.tokens[start : start + 5]:
             if token.tag.startswith("NN") or token.tag == "PRP":
                 last = token.index
@@ -288,7 +288,7 @@ class EditedTree:
         return None
 
     def _is_fresh(self, index: int) -> bool:
-        """True if a noun phrase begins here."""
+        """Return True if a noun phrase begins here."""
         return index < len(self.tokens) and self.tokens[index].tag in {"DT", "PRP$", "CD"}
 
     def _noun_before(self, index: int) -> int | None:

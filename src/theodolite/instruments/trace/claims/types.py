@@ -141,7 +141,7 @@ class Claim:
         return f"{self.kind}: {marks}{said}"
 
     def shifted(self, offset: int) -> Claim:
-        """The same claim, moved by `offset` characters."""
+        """Return the same claim, moved by `offset` characters."""
         if not offset:
             return self
         return replace(
@@ -275,7 +275,7 @@ class BeliefState:
 
 
 def belief_log(steps: Sequence[Step]) -> list[BeliefState]:
-    """The beliefs of a trace, step by step. Hedged claims are not beliefs."""
+    """Return the beliefs of a trace, step by step. Hedged claims are not beliefs."""
     log: list[BeliefState] = []
     held: dict[Slot, Belief] = {}
     for step in steps:
@@ -287,7 +287,7 @@ def belief_log(steps: Sequence[Step]) -> list[BeliefState]:
 
 
 def beliefs_of(claim: Claim) -> list[Belief]:
-    """The slots that a claim fills; none for an event or a movement, which does not last until the next step.
+    """Return the slots that a claim fills; none for an event or a movement, which does not last until the next step.
 
     >>> from theodolite.instruments.trace.claims.types import Claim, Mention
     >>> beliefs_of(Claim("spatial", Mention("cup"), "left of", Mention("box")))[0].slot
@@ -316,7 +316,7 @@ def beliefs_of(claim: Claim) -> list[Belief]:
 
 
 def facts_of(claim: Claim) -> list[Belief]:
-    """The slots that a claim fills, including events and movements: what an edit of the pictures may change."""
+    """Return the slots that a claim fills, including events and movements: what an edit of the pictures may change."""
     lasting = beliefs_of(claim)
     if lasting:
         return lasting
@@ -329,7 +329,7 @@ def facts_of(claim: Claim) -> list[Belief]:
 
 
 def _name(said: Mention) -> str:
-    """A mention in the one spelling of its words."""
+    """Return a mention in the one spelling of its words."""
     return " ".join((*map(words.same_attribute, said.attributes), words.same_noun(said.head)))
 
 

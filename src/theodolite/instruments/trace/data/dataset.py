@@ -30,7 +30,7 @@ from theodolite.worlds.episodes import (
 
 
 def picture_folder(path: str | Path | None) -> Path | None:
-    """The folder of pictures that was named.
+    """Return the folder of pictures that was named.
 
     Raises:
         UsageError: there is no such folder.
@@ -41,7 +41,7 @@ def picture_folder(path: str | Path | None) -> Path | None:
 
 
 def find_picture(folder: Path, names: Iterable[str]) -> Picture | None:
-    """The first picture of these names that is in a folder; None if there is none.
+    """Return the first picture of these names that is in a folder; None if there is none.
 
     Raises:
         UsageError: A name leads out of the folder.
@@ -52,7 +52,7 @@ def find_picture(folder: Path, names: Iterable[str]) -> Picture | None:
 
 
 def with_own_ids(episodes: Iterable[Episode]) -> list[Episode]:
-    """The same episodes, each with an id of its own: a second ``q7`` becomes ``q7#2``."""
+    """Return the same episodes, each with an id of its own: a second ``q7`` becomes ``q7#2``."""
     seen: Counter[str] = Counter()
     own = []
     for episode in episodes:
@@ -63,7 +63,7 @@ def with_own_ids(episodes: Iterable[Episode]) -> list[Episode]:
 
 
 def without_pictures(episodes: Sequence[Episode], folder: Path | None, layout: str) -> Iterator[Problem]:
-    """A word if a folder of pictures was named and none of them is in it."""
+    """Yield a word if a folder of pictures was named and none of them is in it."""
     if folder is not None and not any(f.picture is not None for e in episodes for f in e.frames):
         yield Problem(str(folder), f"no frame has its picture there; they are looked for as {layout}")
 
@@ -109,7 +109,7 @@ class EpisodeSet:
 
 
 def read_episodes(path: str | Path) -> EpisodeSet:
-    """Reads a data set: a folder, or a single JSONL file.
+    """Read a data set: a folder, or a single JSONL file.
 
     Invalid lines, duplicate ids and pictures that cannot be opened are reported as problems; the other episodes are read.
 
@@ -139,7 +139,7 @@ def read_episodes(path: str | Path) -> EpisodeSet:
 def write_episodes(
     episodes: Iterable[Episode], folder: str | Path, *, manifest: Manifest | None = None
 ) -> Path:
-    """Writes a data set. A picture that several frames share is written once.
+    """Write a data set. A picture that several frames share is written once.
 
     Returns:
         The folder.
@@ -195,7 +195,7 @@ def read_episode(value: Any, folder: Path) -> Episode:
 
 
 def _completed(value: Any) -> Any:
-    """A line with what is read as missing: a frame may be the path of its picture; its time is by default its position."""
+    """Return a line with what is read as missing: a frame may be the path of its picture; its time is by default its position."""
     if not isinstance(value, dict):
         return value
     frames = value.get("frames")
@@ -228,7 +228,7 @@ def _listed(episode: Episode) -> list[Aspect]:
 
 
 def _picture(folder: Path, name: Any) -> Picture:
-    """A picture beside the file. A path outside the folder is refused, since the picture would be sent to the model."""
+    """Return a picture beside the file. A path outside the folder is refused, since the picture would be sent to the model."""
     target = inside(folder, check(str, name), "picture")
     picture = Picture.from_path(target)
     stored_size(target, name)  # reads the header only
@@ -287,7 +287,7 @@ class WorldAudit:
 
 
 def audit_world(episodes: Sequence[Episode], *, seed: int = 0) -> WorldAudit:
-    """Compares the two splits of one world; edits are left out.
+    """Compare the two splits of one world; edits are left out.
 
     A difficulty passes if two one-sided tests show that the difference of means is within ±½ standard deviation. It fails if a
     permutation test (Holm over all difficulties, 5 %) finds a difference above a fifth of one. Otherwise it is undecided.
@@ -337,7 +337,7 @@ def _pictures(episode: Episode) -> set[str]:
 
 
 def _scenario(episode: Episode) -> set[str]:
-    """The scenario of the episode, without its split."""
+    """Return the scenario of the episode, without its split."""
     found = episode.meta.get("scenario")
     if not isinstance(found, dict):
         return set()
@@ -366,7 +366,7 @@ def _layouts(episode: Episode) -> set[str]:
 
 
 def _wordings(episode: Episode) -> set[str]:
-    """A mission without the names of its objects."""
+    """Return a mission without the names of its objects."""
     mission = episode.meta.get("mission")
     if not isinstance(mission, str):
         return set()
@@ -420,7 +420,7 @@ def _difficulty(name: str, sides: Sequence[np.ndarray], p: float) -> AuditCheck:
 
 
 def _answers(inside: Sequence[Episode], outside: Sequence[Episode], seed: int) -> Iterator[AuditCheck]:
-    """The accuracy of always the same option: it must be equal in both splits, and near chance.
+    """Yield the accuracy of always the same option: it must be equal in both splits, and near chance.
 
     For each kind of question, the best position in the list of options is always chosen: a model can reach this without
     looking. A split passes up to `BLIND_MARGIN` above chance. Beyond that it fails if answers at random positions would reach
@@ -504,7 +504,7 @@ def _conclusion(result: WorldAudit) -> str:
 
 
 def contents_table(episodes: Sequence[Episode], *, title: str) -> Table:
-    """What a data set holds: one row of counts."""
+    """Return what a data set holds: one row of counts."""
     frames = [frame for episode in episodes for frame in episode.frames]
     counts = {
         "episodes": len(episodes),

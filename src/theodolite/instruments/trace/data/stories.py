@@ -62,12 +62,12 @@ def episodes(
 
 
 def is_story(episode: Episode) -> bool:
-    """True for an episode of `episodes`, or an edit of one: what the shipped twins learnt."""
+    """Return True for an episode of `episodes`, or an edit of one: what the shipped twins learnt."""
     return episode.world in KINDS and "split" in episode.meta and "oracle" in episode.meta
 
 
 def write_stories(folder: Path, split: Split, n: int, seed: int) -> None:
-    """Writes episodes of all worlds, `n` of each, with all their possible edits."""
+    """Write episodes of all worlds, `n` of each, with all their possible edits."""
     drawn = episodes(n, seed=seed, split=split)
     from theodolite.instruments.trace.data.dataset import write_episodes  # needs pydantic
 
@@ -75,7 +75,7 @@ def write_stories(folder: Path, split: Split, n: int, seed: int) -> None:
 
 
 def write_pairs(folder: Path, split: Split, n: int, seed: int) -> None:
-    """Writes episodes of all worlds, `n` of each, each with an edit that changes its answer; those without one are left out.
+    """Write episodes of all worlds, `n` of each, each with an edit that changes its answer; those without one are left out.
 
     The times of the frames stay, since prompts name them.
     """
@@ -121,7 +121,7 @@ def with_edits(
 
 
 def _whole(episode: Episode) -> Episode:
-    """The episode with all of its frames, drawn again."""
+    """Return the episode with all of its frames, drawn again."""
     home = WHOLE_WORLDS[episode.world]
     return home.episode(check(home.scenario, episode.meta["scenario"]), episode.id)
 
@@ -129,7 +129,7 @@ def _whole(episode: Episode) -> Episode:
 def edited_episode(
     episode: Episode, family: Family, *, seed: int = 0, whole: Episode | None = None
 ) -> Episode | None:
-    """An edit of an episode: the whole scenario is edited, and the same four frames are kept.
+    """Return an edit of an episode: the whole scenario is edited, and the same four frames are kept.
 
     Args:
         episode: Episode of `episodes`.
@@ -149,7 +149,7 @@ def edited_episode(
 
 
 def story(world: str, number: int, *, seed: int, is_aligned: bool | None = None) -> Episode:
-    """An episode of four frames.
+    """Return an episode of four frames.
 
     Args:
         world: ``video``, ``navigation`` or ``instruction``.
@@ -161,7 +161,7 @@ def story(world: str, number: int, *, seed: int, is_aligned: bool | None = None)
 
 
 def long_story(world: str, number: int, *, seed: int, is_aligned: bool | None = None) -> Episode:
-    """The same episode with all its frames."""
+    """Return the same episode with all its frames."""
     kinds = KINDS[world]
     kind = kinds[number % len(kinds)]
     home = WHOLE_WORLDS[world]
@@ -193,7 +193,7 @@ def _draft_number(world: str, kind: str, turn: int) -> int:
 
 
 def shortened(episode: Episode, shown: Sequence[int] | None = None) -> Episode:
-    """The same episode with four of its frames, including the last."""
+    """Return the same episode with four of its frames, including the last."""
     frames = tuple(episode.frames[i] for i in shown or _SHOWN[episode.world])
     return replace(episode, frames=frames, meta={**episode.meta, "shortcut": shortcut(episode)})
 
@@ -206,7 +206,7 @@ def other_choices(episode: Episode, n: int, rng: np.random.Generator) -> Iterato
 
 
 def shortcut(episode: Episode) -> str:
-    """The answer that the words of the question alone predict, by a fixed rule that is right by chance.
+    """Return the answer that the words of the question alone predict, by a fixed rule that is right by chance.
 
     With more than two options it is the first; else it depends on the objects that the question names.
     """
@@ -222,17 +222,17 @@ def shortcut(episode: Episode) -> str:
 
 
 def asked_about(episode: Episode) -> list[str]:
-    """The objects that the question names; its kind if it names none."""
+    """Return the objects that the question names; its kind if it names none."""
     return _named(episode.task) or [str(episode.meta["kind"])]
 
 
 def _named(task: str) -> list[str]:
-    """The objects that a question names, in order."""
+    """Return the objects that a question names, in order."""
     return re.findall(r"\b(?:red|blue|green|yellow) [a-z]+", task)
 
 
 def tell(episode: Episode, frame: int, *, most: int = 2) -> list[str]:
-    """True sentences about one frame, first about the objects of the question.
+    """Return True sentences about one frame, first about the objects of the question.
 
     Args:
         episode: What is described.
@@ -344,7 +344,7 @@ def tell_blindly(episode: Episode, frame: int, answer: str) -> list[str]:
 
 
 def trace_text(episode: Episode, style: str, *, is_blind: bool = False) -> str:
-    """A whole response in one style: what each frame shows, then the answer.
+    """Return a whole response in one style: what each frame shows, then the answer.
 
     Args:
         episode: What is described.
@@ -355,7 +355,7 @@ def trace_text(episode: Episode, style: str, *, is_blind: bool = False) -> str:
 
 
 def blind_text(episode: Episode, style: str, answer: str) -> str:
-    """A whole response from the words of the question alone, for one of its options."""
+    """Return a whole response from the words of the question alone, for one of its options."""
     return _text(episode, style, blindly=answer)
 
 

@@ -64,7 +64,7 @@ class _VideoLlavaRecord(Form):
 def read_traces(
     path: str | Path, episodes: Mapping[str, Episode] | None = None
 ) -> tuple[list[Trace], list[Problem]]:
-    """Reads a trace file.
+    """Read a trace file.
 
     Args:
         path: Path of the file.
@@ -87,7 +87,7 @@ def read_traces(
 
 
 def _parsed(line: bytes) -> Any:
-    """The value of a line. Half a character, as `json.dumps` writes it for broken text, is read as U+FFFD."""
+    """Return the value of a line. Half a character, as `json.dumps` writes it for broken text, is read as U+FFFD."""
     try:
         return parse_json(line)
     except ValueError as error:
@@ -189,7 +189,7 @@ class LoggedModel:
 
 
 def logged_models(own: UserData) -> list[LoggedModel]:
-    """The models of the logs of a data set. A model without a name takes that of its file.
+    """Return the models of the logs of a data set. A model without a name takes that of its file.
 
     Raises:
         UsageError: A log holds no usable trace, or two traces of one model about one episode.
@@ -236,7 +236,7 @@ def _raw(path: Path) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
 
 
 def _text(trace: Trace, answer: str) -> str:
-    """A trace as a model would have written it, with the frames of its steps."""
+    """Return a trace as a model would have written it, with the frames of its steps."""
     lines = []
     for number, step in enumerate(trace.steps, 1):
         frames = ", ".join(str(frame + 1) for frame in step.frames)
@@ -247,7 +247,7 @@ def _text(trace: Trace, answer: str) -> str:
 
 
 def write_log_run(model: LoggedModel, own: UserData, folder: Path, seed: int) -> Path:
-    """Writes the texts of a logged model as a run.
+    """Write the texts of a logged model as a run.
 
     Args:
         model: Model of the log.

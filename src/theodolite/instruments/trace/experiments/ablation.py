@@ -167,7 +167,7 @@ def _correlations(
 
 
 def _rewritten(trace: Trace, episode: Episode | None, without: tuple[Component, ...]) -> Trace:
-    """The claims of a trace without some parts of the pipeline."""
+    """Return the claims of a trace without some parts of the pipeline."""
     if episode is None or not without:
         return trace
     everything = tuple(range(len(episode.frames)))
@@ -189,13 +189,13 @@ def _rewritten(trace: Trace, episode: Episode | None, without: tuple[Component, 
 
 
 def _as_written(said: Mention, text: str) -> Mention:
-    """A mention with its pronoun restored, if it replaced one."""
+    """Return a mention with its pronoun restored, if it replaced one."""
     written = text[slice(*said.span)].casefold() if said.span is not None else ""
     return replace(said, head=written, attributes=()) if written in words.PRONOUNS else said
 
 
 def _revised(trace: JudgedTrace, episode: Episode | None, without: tuple[Component, ...]) -> JudgedTrace:
-    """The verdicts on a trace without some parts of the pipeline."""
+    """Return the verdicts on a trace without some parts of the pipeline."""
     if episode is None:
         return trace
     rules = list(_rules(episode, without))
@@ -216,7 +216,7 @@ def _revised(trace: JudgedTrace, episode: Episode | None, without: tuple[Compone
 
 
 def _rules(episode: Episode, without: tuple[Component, ...]) -> Iterator[Callable[[Claim, Verdict], Verdict]]:
-    """The changes of verdicts, in order."""
+    """Yield the changes of verdicts, in order."""
     nouns = {thing.category for frame in episode.frames for thing in frame.objects}
     nouns |= set(episode.vocabulary.get("objects", ()))
     verbs = {action.verb for action in episode.actions} | set(episode.vocabulary.get("actions", ()))

@@ -49,7 +49,7 @@ class Agreement:
 
 
 def verifier_agreement(judged: Sequence[Sequence[JudgedTrace]], *, seed: int = 0) -> list[Agreement]:
-    """Compares all pairs of verifiers.
+    """Compare all pairs of verifiers.
 
     Args:
         judged: The same traces as judged by each verifier.
@@ -215,7 +215,7 @@ class AnnotationScore:
 def label_rows(
     judged: Sequence[JudgedTrace], episodes: Mapping[str, Episode], *, n_steps: int = 120, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """The claims of some random steps, for labelling.
+    """Return the claims of some random steps, for labelling.
 
     Raises:
         UsageError: There is nothing to label.
@@ -256,7 +256,7 @@ def label_rows(
 
 
 def write_labels(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Writes claims for labelling, one per line."""
+    """Write claims for labelling, one per line."""
     try:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         path.write_text(text, encoding="utf-8", errors="replace")
@@ -265,7 +265,7 @@ def write_labels(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _names(judged: Sequence[JudgedTrace]) -> list[str]:
-    """A name for each trace: its episode and, if there are several of one, a digest of model and style.
+    """Return a name for each trace: its episode and, if there are several of one, a digest of model and style.
 
     It is a digest so that people do not know whose trace they label.
     """
@@ -391,7 +391,7 @@ def labels_table(found: AnnotationScore) -> Table:
 
 
 def people_table(found: AnnotationScore) -> Table:
-    """The agreement of two people."""
+    """Return the agreement of two people."""
     columns = [
         column("trace.kappa", title="κ between people"),
         column("trace.label_agreement", "agreement", "same label"),

@@ -39,7 +39,7 @@ class AlignmentScore:
 
 
 def alignment_accuracy(traces: Sequence[Trace], truth: Sequence[Sequence[Sequence[int]]]) -> AlignmentScore:
-    """Compares the frames of steps with the right ones, clustered by episode.
+    """Compare the frames of steps with the right ones, clustered by episode.
 
     Args:
         traces: Aligned.
@@ -69,7 +69,7 @@ def _near(found: set[int], right: set[int]) -> bool:
 def synthetic_trace(
     episode: Episode, cue: Cue, *, rng: np.random.Generator
 ) -> tuple[Trace, list[tuple[int, ...]]]:
-    """A true trace of an episode with one kind of cue, read back from its text, and the right frames of its steps.
+    """Return a true trace of an episode with one kind of cue, read back from its text, and the right frames of its steps.
 
     With frame numbers, times and *some frames*, half of the frames have a step; with the other cues all of them.
     """

@@ -98,7 +98,7 @@ def _bootstrap(
     *,
     largest: float,
 ) -> stats.Estimate | None:
-    """A ratio with its interval over clusters; None if it is undefined in more than 5 % of the resamples."""
+    """Return a ratio with its interval over clusters; None if it is undefined in more than 5 % of the resamples."""
     if len(set(units)) < 2:
         return None
     distribution = stats.bootstrap_distribution(
@@ -108,7 +108,7 @@ def _bootstrap(
 
 
 def _share(pairs: Sequence[EditedPair], hits: str, of: str) -> stats.Estimate | None:
-    """A share of facts over all pairs, clustered by unit."""
+    """Return a share of facts over all pairs, clustered by unit."""
     facts = [
         (value, pair.before.unit)
         for pair in pairs
@@ -217,7 +217,7 @@ def _cell(
 ) -> tuple[
     tuple[str, Truth, stats.Estimate | None, stats.Estimate | None, int, int, int], list[float | None]
 ]:
-    """A cell without p-values, and its three p-values before correction."""
+    """Return a cell without p-values, and its three p-values before correction."""
     sgr: list[tuple[float, float, str]] = []
     right: list[tuple[float, float, str]] = []
     more: list[tuple[float, str]] = []

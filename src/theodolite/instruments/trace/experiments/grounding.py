@@ -180,7 +180,7 @@ def run_tables(
     options: ScoreOptions | None = None,
     extra: Sequence[str] = (),
 ) -> list[Table]:
-    """The tables of a run, and what was wrong with it.
+    """Return the tables of a run, and what was wrong with it.
 
     Args:
         run: If it is open for writing, the answers that were read are stored in it.
@@ -204,7 +204,7 @@ def run_tables(
 
 
 def _with_style(table: Table, styles: Sequence[str]) -> Table:
-    """The table with the style that it is of, if there are several and its rows do not name them."""
+    """Return the table with the style that it is of, if there are several and its rows do not name them."""
     if len(styles) < 2 or any(column.name == "style" for column in table.columns):
         return table
     return replace(
@@ -213,7 +213,7 @@ def _with_style(table: Table, styles: Sequence[str]) -> Table:
 
 
 def problem_tables(problems: Sequence[Problem], *, most: int = _MOST_PROBLEMS) -> list[Table]:
-    """A table of the first problems; no table if there are none."""
+    """Return a table of the first problems; no table if there are none."""
     if not problems:
         return []
     rows = [[problem.where, problem.reason] for problem in problems[:most]]
@@ -237,7 +237,7 @@ class TraceGroup:
     """Mean time of a response."""
 
     def mean(self, key: str) -> stats.Estimate | None:
-        """The mean of a metric."""
+        """Return the mean of a metric."""
         return stats.score_mean(metric_of(f"trace.{key}"), self.scores)
 
     @property
@@ -257,7 +257,7 @@ class TraceGroup:
 
 
 def unverifiable_share(group: TraceGroup) -> stats.Estimate | None:
-    """The share of claims that cannot be judged, mean over traces."""
+    """Return the share of claims that cannot be judged, mean over traces."""
     return mean_over([(trace_unverifiable(trace, group.counting), trace.unit) for trace in group.whole])
 
 
@@ -279,7 +279,7 @@ def sgr_by_stage(group: TraceGroup) -> tuple[dict[Stage, stats.Estimate | None],
 
 
 def run_groups(read: JudgedRun, verifier: Verifier, how: ScoreOptions) -> list[TraceGroup]:
-    """The groups of a run: one per prompt style and split."""
+    """Return the groups of a run: one per prompt style and split."""
     found = []
     for style in read.styles:
         scores = style_scores(read, style, verifier, how)
@@ -329,7 +329,7 @@ def main_tables(
 
 
 def caution_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
-    """The groups most of whose claims cannot be judged."""
+    """Return the groups most of whose claims cannot be judged."""
     columns = [
         *heads,
         column("trace.unverifiable", title="unverifiable"),
@@ -390,7 +390,7 @@ def _bounds_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Tabl
 
 
 def notes_of(group: TraceGroup) -> Iterator[str]:
-    """What the numbers of a group leave out, and why."""
+    """Yield what the numbers of a group leave out, and why."""
     name, n = ", ".join(group.labels), len(group.judged)
     reasons = Counter(v.reason for _, v, _ in group.verdicts if v.reason is not None)
     if reasons:
@@ -461,7 +461,7 @@ def _consistency_table(groups: Sequence[TraceGroup], heads: Sequence[Column], ta
 def _metric_table(
     name: str, title: str, groups: Sequence[TraceGroup], heads: Sequence[Column], keys: Sequence[str]
 ) -> Table:
-    """The means of some metrics; only the groups that have any of them."""
+    """Return the means of some metrics; only the groups that have any of them."""
     columns = [column(f"trace.{key}") for key in keys]
     kept = [g for g in groups if any(s.metric == c.key for s in g.scores for c in columns)]
     rows = [[*group.labels, *(group.mean(key) for key in keys)] for group in kept]
@@ -509,7 +509,7 @@ def pooled_table(groups: Sequence[TraceGroup], heads: Sequence[Column], *, seed:
 
 
 def sgr_of_steps(group: TraceGroup) -> stats.Estimate | None:
-    """The mean grounding over all steps of all traces."""
+    """Return the mean grounding over all steps of all traces."""
     return mean_over([(step_grounding(s, group.counting), t.unit) for t in group.whole for s in t.steps])
 
 
@@ -573,7 +573,7 @@ class ModelRun:
     groups: Sequence[TraceGroup]
 
     def of_split(self, split: str) -> TraceGroup | None:
-        """The group of a split."""
+        """Return the group of a split."""
         return next((group for group in self.groups if group.labels[1] == split), None)
 
 

@@ -208,7 +208,7 @@ def associate(
 
 
 def _is_whole(rows: Sequence[ModelRow]) -> bool:
-    """True if every model is on the same benchmarks, so that blocks can be permuted."""
+    """Return True if every model is on the same benchmarks, so that blocks can be permuted."""
     on: dict[str, set[str]] = {}
     for row in rows:
         on.setdefault(row.model, set()).add(row.benchmark)
@@ -235,7 +235,7 @@ def _exact_p(known: Sequence[tuple[ModelRow, float]], kind: Retention, *, seed: 
 
 
 def _partial(rows: Sequence[ModelRow], kind: Retention, held: str, seed: int) -> Association:
-    """The partial correlation given covariates; scale is the logarithm of the number of parameters, where known."""
+    """Return the partial correlation given covariates; scale is the logarithm of the number of parameters, where known."""
     use = [
         row
         for row in rows
@@ -393,7 +393,7 @@ class ScoredRun:
     tables: Sequence[Table]
 
     def rows(self, name: str) -> list[dict[str, Cell]]:
-        """The rows of a table by column name; none if the run does not have it."""
+        """Return the rows of a table by column name; none if the run does not have it."""
         table = next((table for table in self.tables if table.name == name), None)
         if table is None:
             return []
@@ -411,7 +411,7 @@ class ScoredRun:
 
 
 def read_scored_run(folder: Path) -> ScoredRun:
-    """Reads the stored tables of a run of ``trace run`` or ``trace relevance``. The world of its data is the benchmark.
+    """Read the stored tables of a run of ``trace run`` or ``trace relevance``. The world of its data is the benchmark.
 
     Raises:
         UsageError: The run is of another instrument, or was not scored.
@@ -487,7 +487,7 @@ def _combined_rows(runs: Sequence[ScoredRun]) -> tuple[list[tuple[ScoredRun, Sco
 
 
 def _row_of(run: ScoredRun, edited: ScoredRun | None) -> ModelRow | str:
-    """The row of a model on a benchmark, or why there is none."""
+    """Return the row of a model on a benchmark, or why there is none."""
     where = f"{run.model} on {run.benchmark}"
     style = next((style for style, _ in run.groups), "")
     own, other = run.groups.get((style, "in-distribution")), run.groups.get((style, "ood"))
@@ -543,7 +543,7 @@ def _conditions(runs: Sequence[ScoredRun]) -> list[Condition]:
 
 
 def with_relevance(rows: Sequence[ModelRow], runs: Sequence[ScoredRun]) -> tuple[list[ModelRow], list[str]]:
-    """The rows with the attention and gradient baselines of runs of ``trace relevance``, and why one fits no row."""
+    """Return the rows with the attention and gradient baselines of runs of ``trace relevance``, and why one fits no row."""
     known = _by_name(rows)
     why = []
     measured: set[tuple[str, str]] = set()
@@ -568,7 +568,7 @@ def _row_value(cell: Cell) -> float | None:
 
 
 def read_model_rows(path: str | Path) -> list[ModelRow]:
-    """Reads a CSV file with the columns model, benchmark, accuracy, ood_accuracy and sgr, as shares.
+    """Read a CSV file with the columns model, benchmark, accuracy, ood_accuracy and sgr, as shares.
 
     ``parameters_b`` and ``cluster`` are optional. Every further column is a predictor (``tcs``, ``vrs``, ``attention`` …),
     empty if unknown.
@@ -579,7 +579,7 @@ def read_model_rows(path: str | Path) -> list[ModelRow]:
 
 
 def add_predictors(rows: Sequence[ModelRow], path: str | Path) -> list[ModelRow]:
-    """The rows with further predictors, such as ``attention`` and ``gradient``.
+    """Return the rows with further predictors, such as ``attention`` and ``gradient``.
 
     Args:
         rows: Rows of scored runs.
@@ -666,7 +666,7 @@ def _number(line: Mapping[str, str | None], name: str, where: str) -> float:
 
 
 def rows_table(rows: Sequence[ModelRow]) -> Table:
-    """The rows themselves, with all their predictors."""
+    """Return the rows themselves, with all their predictors."""
     names = list(dict.fromkeys(name for row in rows for name in row.predictors))
     columns = [
         Column("model", "model"),

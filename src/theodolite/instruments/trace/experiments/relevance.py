@@ -30,7 +30,7 @@ BASELINES = {
 
 
 def relevance_factory(name: str) -> MeasurerFactory:
-    """Opens a model and measures with it, wherever the factory is called."""
+    """Open a model and measures with it, wherever the factory is called."""
     return partial(_open_measurer, name)
 
 
@@ -79,7 +79,7 @@ class RelevanceMeasurer:
         )
 
     def close(self) -> None:
-        """Closes the model."""
+        """Close the model."""
         self.model.close()
 
 
@@ -141,7 +141,7 @@ def plan_relevance(episodes: Sequence[Episode]) -> Iterator[Item]:
 
 
 def relevance_table(run: Run) -> Table:
-    """The baselines of a run, in distribution; one row per baseline. No model is called."""
+    """Return the baselines of a run, in distribution; one row per baseline. No model is called."""
     if run.info.instrument != INSTRUMENT:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {INSTRUMENT}")
     results = list(run.results())

@@ -103,7 +103,7 @@ def _words(traces: Sequence[JudgedTrace]) -> int:
 
 
 def limit_steps(trace: JudgedTrace, most: int) -> JudgedTrace:
-    """The trace with at most this many steps, evenly spaced, so that all stages are kept."""
+    """Return the trace with at most this many steps, evenly spaced, so that all stages are kept."""
     n = len(trace.steps)
     if n <= most:
         return trace
@@ -210,7 +210,7 @@ class ConditionRobustness:
 def robustness(
     reference: Condition, conditions: Sequence[Condition], retention: Mapping[str, float]
 ) -> list[ConditionRobustness]:
-    """Compares ways of measuring, the reference first. Fewer than three models give no correlation."""
+    """Compare ways of measuring, the reference first. Fewer than three models give no correlation."""
     return [_compared(condition, reference, retention) for condition in (reference, *conditions)]
 
 
@@ -328,7 +328,7 @@ def two_way_control(
     how: Counting = AS_PAPER,
     seed: int = 0,
 ) -> TwoWayControl:
-    """Compares traces before and after.
+    """Compare traces before and after.
 
     Args:
         visual: A trace, and one on edited pictures judged against the old truth.
@@ -356,7 +356,7 @@ def two_way_control(
 def _changes(
     pairs: Sequence[tuple[JudgedTrace, JudgedTrace]], how: Counting
 ) -> tuple[stats.Estimate | None, stats.Estimate | None]:
-    """The changes of SGR and of accuracy, after − before."""
+    """Return the changes of SGR and of accuracy, after − before."""
     return (
         difference_over([(trace_sgr(b, how), trace_sgr(a, how), a.unit) for a, b in pairs]),
         difference_over([(b.is_correct, a.is_correct, a.unit) for a, b in pairs]),
@@ -413,7 +413,7 @@ _ORDER = {word: words.OPPOSITES[word] for word in ("before", "after")}
 
 
 def counterfactual(trace: Trace, inversion: Inversion, *, episode: Episode, seed: int = 0) -> Trace:
-    """The same trace with its statements inverted. Its claims must be extracted again.
+    """Return the same trace with its statements inverted. Its claims must be extracted again.
 
     The frames stay in place, so with ``temporal`` the last step is about the first frames.
 
@@ -440,7 +440,7 @@ def counterfactual(trace: Trace, inversion: Inversion, *, episode: Episode, seed
 
 
 def _without_heading(text: str) -> str:
-    """The words of a step, without a heading that names its old frame."""
+    """Return the words of a step, without a heading that names its old frame."""
     return text[heading_end(text) :]
 
 
@@ -486,7 +486,7 @@ def _other_things(trace: Trace, episode: Episode, generator: np.random.Generator
 
 
 def random_trace(episode: Episode, labels: RandomLabels, *, n_steps: int = 6, seed: int = 0) -> Trace:
-    """A grammatical random trace: objects, attributes, relations and actions are drawn step by step.
+    """Return a grammatical random trace: objects, attributes, relations and actions are drawn step by step.
 
     Args:
         episode: Only its id and number of frames are used.
@@ -521,7 +521,7 @@ class RandomLabels:
         self.relations = words.RELATIONS
 
     def sentence(self, generator: np.random.Generator, *, kind: int) -> str:
-        """A sentence of one of four kinds: existence, place, action, number."""
+        """Return a sentence of one of four kinds: existence, place, action, number."""
 
         def draw(values: Sequence[str]) -> str:
             return values[int(generator.integers(len(values)))]

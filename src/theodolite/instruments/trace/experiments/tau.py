@@ -41,7 +41,7 @@ class TauCalibration:
 
 
 def read_pairs(path: Path) -> list[LabelledPair]:
-    """Reads labelled pairs, one JSON object per line.
+    """Read labelled pairs, one JSON object per line.
 
     Raises:
         UsageError: A line is wrong.
@@ -89,7 +89,7 @@ def calibrate_tau(pairs: Sequence[LabelledPair], *, sentence_model: str = SENTEN
 
 
 def _best(alike: Sequence[float], same: Sequence[bool]) -> float:
-    """The middle of two neighbouring similarities that classifies most pairs correctly; the lowest of equals."""
+    """Return the middle of two neighbouring similarities that classifies most pairs correctly; the lowest of equals."""
     order = sorted(set(alike))
     middles = [(a + b) / 2 for a, b in pairwise(order)] or [order[0]]
     return max(middles, key=lambda tau: (sum((a > tau) == s for a, s in zip(alike, same, strict=True)), -tau))

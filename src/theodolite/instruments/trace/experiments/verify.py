@@ -57,7 +57,7 @@ class LoadedTraces:
 def load_traces(
     source: Path, data: Path | None = None, *, limit: int | None = None, needs_episodes: bool = True
 ) -> LoadedTraces:
-    """Loads traces with their claims.
+    """Load traces with their claims.
 
     Args:
         source: A JSONL file of traces, or a run: of a run, the unedited episodes in the first prompt style are used.
@@ -94,7 +94,7 @@ def _own_problems(traces: Sequence[Trace]) -> list[Problem]:
 
 
 def export_traces(run: Run, path: Path, data: Path | None = None) -> int:
-    """Writes the answers of a run about its unedited episodes as a file of traces: one JSON object per line, as it was written.
+    """Write the answers of a run about its unedited episodes as a file of traces: one JSON object per line, as it was written.
 
     Returns:
         The number of traces.
@@ -155,7 +155,7 @@ def verify_tables(
     rates: Sequence[float] = (),
     extra: Sequence[str] = (),
 ) -> tuple[list[Table], list[Problem]]:
-    """The tables of traces, and what was wrong. Traces of several models or prompt styles have a row each.
+    """Return the tables of traces, and what was wrong. Traces of several models or prompt styles have a row each.
 
     Args:
         loaded: The traces.
@@ -200,7 +200,7 @@ def verify_tables(
 
 
 def _told_apart(traces: Sequence[Trace]) -> tuple[list[Column], list[tuple[str, ...]]]:
-    """The columns for model and prompt style, each if there are several, and their values for each trace."""
+    """Return the columns for model and prompt style, each if there are several, and their values for each trace."""
     of = {"model": [trace.model for trace in traces], "style": [trace.style for trace in traces]}
     several = {name: values for name, values in of.items() if len(set(values)) > 1}
     columns = [Column(name, name) for name in several]
@@ -214,7 +214,7 @@ def trace_group(
     options: ScoreOptions,
     labels: tuple[str, ...] = (),
 ) -> tuple[TraceGroup, list[Problem]]:
-    """The item scores of judged traces, labelled by the verifier and `labels`; and what failed."""
+    """Return the item scores of judged traces, labelled by the verifier and `labels`; and what failed."""
     scores: list[ItemScore] = []
     moves: list[tuple[list[Transition], str]] = []
     problems = [
@@ -278,7 +278,7 @@ def _step_list(judged: Sequence[JudgedTrace], apart: list[Column], names: Sequen
 
 
 def claim_tables(traces: Sequence[Trace], *, list_steps: bool = False) -> list[Table]:
-    """Counts the claims of traces, with the speed of extraction; on request with the claims of every step."""
+    """Count the claims of traces, with the speed of extraction; on request with the claims of every step."""
     parser = open_parser()
     with_claims(traces[:1], parser=parser)
     started = time.perf_counter()

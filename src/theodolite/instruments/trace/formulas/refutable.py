@@ -50,12 +50,12 @@ class FalseClaim:
 
 
 def trace_refutable(labels: Sequence[Label]) -> float | None:
-    """The share of false claims that are refuted; None if there are none."""
+    """Return the share of false claims that are refuted; None if there are none."""
     return sum(label == "unsupported" for label in labels) / len(labels) if labels else None
 
 
 def refuted_or_why(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]] | str:
-    """The verdict on each false claim about an episode, or why the verifier failed."""
+    """Return the verdict on each false claim about an episode, or why the verifier failed."""
 
     def judged() -> list[tuple[Swap, Label]] | str:
         return refuted(episode, verifier)
@@ -64,14 +64,14 @@ def refuted_or_why(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Lab
 
 
 def refuted(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]]:
-    """The verdict on each false claim about an episode."""
+    """Return the verdict on each false claim about an episode."""
     false = false_claims(episode)
     (verdicts,) = verdicts_on([[each.claim for each in false]], episode, verifier)
     return [(each.swap, verdict.label) for each, verdict in zip(false, verdicts, strict=True)]
 
 
 def false_claims(episode: Episode, *, most: int = PER_SWAP) -> list[FalseClaim]:
-    """False claims about an episode, at most `most` of each kind, evenly spread over its frames."""
+    """Return False claims about an episode, at most `most` of each kind, evenly spread over its frames."""
     found: dict[Swap, list[Claim]] = {swap: [] for swap in SWAPS}
     for place in range(len(episode.frames)):
         for swap, claim in _about_frame(episode, place):
@@ -121,7 +121,7 @@ def _absent(episode: Episode, shown: Sequence[SceneObject], place: int) -> Itera
 
 
 def _other_attributes(episode: Episode, thing: SceneObject, at: tuple[int, ...]) -> Iterator[Claim]:
-    """The object with another value of each attribute that is a word of claims."""
+    """Yield the object with another value of each attribute that is a word of claims."""
     for name, value in thing.attributes.items():
         seen = {t.attributes[name] for f in episode.frames for t in f.objects if name in t.attributes}
         values = sorted(seen | set(words.HUES if name in {"colour", "color"} else ()))
@@ -181,14 +181,14 @@ def _mention(thing: SceneObject | None) -> Mention | None:
 
 
 def _lemma(verb: str) -> str:
-    """The lemma of an -ing form, with what follows it."""
+    """Return the lemma of an -ing form, with what follows it."""
     first, _, rest = verb.partition(" ")
     stem = min(stems(first), key=lambda form: (form not in words.KINDS, len(form)))
     return f"{stem} {rest}".strip()
 
 
 def _movements(episode: Episode, place: int) -> Iterator[Claim]:
-    """The opposite of each movement from a frame to the next, unless it was done on the way."""
+    """Yield the opposite of each movement from a frame to the next, unless it was done on the way."""
     before, after = episode.frames[place].pose, episode.frames[place + 1].pose
     if before is None or after is None:
         return
@@ -218,7 +218,7 @@ def _about_actions(episode: Episode) -> Iterator[tuple[Swap, Claim]]:
 
 
 def _actor(action: Action, things: dict[str, SceneObject]) -> str:
-    """The word for who acts."""
+    """Return the word for who acts."""
     return EGO if action.subject == EGO or action.subject not in things else things[action.subject].category
 
 
@@ -230,7 +230,7 @@ def _own(action: Action) -> str:
 def _other_actions(
     action: Action, meanwhile: Sequence[Action], things: dict[str, SceneObject], frames: tuple[int, ...]
 ) -> Iterator[Claim]:
-    """The opposite of an action, and the action done to another object."""
+    """Yield the opposite of an action, and the action done to another object."""
     who = Mention("i") if action.subject == EGO else Mention(things[action.subject].category)
     what = _mention(things.get(action.objects[0])) if action.objects else None
     verbs = {a.verb for a in meanwhile}
@@ -254,7 +254,7 @@ def _event(action: Action, things: dict[str, SceneObject]) -> Mention:
 
 
 def _frames_of(action: Action, episode: Episode) -> tuple[int, ...]:
-    """The frames that an action overlaps."""
+    """Return the frames that an action overlaps."""
     return tuple(
         i
         for i, frame in enumerate(episode.frames)

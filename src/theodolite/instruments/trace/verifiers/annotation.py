@@ -35,7 +35,7 @@ TURN_DEG, AROUND_DEG, MOVE_M = 10.0, 135.0, 0.05
 
 
 def action_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """The verdict on an action, or on possession (*the man has a beard*)."""
+    """Return the verdict on an action, or on possession (*the man has a beard*)."""
     if (
         claim.other is not None
     ):  # *gives the cup to the boy*: refuted by less, but confirmed only with the boy
@@ -86,7 +86,7 @@ def _plain_action(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one
 
 
 def _unlisted(claim: Claim, episode: Episode) -> Verdict:
-    """The verdict on an action that is not annotated, where actions are not known completely."""
+    """Return the verdict on an action that is not annotated, where actions are not known completely."""
     if episode.knows("actions") == "none" and episode.knows("relations") == "none":
         return unverifiable("out of vocabulary", "actions are not annotated")
     labels = (*episode.vocabulary.get("actions", ()), *episode.vocabulary.get("relations", ()))
@@ -107,7 +107,7 @@ def _possession(claim: Claim, scene: Scene) -> Verdict:
 
 
 def _of_picture(claim: Claim) -> Claim:
-    """The same claim with *scene*, *view* and *frame* as *picture*, and *come into* as *enter*.
+    """Return the same claim with *scene*, *view* and *frame* as *picture*, and *come into* as *enter*.
 
     >>> str(_of_picture(Claim("action", Mention("ball"), "come", Mention("view"))))
     'action: ball enter picture'
@@ -119,7 +119,7 @@ def _of_picture(claim: Claim) -> Claim:
 
 
 def _lost(said: Mention | None, scene: Scene) -> Verdict | None:
-    """The verdict if the mention refers to nothing; None if it does, is empty, or is out of vocabulary."""
+    """Return the verdict if the mention refers to nothing; None if it does, is empty, or is out of vocabulary."""
     if said is None or not said.head:
         return None
     missing = scene.missing(said)
@@ -129,7 +129,7 @@ def _lost(said: Mention | None, scene: Scene) -> Verdict | None:
 
 
 def _is(label: str, said: str) -> bool:
-    """True if an annotated verb matches: *picking up* is *pick up*, *take the cup* is *take*, *carrying* is *hold*."""
+    """Return True if an annotated verb matches: *picking up* is *pick up*, *take the cup* is *take*, *carrying* is *hold*."""
     forms = _forms(label)
     return any(words.is_a(form, said) for form in forms) and not any(
         words.OPPOSITES.get(form) == said for form in forms
@@ -137,7 +137,7 @@ def _is(label: str, said: str) -> bool:
 
 
 def _is_wider(label: str, said: str) -> bool:
-    """True if the verb of a claim is narrower than an annotated one: *carry* than *holding*."""
+    """Return True if the verb of a claim is narrower than an annotated one: *carry* than *holding*."""
     return not _is(label, said) and any(words.is_a(said, form) for form in _forms(label))
 
 
@@ -148,7 +148,7 @@ def _forms(label: str) -> set[str]:
 
 
 def stems(word: str) -> set[str]:
-    """The possible stems of an -ing form.
+    """Return the possible stems of an -ing form.
 
     >>> sorted(stems("putting"))
     ['put', 'putt', 'putte']
@@ -173,14 +173,14 @@ def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True
 
 
 def _names(said: Mention, object_id: str, scene: Scene) -> bool:
-    """True if a mention may refer to the object with an id."""
+    """Return True if a mention may refer to the object with an id."""
     if object_id == EGO:
         return said.head in words.OBSERVER
     return said.head not in words.FIRST_PERSON and object_id in scene.ids(said)
 
 
 def _related(claim: Claim, scene: Scene) -> Verdict | None:
-    """The verdict by relations and states: *holding*, *wearing*, *moving*; None if they do not decide.
+    """Return the verdict by relations and states: *holding*, *wearing*, *moving*; None if they do not decide.
 
     A posture refutes the others: who is sitting on the bed is not standing.
     """
@@ -223,7 +223,7 @@ def _told(action: Action) -> str:
 
 
 def temporal_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """The order of two events by their annotated beginnings; *while* by overlap.
+    """Return the order of two events by their annotated beginnings; *while* by overlap.
 
     If there are several instances of an event, any pair may support the claim.
     """
@@ -255,7 +255,7 @@ def _order(first: Action, second: Action) -> str:
 
 
 def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
-    """The actions that an event may refer to."""
+    """Yield the actions that an event may refer to."""
     who = Mention(event.head, event.attributes)
     for action in scene.episode.actions:
         if not event.verb or not _is(action.verb, event.verb):
@@ -274,7 +274,7 @@ def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
 
 
 def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """A movement of the observer. *I walk past the table* is refuted by the motion, but not confirmed by it alone."""
+    """Return a movement of the observer. *I walk past the table* is refuted by the motion, but not confirmed by it alone."""
     verdict = _plain_motion(claim, scene)
     if claim.object is not None and verdict.label == "supported":
         return unverifiable("complex", f"the way past {claim.object} is not known")
@@ -282,7 +282,7 @@ def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
 
 
 def _plain_motion(claim: Claim, scene: Scene) -> Verdict:
-    """A movement of the observer, by logged actions or poses.
+    """Return a movement of the observer, by logged actions or poses.
 
     A frame covers the time until the next one: the movement at frames a … b is that from frame a to b + 1, step by step; at
     the last frame it is the movement to that frame.
@@ -319,7 +319,7 @@ def _moves(scene: Scene) -> Iterator[tuple[Pose, Pose]]:
 
 
 def motion_between(before: Pose, after: Pose) -> list[str]:
-    """The names of a movement.
+    """Return the names of a movement.
 
     >>> motion_between(Pose(0, 0, heading_deg=0), Pose(0, 1, heading_deg=-30))
     ['turn left', 'look left', 'move forward']
@@ -378,7 +378,7 @@ class AnnotationVerifier:
 
 
 def _if_certain(verdict: Verdict, claim: Claim, scene: Scene) -> Verdict:
-    """The verdict, unless it supports a *woman* by what is only known to be a *person*, or a *blue* chair by any chair."""
+    """Return the verdict, unless it supports a *woman* by what is only known to be a *person*, or a *blue* chair by any chair."""
     if verdict.label != "supported":
         return verdict
     said = [m for m in (claim.subject, claim.object) if m is not None]
@@ -395,14 +395,14 @@ def _if_certain(verdict: Verdict, claim: Claim, scene: Scene) -> Verdict:
 
 
 def open_annotation(options: str = "") -> AnnotationVerifier:
-    """Opens ``annotation``."""
+    """Open ``annotation``."""
     if options:
         raise UsageError(f"the verifier 'annotation' takes no options, got {options!r}")
     return AnnotationVerifier()
 
 
 def _entity(claim: Claim, scene: Scene) -> Verdict:
-    """An object with the named attributes is visible at one of the frames."""
+    """Return an object with the named attributes is visible at one of the frames."""
     if claim.subject.head in _THE_FRAME and not scene.ids(claim.subject):
         return unverifiable("abstract", "none is listed, and the frame itself may be meant")
     missing = scene.missing(claim.subject)

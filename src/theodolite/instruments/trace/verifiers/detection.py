@@ -77,7 +77,7 @@ class DetectorVerifier:
         return negated(verdict) if claim.is_negated else verdict
 
     def _doubtful(self, claim: Claim, verdict: Verdict, frames: Sequence[Frame]) -> list[Mention]:
-        """The mentions that were not found and that the detector may have missed; empty if the refutation stands.
+        """Return the mentions that were not found and that the detector may have missed; empty if the refutation stands.
 
         One object that is certainly absent refutes a claim about it and another.
         """
@@ -103,7 +103,7 @@ class DetectorVerifier:
 def episode_as_seen(
     episode: Episode, detector: Detector, threshold: float, frames: Iterable[int] | None = None
 ) -> Episode:
-    """The episode with the objects that a detector finds, and nothing else.
+    """Return the episode with the objects that a detector finds, and nothing else.
 
     Frames that are not wanted, have no picture or cannot be read are empty; ``state["unread"]`` says why.
     """
@@ -137,7 +137,7 @@ def _thing(found: Detection, number: int, pixels: np.ndarray) -> SceneObject:
 
 
 def open_detector_verifier(text: str) -> DetectorVerifier:
-    """Opens ``detector:PATH?threshold=0.4&recall=FILE&trusted=0.9``."""
+    """Open ``detector:PATH?threshold=0.4&recall=FILE&trusted=0.9``."""
     options = VerifierOptions.read(text, "detector", ("threshold", "recall", "trusted"))
     file = options.settings.get("recall")
     detector, threshold = open_detector(options.target), options.number("threshold", 0.4)
@@ -193,7 +193,7 @@ class Detector(Protocol):
 
 
 def read_pixels(episode: Episode, frame: int) -> Pixels | str:
-    """The pixels of a frame, or why there are none: then what needs them is unverifiable, and the rest is judged."""
+    """Return the pixels of a frame, or why there are none: then what needs them is unverifiable, and the rest is judged."""
     picture = episode.frames[frame].picture
     if picture is None:
         return f"there is no picture of frame {frame + 1}"
@@ -204,7 +204,7 @@ def read_pixels(episode: Episode, frame: int) -> Pixels | str:
 
 
 def open_detector(target: str) -> Detector:
-    """An ONNX file of FastestDet's layout, or a Hugging Face checkpoint for object detection (folder or hub id).
+    """Return an ONNX file of FastestDet's layout, or a Hugging Face checkpoint for object detection (folder or hub id).
 
     Raises:
         UsageError: No target was given, or it cannot be loaded.
@@ -340,7 +340,7 @@ _HUES_DEG = {"red": 0, "orange": 28, "yellow": 52, "green": 125, "blue": 222, "p
 
 
 def hue_of(pixels: NDArray[np.uint8], box: Box) -> str:
-    """The name of the most frequent hue in the middle of a box; empty if it is dull, dark or mixed.
+    """Return the name of the most frequent hue in the middle of a box; empty if it is dull, dark or mixed.
 
     >>> red = np.zeros((8, 8, 3), np.uint8) + np.array([200, 20, 20], np.uint8)
     >>> hue_of(red, Box(0, 0, 8, 8)), hue_of(red // 200 * 90, Box(0, 0, 8, 8)) != "blue"
@@ -365,7 +365,7 @@ def hue_of(pixels: NDArray[np.uint8], box: Box) -> str:
 
 
 def colour_histogram(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.float64]:
-    """The shares of 64 coarse colours in a box: an appearance vector that needs no model.
+    """Return the shares of 64 coarse colours in a box: an appearance vector that needs no model.
 
     >>> half = np.zeros((4, 4, 3), np.uint8)
     >>> half[:, :2] = 255
@@ -381,7 +381,7 @@ def colour_histogram(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.float64]
 
 
 def _hue_deg(colours: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The hue of RGB colours in degrees; they must not be grey."""
+    """Return the hue of RGB colours in degrees; they must not be grey."""
     r, g, b = colours.T
     top, low = colours.max(axis=1), colours.min(axis=1)
     spread = np.maximum(top - low, 1e-9)
@@ -420,7 +420,7 @@ class DetectorRecall:
 
 
 def calibrate_recall(detector: Detector, episodes: Iterable[Episode], *, threshold: float) -> DetectorRecall:
-    """The recall of every annotated category that the detector has a label for.
+    """Return the recall of every annotated category that the detector has a label for.
 
     Frames are read one by one and not kept. A picture that several episodes share counts once. A picture that cannot be read
     is left out and reported.
@@ -483,7 +483,7 @@ def recall_table(recall: Mapping[str, ClassRecall], *, title: str) -> Table:
 def write_recall(
     recall: Mapping[str, ClassRecall], path: Path, *, detector: str, identity: str, threshold: float
 ) -> None:
-    """Writes the file that ``detector:…?recall=FILE`` reads. It holds for that detector at that threshold."""
+    """Write the file that ``detector:…?recall=FILE`` reads. It holds for that detector at that threshold."""
     value = {
         "detector": detector,
         "identity": identity,
@@ -512,7 +512,7 @@ class _RecallFile(Form):
 
 
 def read_recall(path: Path, *, identity: str, threshold: float) -> dict[str, float]:
-    """The lower confidence limit of each class's recall.
+    """Return the lower confidence limit of each class's recall.
 
     Args:
         path: A file of `write_recall`.
@@ -540,5 +540,5 @@ def read_recall(path: Path, *, identity: str, threshold: float) -> dict[str, flo
 
 
 def found_of(found: Iterable[Detection], head: str) -> list[Detection]:
-    """The detections of what a noun names."""
+    """Return the detections of what a noun names."""
     return [d for d in found if words.is_a(d.label, head)]

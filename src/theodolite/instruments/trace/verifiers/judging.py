@@ -42,7 +42,7 @@ class JudgedStep:
     verdicts: tuple[Verdict, ...]
 
     def counted(self, granularity: Granularity = "whole") -> list[tuple[Claim, Verdict]]:
-        """The claims that count, with their verdicts."""
+        """Return the claims that count, with their verdicts."""
         pairs = zip(self.step.claims, self.verdicts, strict=True)
         return [(claim, verdict) for claim, verdict in pairs if granularity == "every" or not claim.is_part]
 
@@ -71,7 +71,7 @@ class VerifierOptions:
 
     @classmethod
     def read(cls, text: str, name: str, allowed: tuple[str, ...]) -> VerifierOptions:
-        """Splits the text. Raises a `UsageError` for settings that the verifier does not have."""
+        """Split the text. Raises a `UsageError` for settings that the verifier does not have."""
         target, _, rest = text.partition("?")
         settings = dict(parse_qsl(rest, keep_blank_values=True))
         unknown = sorted(set(settings) - set(allowed))
@@ -82,7 +82,7 @@ class VerifierOptions:
         return cls(target, settings)
 
     def number(self, name: str, default: float, *, low: float = 0.0, high: float = 1.0) -> float:
-        """A numeric setting within bounds."""
+        """Return a numeric setting within bounds."""
         try:
             value = float(self.settings.get(name, default))
         except ValueError:
@@ -93,7 +93,7 @@ class VerifierOptions:
 
 
 def open_verifier(name: str) -> Verifier:
-    """A verifier by name: ``annotation``, or ``name:options``.
+    """Return a verifier by name: ``annotation``, or ``name:options``.
 
     Raises:
         UsageError: There is no such verifier.
@@ -168,7 +168,7 @@ def verdicts_on(
 
 
 def _beyond(claim: Claim, *, is_typed_verifier: bool) -> Verdict | None:
-    """The verdict on a claim that a verifier is not asked about; None for others."""
+    """Return the verdict on a claim that a verifier is not asked about; None for others."""
     if claim.kind == "unread" or claim.hedge == NOT_UNDERSTOOD:
         return unverifiable(NOT_UNDERSTOOD, "the clause was not understood")
     if is_typed(claim) and not is_typed_verifier:
@@ -177,7 +177,7 @@ def _beyond(claim: Claim, *, is_typed_verifier: bool) -> Verdict | None:
 
 
 def is_typed(claim: Claim) -> bool:
-    """True for what goes beyond one fact at one frame: quantities, *remains*, comparisons, *between*, ranks, recipients.
+    """Return True for what goes beyond one fact at one frame: quantities, *remains*, comparisons, *between*, ranks, recipients.
 
     A verifier whose `judges_typed` is not True is never asked about such claims, so that it cannot judge what is left of
     them without the quantity.
@@ -204,12 +204,12 @@ def _unless_hedged(claim: Claim, verdict: Verdict) -> Verdict:
 
 
 def unverifiable(reason: Reason, why: str) -> Verdict:
-    """An unverifiable verdict."""
+    """Return an unverifiable verdict."""
     return Verdict("unverifiable", reason, why)
 
 
 def negated(verdict: Verdict) -> Verdict:
-    """The verdict on the negation of what was judged."""
+    """Return the verdict on the negation of what was judged."""
     if verdict.label == "unverifiable":
         return verdict
     return replace(verdict, label="unsupported" if verdict.label == "supported" else "supported")
@@ -245,7 +245,7 @@ class NoisyVerifier:
         return bool(getattr(self.inner, "judges_typed", False))
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """The inner verdicts, some of them flipped."""
+        """Return the inner verdicts, some of them flipped."""
         return [
             self._disturbed(c, v, episode)
             for c, v in zip(claims, self.inner.verify(claims, episode), strict=True)

@@ -28,13 +28,13 @@ class Scene:
 
     @classmethod
     def of(cls, claim: Claim, episode: Episode, memory: Memory | None = None) -> Scene:
-        """An episode at the frames of a claim; at all frames if it has none."""
+        """Return an episode at the frames of a claim; at all frames if it has none."""
         n = len(episode.frames)
         inside = tuple(frame for frame in claim.frames if 0 <= frame < n)
         return cls(episode, inside or tuple(range(n)), {} if memory is None else memory)
 
     def at(self, frame: int) -> Scene:
-        """The same episode at one frame."""
+        """Return the same episode at one frame."""
         return Scene(self.episode, (frame,), self.memory)
 
     def ids(self, said: Mention) -> frozenset[str]:
@@ -46,7 +46,7 @@ class Scene:
         return frozenset(t.id for t in self.memory[key])
 
     def listed_at(self, said: Mention, frame: int) -> list[SceneObject]:
-        """The objects that a frame lists and a mention may refer to, visible or not.
+        """Return the objects that a frame lists and a mention may refer to, visible or not.
 
         An exact category is preferred to one that means the same or is narrower, and that to a wider one, which the mention
         may mean (*woman* where a person is listed; see `wider_label`). Adjectives narrow it down as far as attributes are known.
@@ -61,19 +61,19 @@ class Scene:
         return list(self.memory[key])
 
     def visible_at(self, said: Mention, frame: int) -> list[SceneObject]:
-        """The same, only visible ones."""
+        """Return the same, only visible ones."""
         return [t for t in self.listed_at(said, frame) if t.is_visible]
 
     def visible(self, said: Mention) -> list[SceneObject]:
-        """The visible objects at any of the frames that a mention may refer to."""
+        """Return the visible objects at any of the frames that a mention may refer to."""
         return [t for frame in self.frames for t in self.visible_at(said, frame)]
 
     def known(self, said: Mention) -> list[SceneObject]:
-        """The same, visible or not."""
+        """Return the same, visible or not."""
         return [t for frame in self.frames for t in self.listed_at(said, frame)]
 
     def wider_label(self, said: Mention | None) -> str:
-        """The label of what a mention means, if only wider ones fit: *person* for *woman*; else empty.
+        """Return the label of what a mention means, if only wider ones fit: *person* for *woman*; else empty.
 
         What is known of such an object can refute a claim about a woman, but not support it.
         """
@@ -86,7 +86,7 @@ class Scene:
         return "" if is_certain or not labels else min(labels)
 
     def unannotated(self, said: Mention | None) -> str:
-        """An adjective of a mention of which nothing is annotated for what it may refer to; else empty.
+        """Return an adjective of a mention of which nothing is annotated for what it may refer to; else empty.
 
         *A blue chair* where no colours are known can be refuted, but not supported.
         """
@@ -96,12 +96,12 @@ class Scene:
         return lacking[0] if lacking and all(lacking) else ""
 
     def _is_label(self, head: str) -> bool:
-        """True if the episode itself lists objects of that name, such as rooms."""
+        """Return True if the episode itself lists objects of that name, such as rooms."""
         labels = self.episode.vocabulary.get("objects", ())
         return head in labels or any(_is_called(t, head) for f in self.episode.frames for t in f.objects)
 
     def missing(self, said: Mention) -> Verdict | None:  # noqa: PLR0911 - one return per outcome
-        """The verdict if a mention refers to nothing that is listed; None if it refers to something.
+        """Return the verdict if a mention refers to nothing that is listed; None if it refers to something.
 
         If objects are known completely, what is not listed does not exist. If they are known partially, a word that no label
         means is out of vocabulary, and an object that a label means may have been missed.
@@ -141,7 +141,7 @@ def _elsewhere(knowledge: str) -> Verdict:
 
 
 def _fits(thing: SceneObject, said: Mention) -> bool:
-    """True if no known property of an object contradicts the adjectives."""
+    """Return True if no known property of an object contradicts the adjectives."""
     for word in said.attributes:
         found = _value(thing, word)
         if found is None:
@@ -155,7 +155,7 @@ def _fits(thing: SceneObject, said: Mention) -> bool:
 
 
 def _value(thing: SceneObject, word: str) -> str | bool | None:
-    """What is annotated in the respect that an adjective names: the value of a state or an attribute; None if nothing is."""
+    """Return what is annotated in the respect that an adjective names: the value of a state or an attribute; None if nothing is."""
     if word in words.STATES:
         return thing.states.get(words.STATES[word][0])
     name = words.ATTRIBUTES.get(word, "")
@@ -206,7 +206,7 @@ def _myself(said: Mention) -> list[SceneObject]:
 
 
 def _against(relation: str, thing: SceneObject, ground: Mention, here: Scene) -> list[Verdict]:
-    """The verdicts on one object against each possible ground, at one frame."""
+    """Return the verdicts on one object against each possible ground, at one frame."""
     frame = here.episode.frames[here.frames[0]]
     if ground.head in words.FIRST_PERSON:
         return [_annotated(relation, thing.id, EGO, frame) or _from_here(relation, thing, frame)]
@@ -220,7 +220,7 @@ def _against(relation: str, thing: SceneObject, ground: Mention, here: Scene) ->
 
 
 def _annotated(relation: str, subject: str, other: str, frame: Frame) -> Verdict | None:
-    """The verdict by the annotated relations; None if they hold neither the relation nor its opposite.
+    """Return the verdict by the annotated relations; None if they hold neither the relation nor its opposite.
 
     (a, below, b) is (b, above, a). What is on a thing is not below it, and does not carry it; only of a person may something be
     said to be on and below, as on the knees. What is in front of a person may have that person in front of it, so front and
@@ -245,7 +245,7 @@ def _annotated(relation: str, subject: str, other: str, frame: Frame) -> Verdict
 
 
 def _is_faced(held: Relation, frame: Frame) -> bool:
-    """True if a relation tells what is before or behind a person, as that person is turned."""
+    """Return True if a relation tells what is before or behind a person, as that person is turned."""
     return _is_person(held.object, frame) and plain_relation(held.predicate) in {"in front of", "behind"}
 
 
@@ -263,7 +263,7 @@ _NEVER_WITH = {"below": ("on",), "on": ("below", _CARRIES)}
 
 
 def plain_relation(predicate: str) -> str:
-    """An annotated relation in the words of claims, without the posture of who is related.
+    """Return an annotated relation in the words of claims, without the posture of who is related.
 
     >>> plain_relation("sitting_on"), plain_relation("at_the_right_of"), plain_relation("beneath")
     ('on', 'right of', 'below')
@@ -445,7 +445,7 @@ _MOST_SINGLE = 40
 
 
 def judged(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
-    """The verdict on a claim: *remains* over negation, negation over quantity, quantity over single objects."""
+    """Return the verdict on a claim: *remains* over negation, negation over quantity, quantity over single objects."""
     ranked = next((m for m in _mentions(claim) if is_ranked(m)), None)
     if ranked is not None:
         return unverifiable("complex", f"which one is the {ranked} is not known")
@@ -457,7 +457,7 @@ def judged(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
 
 
 def is_ranked(said: Mention) -> bool:
-    """True if a superlative or an ordinal picks it out: *the tallest man*, *the second chair*."""
+    """Return True if a superlative or an ordinal picks it out: *the tallest man*, *the second chair*."""
     return any(word not in words.ATTRIBUTES and word not in words.STATES for word in said.attributes)
 
 
@@ -508,7 +508,7 @@ def _quantity(said: Mention | None) -> str:
 
 
 def _of_range(quantity: str, yes: int, unsure: int, total: int, *, is_complete: bool) -> Verdict:
-    """The verdict if between `yes` and `yes + unsure` of `total` objects fit, and more if not all are annotated."""
+    """Return the verdict if between `yes` and `yes + unsure` of `total` objects fit, and more if not all are annotated."""
     possible = [holds(quantity, k, total) for k in range(yes, yes + unsure + 1)]
     if not is_complete:  # further objects may fit, or not
         n = max([int(word) for word in quantity.split() if word.isdigit()], default=0)
@@ -523,7 +523,7 @@ def _of_range(quantity: str, yes: int, unsure: int, total: int, *, is_complete: 
 
 
 def holds(quantity: str, number: int, total: int) -> bool:
-    """True if a number of objects, of a total, is a quantity.
+    """Return True if a number of objects, of a total, is a quantity.
 
     >>> holds("at least 3", 4, 4), holds("fewer than 4", 4, 4), holds("2 of 3", 2, 3), holds("most", 2, 3), holds("all", 2, 3)
     (True, False, True, True, False)
@@ -552,7 +552,7 @@ def holds(quantity: str, number: int, total: int) -> bool:
 
 
 def count_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """The number of objects in the frame that shows the most of them."""
+    """Return the number of objects in the frame that shows the most of them."""
     if scene.episode.knows("objects") == "none":
         return unverifiable("out of vocabulary", "objects are not annotated")
     most = max((len(scene.visible_at(claim.subject, frame)) for frame in scene.frames), default=0)

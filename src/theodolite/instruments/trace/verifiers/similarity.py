@@ -37,7 +37,7 @@ FORMS = ("entity", "attribute", TWO_THINGS, FROM_ME, MY_ROOM, "state")
 
 
 def captions_of(claim: Claim, episode: Episode) -> list[str]:
-    """The claim as a caption, then the same with other values; empty if it cannot be expressed so."""
+    """Return the claim as a caption, then the same with other values; empty if it cannot be expressed so."""
     head = claim.subject.head
     if claim.kind == "spatial":
         return _spatial(claim)
@@ -70,7 +70,7 @@ def _spatial(claim: Claim) -> list[str]:
 
 
 def _and_opposite(claim: Claim) -> list[str]:
-    """What a claim says of a state or a side, and the opposite."""
+    """Return what a claim says of a state or a side, and the opposite."""
     said = claim.predicate
     return [said, words.opposite_state(said) if claim.kind == "state" else words.OPPOSITES[said]]
 
@@ -86,7 +86,7 @@ def caption(looks: str) -> str:
 
 
 def colours_of(head: str, colour: str) -> list[str]:
-    """The object in this colour, then in each other one."""
+    """Return the object in this colour, then in each other one."""
     return [caption(f"{hue} {head}") for hue in (colour, *(hue for hue in words.HUES if hue != colour))]
 
 
@@ -101,13 +101,13 @@ def beside(first: str, side: str, second: str) -> str:
 
 
 def seen_from_me(looks: str, side: str) -> list[str]:
-    """The place of an object relative to the observer: on this side, then on each other one."""
+    """Return the place of an object relative to the observer: on this side, then on each other one."""
     sides = (side, *(each for each in words.FROM_ME if each != side))
     return [f"{caption(looks)} {words.FROM_ME[each]}" for each in sides]
 
 
 def form_of(claim: Claim) -> str:
-    """The form of a claim: its kind, and for spatial claims what the place is relative to.
+    """Return the form of a claim: its kind, and for spatial claims what the place is relative to.
 
     >>> form_of(Claim("spatial", Mention("ball"), "left of", Mention("i")))
     'spatial, from me'
@@ -120,7 +120,7 @@ def form_of(claim: Claim) -> str:
 
 
 def values_of(claim: Claim, n: int) -> list[str]:
-    """The value that each of the n captions of a claim states, in order.
+    """Return the value that each of the n captions of a claim states, in order.
 
     >>> values_of(Claim("state", Mention("door"), "open"), 2), values_of(Claim("entity", Mention("cup")), 3)
     (['open', 'closed'], ['present', 'absent', 'absent'])
@@ -209,7 +209,7 @@ def _unit(features: Any) -> Any:
 
 
 def _remembered(kept: OrderedDict[str, Any], keys: Sequence[str], compute: Callable[[list[str]], Any]) -> Any:
-    """The features of each key, computed if they are not cached. The least recently used are dropped."""
+    """Return the features of each key, computed if they are not cached. The least recently used are dropped."""
     import torch
 
     new = [key for key in dict.fromkeys(keys) if key not in kept]
@@ -258,7 +258,7 @@ class Bounds:
     """The words that the model knows; empty if it was trained on general language."""
 
     def of(self, world: str, form: str) -> tuple[float, float] | None:
-        """The bounds of a form of claim; None if the model cannot judge it."""
+        """Return the bounds of a form of claim; None if the model cannot judge it."""
         return self.worlds.get(world, {}).get(form)
 
     def unknown(self, caption: str, world: str) -> str:
@@ -289,7 +289,7 @@ class _CalibrationFile(Form):
 
 
 def read_bounds(file: Path) -> Bounds:
-    """Reads a calibration file.
+    """Read a calibration file.
 
     Raises:
         UsageError: It is not such a file.
@@ -351,7 +351,7 @@ class SimilarityVerifier:
         ]
 
     def _asked(self, claim: Claim, episode: Episode) -> list[str] | Verdict:
-        """The captions of a claim, or the verdict if it cannot be judged."""
+        """Return the captions of a claim, or the verdict if it cannot be judged."""
         captions, form = captions_of(claim, episode), form_of(claim)
         if not captions or (self.bounds is None and claim.kind in FINE_KINDS):
             return unverifiable("complex", f"similarity cannot judge {claim.kind} claims")
@@ -365,7 +365,7 @@ class SimilarityVerifier:
         return captions
 
     def shares(self, put: Sequence[tuple[Claim, list[str]]], episode: Episode) -> list[Found]:
-        """The largest share of each claim at any of its frames."""
+        """Return the largest share of each claim at any of its frames."""
         frames = [_frames_of(claim, episode) for claim, _ in put]
         texts = list(dict.fromkeys(text for _, captions in put for text in captions))
         place = {text: i for i, text in enumerate(texts)}
@@ -385,7 +385,7 @@ class SimilarityVerifier:
     def _scores(
         self, frames: Sequence[int], texts: Sequence[str], episode: Episode
     ) -> tuple[Mapping[int, NDArray[np.float64]], Mapping[int, str]]:
-        """The scores of all texts by frame, and why some frames cannot be read."""
+        """Return the scores of all texts by frame, and why some frames cannot be read."""
         scores: dict[int, NDArray[np.float64]] = {}
         unread: dict[int, str] = {}
         for start in range(0, len(frames), _AT_ONCE):
@@ -443,7 +443,7 @@ def _told(bound: float | None) -> str:
 
 
 def confidence(larger: float, smaller: float) -> float:
-    """The odds of the larger of two shares over the sum of both odds.
+    """Return the odds of the larger of two shares over the sum of both odds.
 
     >>> confidence(0.5, 0.5), round(confidence(0.9, 0.5), 3), confidence(1.0, 0.2)
     (0.5, 0.9, 1.0)
@@ -453,14 +453,14 @@ def confidence(larger: float, smaller: float) -> float:
 
 
 def _frames_of(claim: Claim, episode: Episode) -> list[int]:
-    """The frames of a claim that have a picture; of all frames if it has none."""
+    """Return the frames of a claim that have a picture; of all frames if it has none."""
     n = len(episode.frames)
     frames = [f for f in claim.frames if 0 <= f < n] or range(n)
     return [f for f in frames if episode.frames[f].picture is not None]
 
 
 def open_similarity(text: str) -> SimilarityVerifier:
-    """Opens ``similarity:PATH?high=0.6&low=0.5``, or ``similarity`` for the shipped model.
+    """Open ``similarity:PATH?high=0.6&low=0.5``, or ``similarity`` for the shipped model.
 
     The calibration beside the checkpoint, or ``calibration=FILE``, decides what is judged and by which bounds. Bounds in the
     name replace the calibrated ones, but do not extend what is judged.

@@ -175,7 +175,7 @@ def _ask(likeness: Likeness, episodes: Sequence[Episode], per_kind: int, seed: i
 def _calibrated_forms(
     rows: Sequence[_ClaimShare], error: float, seed: int
 ) -> tuple[dict[str, KindCalibration], dict[str, str]]:
-    """The calibration of each form, and why some are not judged."""
+    """Return the calibration of each form, and why some are not judged."""
     found: dict[str, KindCalibration] = {}
     left_out: dict[str, str] = {}
     for form in say.FORMS:
@@ -205,7 +205,7 @@ def _counts(rows: Sequence[_ClaimShare]) -> tuple[int, int]:
 
 
 def _with_bounds(rows: Sequence[_ClaimShare], auc: stats.Estimate, error: float) -> KindCalibration:
-    """Sets bounds on every other unit, and measures their effect on the rest."""
+    """Set bounds on every other unit, and measures their effect on the rest."""
     units = sorted({row.unit for row in rows})
     ours = set(units[::2])
     true, false = ([r.share for r in rows if r.unit in ours and r.is_true is told] for told in (True, False))
@@ -227,7 +227,7 @@ def _with_bounds(rows: Sequence[_ClaimShare], auc: stats.Estimate, error: float)
 
 
 def _least_above(shares: Sequence[float], error: float, *, up: bool) -> float:
-    """The bound that at most the share `error` of the values reaches.
+    """Return the bound that at most the share `error` of the values reaches.
 
     >>> _least_above([0.1, 0.2, 0.3, 0.4], 0.25, up=True) > 0.3, _least_above([0.1, 0.2], 0.0, up=False) < 0.1
     (True, True)
@@ -237,7 +237,7 @@ def _least_above(shares: Sequence[float], error: float, *, up: bool) -> float:
 
 
 def _middle(first: float, second: float) -> float:
-    """The middle of two shares in log-odds, since shares differ by orders of magnitude.
+    """Return the middle of two shares in log-odds, since shares differ by orders of magnitude.
 
     >>> round(_middle(0.001, 0.999), 9), f"{_middle(1e-12, 1e-4):.1e}"
     (0.5, '1.0e-08')
@@ -258,7 +258,7 @@ def _auc(rows: Sequence[_ClaimShare], seed: int) -> stats.Estimate:
 def write_calibration(
     result: SimilarityCalibration, file: Path, *, model: str, words: Sequence[str] = ()
 ) -> None:
-    """Writes the file that `similarity:…` reads: bounds by world and form of claim, with the numbers behind them.
+    """Write the file that `similarity:…` reads: bounds by world and form of claim, with the numbers behind them.
 
     Args:
         result: The calibration.
@@ -310,7 +310,7 @@ def calibrate_checkpoint(
 
 
 def _training_record(folder: Path) -> dict[str, Any]:
-    """The record of the training, if the checkpoint was trained here."""
+    """Return the record of the training, if the checkpoint was trained here."""
     path = folder / "training.json"
     return check(dict[str, Any], read_json(path)) if path.is_file() else {}
 
@@ -318,7 +318,7 @@ def _training_record(folder: Path) -> dict[str, Any]:
 def claims_about(
     episode: Episode, frame: int, hues: Sequence[str], *, per_kind: int, rng: np.random.Generator
 ) -> list[Claim]:
-    """Some claims of each kind that captions can express, true and false ones.
+    """Return some claims of each kind that captions can express, true and false ones.
 
     Of objects: a visible one, the same in another colour, another in the same colour, and any. Of colours: the true one and
     another. Of sides and states: all values.
@@ -422,7 +422,7 @@ def calibration_table(result: SimilarityCalibration, *, title: str) -> Table:
 def card_text(
     result: SimilarityCalibration, training: Mapping[str, Any], *, size_bytes: int, data: str
 ) -> str:
-    """A README for the folder of a checkpoint that was trained here. Every number is read or measured.
+    """Return a README for the folder of a checkpoint that was trained here. Every number is read or measured.
 
     Args:
         result: The calibration.
@@ -486,7 +486,7 @@ def card_text(
 
 
 def _omitted(result: SimilarityCalibration) -> list[str]:
-    """What was left out of the tables."""
+    """Return what was left out of the tables."""
     told = [
         f"{n:,} {what}"
         for n, what in (

@@ -80,7 +80,7 @@ class Tracker:
         self._alive: list[Track] = []
 
     def update(self, frame: int, found: Sequence[Detection], looks: _Looks | None = None) -> None:
-        """Adds a frame."""
+        """Add a frame."""
         from scipy.optimize import linear_sum_assignment
 
         for track in self._alive:
@@ -152,7 +152,7 @@ def _correct(track: Track, box: Box) -> None:
 
 
 def _remember(track: Track, looks: NDArray[np.float64] | None) -> None:
-    """Updates the appearance slowly: the new one has a weight of a quarter."""
+    """Update the appearance slowly: the new one has a weight of a quarter."""
     if looks is not None:
         track.looks = looks if track.looks is None else 0.75 * track.looks + 0.25 * looks
 
@@ -163,7 +163,7 @@ def track_all(
     looks: Iterable[_Looks] | None = None,
     most_missed: int = 3,
 ) -> list[Track]:
-    """The tracks of a whole sequence.
+    """Return the tracks of a whole sequence.
 
     Args:
         frames: The detections of each frame.
@@ -205,7 +205,7 @@ class TrackVerifier:
         ]
 
     def _found(self, episode: Episode, index: int, unread: dict[int, str]) -> tuple[list[Detection], _Looks]:
-        """The detections of a frame and their appearance; pixels are not kept. `unread` gets frames without detections."""
+        """Return the detections of a frame and their appearance; pixels are not kept. `unread` gets frames without detections."""
         if self.detector is None:
             found = [
                 Detection(f"{t.attributes.get('colour', '')} {t.category}".strip(), 1.0, t.box)
@@ -259,7 +259,7 @@ def _why_unseen(frames: Sequence[int], unread: Mapping[int, str]) -> str:
 
 
 def is_called(label: str, said: Mention) -> bool:
-    """True if a mention names what has this label, which may begin with a colour."""
+    """Return True if a mention names what has this label, which may begin with a colour."""
     colour, _, noun = label.partition(" ")
     if words.ATTRIBUTES.get(colour) != "colour":
         colour, noun = "", label
@@ -324,7 +324,7 @@ def _gap(a: Track, b: Track, frame: int) -> float:
 
 
 def open_track_verifier(text: str) -> TrackVerifier:
-    """Opens ``tracks:annotation``, or ``tracks:DETECTOR?threshold=0.4&looks=colours``."""
+    """Open ``tracks:annotation``, or ``tracks:DETECTOR?threshold=0.4&looks=colours``."""
     options = VerifierOptions.read(text, "tracks", ("threshold", "looks"))
     looks = options.settings.get("looks", "none")
     if looks not in {"none", "colours"}:
@@ -366,7 +366,7 @@ class EgoMotionVerifier:
 
 
 def _by_flow(said: str, episode: Episode, frames: Sequence[int]) -> Verdict:
-    """Compares each frame with the next. Any pair that shows the movement supports it."""
+    """Compare each frame with the next. Any pair that shows the movement supports it."""
     names: list[str] = []
     unread = ""
     last = len(episode.frames) - 1
@@ -391,7 +391,7 @@ def _by_flow(said: str, episode: Episode, frames: Sequence[int]) -> Verdict:
 
 
 def flow_names(flow: Flow) -> list[str]:
-    """The names of a flow.
+    """Return the names of a flow.
 
     >>> flow_names(Flow(-0.2, 0.0, 0.0, 1.0)), flow_names(Flow(0.0, 0.0, 0.1, 1.0))
     (['turn right', 'look right'], ['move forward'])
@@ -408,7 +408,7 @@ def flow_names(flow: Flow) -> list[str]:
 
 
 def open_ego_motion(text: str) -> EgoMotionVerifier:
-    """Opens ``ego-motion``, or ``ego-motion:flow`` to ignore poses."""
+    """Open ``ego-motion``, or ``ego-motion:flow`` to ignore poses."""
     options = VerifierOptions.read(text, "ego-motion", ())
     is_flow = options.target == "flow"
     return EgoMotionVerifier("ego-motion:flow" if is_flow else "ego-motion", uses_poses=not is_flow)
@@ -429,7 +429,7 @@ class Flow:
 
 
 def flow_between(first: Pixels, second: Pixels) -> Flow:
-    """The flow from one picture to the next; its quality is 0 if too little can be matched."""
+    """Return the flow from one picture to the next; its quality is 0 if too little can be matched."""
     a, b = _small(first), _small(second)
     if a.shape != b.shape:
         return Flow(0.0, 0.0, 0.0, 0.0)
@@ -460,7 +460,7 @@ def _small(pixels: Pixels) -> NDArray[np.float64]:
 
 
 def _shift(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[int, int]:
-    """The shift of whole pictures, in rows and columns, by phase correlation with a Hann window."""
+    """Return the shift of whole pictures, in rows and columns, by phase correlation with a Hann window."""
     window = np.outer(np.hanning(a.shape[0]), np.hanning(a.shape[1]))
     product = np.conj(np.fft.rfft2((a - a.mean()) * window)) * np.fft.rfft2((b - b.mean()) * window)
     peak = np.fft.irfft2(product / np.maximum(np.abs(product), 1e-9), a.shape)
@@ -472,7 +472,7 @@ def _shift(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[int, int]:
 def _match(
     block: NDArray[np.float64], other: NDArray[np.float64], top: int, left: int, coarse: tuple[int, int]
 ) -> tuple[float, float] | None:
-    """The shift of a block, near the common shift or near zero, with the highest normalised correlation."""
+    """Return the shift of a block, near the common shift or near zero, with the highest normalised correlation."""
     best, where = 0.6, None
     plain = (block - block.mean()) / (block.std() + 1e-9)
     for down0, right0 in {coarse, (0, 0)}:

@@ -82,7 +82,7 @@ class VideoClassifierVerifier:
 
 
 def is_meant(claim: Claim, label: str) -> bool:
-    """True if a class such as *opening door* may mean a claim: the verb, and the object if the class has one.
+    """Return True if a class such as *opening door* may mean a claim: the verb, and the object if the class has one.
 
     >>> from theodolite.instruments.trace.claims.types import Mention
     >>> is_meant(Claim("action", Mention("person"), "open", Mention("door")), "Opening_door")
@@ -120,7 +120,7 @@ class VideoClassifier:
         self.n_frames = int(getattr(self._model.config, "num_frames", 8))
 
     def __call__(self, frames: Sequence[Pixels]) -> dict[str, float]:
-        """The probability of each class."""
+        """Return the probability of each class."""
         import torch
 
         inputs = self._processor([list(frames)], return_tensors="pt")
@@ -130,7 +130,7 @@ class VideoClassifier:
 
 
 def open_video_classifier(text: str) -> VideoClassifierVerifier:
-    """Opens ``actions:PATH?threshold=0.5``."""
+    """Open ``actions:PATH?threshold=0.5``."""
     options = VerifierOptions.read(text, "actions", ("threshold",))
     if not options.target:
         raise UsageError("name the model: actions:FOLDER of a video classifier, or its hub id")

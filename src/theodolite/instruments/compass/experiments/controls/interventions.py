@@ -59,7 +59,7 @@ from theodolite.instruments.compass.measure import Sample, map_key, split_key
 
 PROBES, UNMOVED, FALSE_REFERENCE = "probes", "unmoved map", "false reference"
 ANSWERS = "the model's answers"
-CHANCE = 0.25
+CHANCE = 0.25  # a random peak lies within 45° of the truth in 90° of 360°
 NO_PLAIN = "the plain picture was not measured"
 
 FAMILY_QUESTIONS = {
@@ -107,7 +107,7 @@ def score_family(
     methods: Sequence[str] = (),
     seed: int = 0,
 ) -> ControlScore:
-    """Scores relocation, fix-b-move-a or joint-translation.
+    """Score relocation, fix-b-move-a or joint-translation.
 
     Args:
         control: Which of them.
@@ -145,42 +145,42 @@ def score_family(
 
 
 def _unmoved(batch: Batch, plain: Mapping[tuple[str, str], Sample], seed: int) -> Batch | None:
-    """The maps of the plain picture of each probe, where it was measured."""
+    """Return the maps of each probe's plain picture, where it was measured."""
     there = [plain[base_of(sample)] for sample in batch.samples if base_of(sample) in plain]
     return Batch(there, batch.method_keys, seed=seed) if there else None
 
 
 def base_of(sample: Sample) -> tuple[str, str]:
-    """The pair and prompt of a sample, whatever was done to it."""
+    """Return the pair and prompt of a sample, whatever its condition."""
     return sample.id, sample.prompt
 
 
 def _rows(
     condition: str, compass: Compass, probes: _Probes, projection: ControlProjection, seed: int
 ) -> list[ControlRow]:
-    """One row per map; the compass has shape (probes, columns)."""
+    """Return one row per map; the compass has shape (probes, columns)."""
     batch, clusters = probes.batch, probes.clusters
     by_column = errors_of(compass, projection)
-    errors, found = batch.over_draws(by_column), batch.over_draws(hits(by_column))
+    errors, edge_hits = batch.over_draws(by_column), batch.over_draws(hits(by_column))
     divergence = batch.over_draws(_within_pairs(compass, probes.bases))
     pictures = list(dict(zip(probes.bases, clusters, strict=True)).values())
     rows = []
     for k, key in enumerate(batch.keys):
         at = batch.uniform_of(key)
         build = RowBuilder(seed)
-        hit = Values.of(found[:, k], clusters)
+        hit = Values.of(edge_hits[:, k], clusters)
         build.mean("dae", Values.of(errors[:, k], clusters))
         if k != at:
             build.mean("excess_dae", Values.of(errors[:, k] - errors[:, at], clusters))
-            build.flip_test("over_uniform", hit, Values.of(found[:, at], clusters), "greater")
+            build.flip_test("over_uniform", hit, Values.of(edge_hits[:, at], clusters), "greater")
         build.mean("peak_accuracy", hit)
         if condition == PROBES:
             build.mean("peak_accuracy_correct", hit.where(probes.is_correct))
         build.mean("divergence", Values.of(divergence[:, k], pictures))
-        there = hit.is_there
-        if there.any() and not batch.is_drawn(key):
+        has_hit = hit.is_there
+        if has_hit.any() and not batch.is_drawn(key):
             build.tests["binomial"] = stats.binomial_test(
-                int(hit.numbers[there].sum()), int(there.sum()), probability=CHANCE, alternative="greater"
+                int(hit.numbers[has_hit].sum()), int(has_hit.sum()), probability=CHANCE, alternative="greater"
             )
         build.leave_out(compass[:, batch.column(key)])
         rows.append(build.row(key, projection.name, condition))
@@ -190,24 +190,31 @@ def _rows(
 def answer_row(
     condition: str, is_correct: NDArray[np.bool_], clusters: Sequence[str], projection: ControlProjection
 ) -> ControlRow:
-    """How often the model itself is right."""
+    """Build the row of the model's own accuracy.
+
+    Args:
+        condition: The condition that the row is about.
+        is_correct: Whether each answer is right.
+        clusters: The picture of each answer.
+        projection: The projection whose table gets the row.
+    """
     build = RowBuilder(seed=0)
     build.mean("accuracy", Values.of(is_correct.astype(np.float64), clusters))
     return build.row(ANSWERS, projection.name, condition)
 
 
 def _within_pairs(compass: Compass, bases: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-    """The mean divergence between every two probes of each pair, shape (pairs, columns); NaN for a single probe."""
+    """Return the mean divergence between every two probes of each pair, shape (pairs, columns); NaN for a single probe."""
     members: dict[tuple[str, str], list[int]] = {}
     for i, base in enumerate(bases):
         members.setdefault(base, []).append(i)
-    found = np.full((len(members), compass.shape[1]), np.nan)
-    for place, own in enumerate(members.values()):
+    means = np.full((len(members), compass.shape[1]), np.nan)
+    for row, own in enumerate(members.values()):
         twos = np.array(list(combinations(own, 2)), np.int64).reshape(-1, 2)
         values = divergences(compass[twos[:, 0]], compass[twos[:, 1]])
-        there = (~np.isnan(values)).sum(axis=0)
-        found[place] = np.where(there > 0, np.nansum(values, axis=0) / np.maximum(there, 1), np.nan)
-    return found
+        counts = (~np.isnan(values)).sum(axis=0)
+        means[row] = np.where(counts > 0, np.nansum(values, axis=0) / np.maximum(counts, 1), np.nan)
+    return means
 
 
 # Reference-centre randomisation (Table 11): is the true reference a better centre than any other?
@@ -249,7 +256,7 @@ class Centres:
 def centre_control(
     samples: Sequence[Sample], *, methods: Sequence[str] = (), n_centres: int = 100, seed: int = 0
 ) -> ControlScore:
-    """Scores reference-centre randomisation on stored maps.
+    """Score reference-centre randomisation on stored maps.
 
     Args:
         samples: Plain samples of a run.
@@ -283,7 +290,13 @@ def centre_control(
 
 
 def draw_centres(samples: Sequence[Sample], *, n_centres: int, seed: int) -> Centres:
-    """Draws the centres of every sample; a sample's draw depends on the sample and the seed alone."""
+    """Draw the centres of every sample; a sample's draw depends only on the sample and the seed.
+
+    Args:
+        samples: The samples.
+        n_centres: Random centres, and background centres, per sample.
+        seed: Seed of the draws.
+    """
     n = n_centres
     spans = {
         TRUE: slice(0, 1),
@@ -309,7 +322,7 @@ def draw_centres(samples: Sequence[Sample], *, n_centres: int, seed: int) -> Cen
 
 
 def background_px(sample: Sample) -> NDArray[np.float64]:
-    """The centres of all pixels that lie in no box, shape (pixels, 2) as (x, y)."""
+    """Return the centres of all pixels that lie in no box, shape (pixels, 2) as (x, y)."""
     width, height = sample.size_px
     x, y = np.arange(width) + 0.5, np.arange(height) + 0.5
     is_free = np.ones((height, width), np.bool_)
@@ -321,7 +334,7 @@ def background_px(sample: Sample) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Seen:
-    """What all maps are from the centres of one condition."""
+    """All maps as seen from the centres of one condition."""
 
     errors: NDArray[np.float64]
     """Each sample's mean over centres and draws, shape (samples, keys)."""
@@ -336,26 +349,26 @@ class _Seen:
     def of(
         cls, batch: Batch, compass: Compass, errors: NDArray[np.float64], missing: NDArray[np.bool_]
     ) -> _Seen:
-        means = [_sample_means(batch.over_draws(each), missing) for each in (errors, hits(errors))]
+        means = [_sample_means(batch.over_draws(values), missing) for values in (errors, hits(errors))]
         return cls(means[0], means[1], compass[~missing], batch, int(missing.sum()))
 
     def error(self, k: int) -> Values:
-        """The errors of the map with this number."""
+        """Return the errors of the map with this number."""
         return Values.of(self.errors[:, k], self.batch.clusters)
 
 
 def _centre_rows(
     key: str, projection: str, seen: Mapping[str, _Seen], batch: Batch, seed: int
 ) -> list[ControlRow]:
-    """One map's rows."""
+    """Return the rows of one map."""
     k, at = batch.keys.index(key), batch.uniform_of(key)
     true, uniform_true = seen[TRUE].error(k), seen[TRUE].error(at)
     rows = []
-    for name, each in seen.items():
+    for name, view in seen.items():
         build = RowBuilder(seed)
-        own, uniform = each.error(k), each.error(at)
+        own, uniform = view.error(k), view.error(at)
         build.mean("dae", own)
-        build.mean("edge_accuracy", Values.of(each.hits[:, k], batch.clusters))
+        build.mean("edge_accuracy", Values.of(view.hits[:, k], batch.clusters))
         if k != at:
             build.mean("excess_dae", own - uniform)
         if name != TRUE:
@@ -365,13 +378,13 @@ def _centre_rows(
             build.flip_test("true_is_better", own, true, "greater")
             build.flip_test("two_sided", own, true, "two-sided")
         reason = NO_BACKGROUND if name == BACKGROUND else NO_OTHER
-        build.leave_out(each.compass[:, :, each.batch.column(key)], {reason: each.missing})
+        build.leave_out(view.compass[:, :, view.batch.column(key)], {reason: view.missing})
         rows.append(build.row(key, projection, name))
     return rows
 
 
 def _sample_means(values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The mean over each sample's centres that have a value, shape (samples, keys); NaN if there are none."""
+    """Return the mean over each sample's centres that have a value, shape (samples, keys); NaN if there are none."""
     counts = (~np.isnan(values)).sum(axis=1)
     means = np.nansum(values, axis=1) / np.maximum(counts, 1)
     return np.where((counts == 0) | missing[:, None], np.nan, means)
@@ -391,7 +404,7 @@ NOT_EXPLAINED = "no η² of the angle: one picture per angle, one angle only, or
 
 
 def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), seed: int = 0) -> ControlScore:
-    """Scores the squares.
+    """Score the squares.
 
     Args:
         samples: Samples of `theodolite.instruments.compass.data.drawn.coloured_squares`.
@@ -407,7 +420,7 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
         compass = batch.compass(projection)
         false = batch.compass(projection, centres_px=centres)[:, 0]
         by_column = errors_of(compass, projection)
-        errors, found = batch.over_draws(by_column), batch.over_draws(hits(by_column))
+        errors, edge_hits = batch.over_draws(by_column), batch.over_draws(hits(by_column))
         from_target = batch.over_draws(errors_of(false, projection))
         rows.append(answer_row(CONDITION, right, batch.clusters, projection))
         for k, key in enumerate(batch.keys):
@@ -416,7 +429,7 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
             build.mean("dae", Values.of(errors[:, k], batch.clusters))
             if k != at:
                 build.mean("excess_dae", Values.of(errors[:, k] - errors[:, at], batch.clusters))
-            build.mean("edge_accuracy", Values.of(found[:, k], batch.clusters))
+            build.mean("edge_accuracy", Values.of(edge_hits[:, k], batch.clusters))
             if not batch.is_drawn(key):
                 _add_likeness(build, compass[:, column], batch, projection)
             build.leave_out(compass[:, column])
@@ -437,7 +450,7 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
 
 
 def _add_likeness(build: RowBuilder, compass: Compass, batch: Batch, projection: ControlProjection) -> None:
-    """How similar the compasses of all pictures are, and what the angle explains of their variation."""
+    """Add how similar the compasses of all pictures are, and how much of their variation the angle explains."""
     kept = compass.is_kept
     if not kept.any():
         return
@@ -494,7 +507,7 @@ class _SharedTargets:
     """The picture of each group."""
 
     def per_group(self, values: NDArray[np.float64]) -> Values:
-        """The mean over each group's pairs (and over draws, if there are any) that have a value; NaN for a group with none."""
+        """Return the mean over each group's pairs (and over draws, if there are any) that have a value; NaN for a group with none."""
         if values.ndim > 1:
             counts = (~np.isnan(values)).sum(axis=1)
             values = np.where(counts > 0, np.nansum(values, axis=1) / np.maximum(counts, 1), np.nan)
@@ -506,7 +519,7 @@ class _SharedTargets:
 
 
 def reference_swap(samples: Sequence[Sample], *, methods: Sequence[str] = (), seed: int = 0) -> ControlScore:
-    """Scores the reference swap on stored maps.
+    """Score the reference swap on stored maps.
 
     Args:
         samples: Plain samples of a run.
@@ -547,9 +560,11 @@ def _find_pairs(samples: Sequence[Sample]) -> tuple[_SharedTargets, list[int]]:
             "no target of the run has two references in one picture, so there is nothing to swap"
         )
     used = sorted(i for group in members for i in group)
-    place = {i: at for at, i in enumerate(used)}
-    found = [(place[i], place[j], g) for g, group in enumerate(members) for i, j in permutations(group, 2)]
-    first, second, group_of = np.array(found, np.int64).T
+    position = {i: at for at, i in enumerate(used)}
+    pairs = [
+        (position[i], position[j], g) for g, group in enumerate(members) for i, j in permutations(group, 2)
+    ]
+    first, second, group_of = np.array(pairs, np.int64).T
     return _SharedTargets(first, second, group_of, [samples[group[0]].cluster for group in members]), used
 
 
@@ -575,7 +590,7 @@ def _method_rows(
 def _baseline_rows(
     samples: Sequence[Sample], pairs: _SharedTargets, projection: ControlProjection, seed: int
 ) -> list[ControlRow]:
-    """The sector of the truth, and a random sector."""
+    """Return the sector of the truth, and a random sector."""
     references, targets = [s.reference.box for s in samples], [s.target.box for s in samples]
     seeds = [sample_seed(seed, sample.item_id) for sample in samples]
     drawn = random_sector(references, targets, seeds=seeds, options=projection.options)
@@ -598,7 +613,7 @@ def _swap_row(
     pairs: _SharedTargets,
     projection: ControlProjection,
 ) -> ControlRow:
-    """One row; the compasses have shape (pairs, draws)."""
+    """Return one row; the compasses have shape (pairs, draws)."""
     key, condition = labels
     build = RowBuilder(seed=0)
     peaks = peaks_of(one, projection), peaks_of(other, projection)
@@ -624,7 +639,7 @@ def score_swap(
     methods: Sequence[str] = (),
     seed: int = 0,
 ) -> ControlScore:
-    """Scores swap-roles or swap-places.
+    """Score swap-roles or swap-places.
 
     Args:
         control: Which of the two.
@@ -704,7 +719,7 @@ def _reversal_rows(
 def prompt_direction(
     samples: Sequence[Sample], *, methods: Sequence[str] = (), seed: int = 0
 ) -> ControlScore:
-    """Scores the intervention on maps for every option.
+    """Score the intervention on maps for every option.
 
     Args:
         samples: Measured with the targets ``option:0``, ``option:1`` and so on.
@@ -726,8 +741,10 @@ def prompt_direction(
             f"the direction {unknown[0]!r} has no known angle, so no peak can follow it"
         )
     asked = Vocabulary({name: EIGHT.angles_deg[name] for name in names})
-    found, without_target = _methods(samples, methods, len(names))
-    rows = [_row(method, each, samples, asked, seed) for each in PROJECTIONS for method in found]
+    with_target, without_target = _methods(samples, methods, len(names))
+    rows = [
+        _row(method, projection, samples, asked, seed) for projection in PROJECTIONS for method in with_target
+    ]
     notes = [
         f"{len(samples)} samples, {len(samples) * len(names)} probes; chance is exactly 1 in {len(names)}."
     ]
@@ -742,7 +759,7 @@ def prompt_direction(
 
 
 def has_option_maps(sample: Sample) -> bool:
-    """True if a sample was measured for every option."""
+    """Return True if a sample was measured for every option."""
     return any(
         map_key(split_key(key)[0], f"option:{len(sample.directions) - 1}") in sample.maps
         for key in sample.maps
@@ -752,7 +769,7 @@ def has_option_maps(sample: Sample) -> bool:
 def _methods(
     samples: Sequence[Sample], methods: Sequence[str], n_options: int
 ) -> tuple[list[str], list[str]]:
-    """Methods with a map for every option of every sample, and those without a target."""
+    """Return the methods with a map for every option of every sample, and those without a target."""
     names = list(dict.fromkeys(split_key(key)[0] for key in samples[0].maps))
     unknown = [name for name in methods if name not in names]
     if unknown:
@@ -792,11 +809,11 @@ def _row(
 def _compass(
     method: str, projection: ControlProjection, samples: Sequence[Sample], n_options: int
 ) -> Compass:
-    """Shape (samples, options)."""
+    """Return the compass of shape (samples, options)."""
     maps = []
     for sample in samples:
         own = [sample.maps[map_key(method, f"option:{i}")] for i in range(n_options)]
-        maps.append(TokenMap(np.stack([each.values for each in own]), own[0].grid))
+        maps.append(TokenMap(np.stack([relevance.values for relevance in own]), own[0].grid))
     return project_batch(
         maps,
         references=[sample.reference.box for sample in samples],
@@ -806,7 +823,7 @@ def _compass(
 
 
 def _opposite(compass: Compass, asked: Vocabulary) -> NDArray[np.float64]:
-    """The mean over a sample's pairs of opposite probes, shape (samples,); NaN if there is none."""
+    """Return the mean over a sample's pairs of opposite probes, shape (samples,); NaN if there is none."""
     angles = list(asked.angles_deg.values())
     facing = [
         (i, j)

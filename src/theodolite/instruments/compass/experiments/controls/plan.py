@@ -66,7 +66,7 @@ class Edit:
         return within(self.pair.target.box, self.pair.size_px).moved(*self.target_step)
 
     def edited(self, studio: Studio | None = None) -> Pair:
-        """The edited pair with its picture drawn; id and names stay the same.
+        """Return the edited pair with its picture drawn; id and names stay the same.
 
         Args:
             studio: Studio of the same pair, to share the cutting with its other edits.
@@ -103,26 +103,32 @@ class EditReport:
 
 
 def find_edits(pairs: Sequence[Pair], control: str, options: PlacingOptions) -> tuple[list[Edit], EditReport]:
-    """All edits of one control, and what could not be edited."""
-    found: list[Edit] = []
+    """Return all edits of one control, and count what could not be edited.
+
+    Args:
+        pairs: The pairs to edit.
+        control: One of `EDITS`.
+        options: How objects are moved.
+    """
+    edits: list[Edit] = []
     excluded: Counter[Unfit] = Counter()
     vocabulary = vocabulary_of(pair.direction for pair in pairs)
     for pair in pairs:
-        found += [replace(edit, vocabulary=vocabulary) for edit in _FINDERS[control](pair, options, excluded)]
+        edits += [replace(edit, vocabulary=vocabulary) for edit in _FINDERS[control](pair, options, excluded)]
     report = EditReport(
         control,
-        len({edit.pair.id for edit in found}),
-        len(found),
+        len({edit.pair.id for edit in edits}),
+        len(edits),
         {reason.value: excluded[reason] for reason in Unfit if excluded[reason]},
-        0 if control == SWAP_ROLES else sum(not _has_outlines(edit.pair) for edit in found),
+        0 if control == SWAP_ROLES else sum(not _has_outlines(edit.pair) for edit in edits),
     )
-    return found, report
+    return edits, report
 
 
 def _family(
     control: str, steps: Callable[[Pair, str, PlacingOptions], tuple[Step | None, Step | None]]
 ) -> Callable[[Pair, PlacingOptions, Counter[Unfit]], list[Edit]]:
-    """A control that makes one edit per direction."""
+    """Return a control that makes one edit per direction."""
 
     def find(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit]) -> list[Edit]:
         if _is_entangled(pair, options):
@@ -191,7 +197,7 @@ EDITS = tuple(_FINDERS)
 
 
 def studio_of(pair: Pair) -> Studio:
-    """The studio that draws the edits of a pair: reference and target, their places filled with blurred background."""
+    """Return the studio that draws the edits of a pair: reference and target, their places filled with blurred background."""
     return Studio(pair.picture, cutouts(pair), fill="blurred")
 
 
@@ -204,7 +210,7 @@ def _is_entangled(pair: Pair, options: PlacingOptions) -> bool:
 
 
 def _has_outlines(pair: Pair) -> bool:
-    return all(each.outline for each in cutouts(pair))
+    return all(cutout.outline for cutout in cutouts(pair))
 
 
 PROMPT_DIRECTION, SQUARES = "prompt-direction", "squares"
@@ -214,7 +220,7 @@ MEASURED = (PROMPT_DIRECTION, *EDITS, SQUARES)
 
 @dataclass(frozen=True, slots=True)
 class ControlPlan:
-    """What is asked, and which edits cannot be made."""
+    """The questions, and the edits that cannot be made."""
 
     pairs: tuple[Pair, ...]
     prompts: tuple[Prompt, ...]
@@ -227,7 +233,7 @@ class ControlPlan:
     """True to ask about the answer to every pair after edits, too."""
 
     def items(self) -> Iterator[Item]:
-        """Pair by pair, so that any first part of the plan holds every control; the squares come last.
+        """Yield items pair by pair, so that any first part of the plan holds every control; the squares come last.
 
         Pictures are drawn when they are needed, so that a long plan does not fill the memory.
         """
@@ -261,7 +267,7 @@ class ControlPlan:
                 )
 
     def as_settings(self) -> dict[str, Any]:
-        """What a run stores of its plan: the controls, and what could not be edited."""
+        """Return the part of the plan that a run stores: the controls, and what could not be edited."""
         return {
             "controls": list(self.controls),
             "edits": [asdict(report) for report in self.reports],
@@ -285,7 +291,7 @@ def plan_controls(
     placing: PlacingOptions | None = None,
     has_pairs: bool = False,
 ) -> ControlPlan:
-    """Finds every edit that the controls need; nothing is drawn yet.
+    """Find every edit that the controls need; nothing is drawn yet.
 
     Args:
         pairs: With different ids. Objects are cut out by ``meta["outlines"]`` if a pair has them (COCO pairs do), else by
@@ -311,8 +317,8 @@ def plan_controls(
     reports: list[EditReport] = []
     for control in EDITS:
         if control in controls:
-            found, report = find_edits(pairs, control, placing or PlacingOptions())
-            edits += found
+            control_edits, report = find_edits(pairs, control, placing or PlacingOptions())
+            edits += control_edits
             reports.append(report)
     vocabulary = vocabulary_of(pair.direction for pair in pairs)
     squares = (

@@ -54,7 +54,7 @@ PROJECTIONS = (ControlProjection("paper", PAPER, "first"), ControlProjection("so
 
 
 def shared_keys(samples: Sequence[Sample], methods: Sequence[str] = ()) -> tuple[str, ...]:
-    """The maps for ``gt``, for ``pred`` or without a target that every sample has.
+    """Return the maps for ``gt``, for ``pred`` or without a target that every sample has.
 
     Args:
         samples: At least one.
@@ -91,19 +91,19 @@ class Batch:
         self.clusters = [sample.cluster for sample in samples]
         self._stacks: list[list[TokenMap]] = []
         self._spans: dict[str, slice] = {}
-        found = {key: [_need(sample, key) for sample in samples] for key in keys}
+        maps = {key: [_need(sample, key) for sample in samples] for key in keys}
         self._grids, names = name_grids(
-            [{key: GridMark.of(found[key][i].grid) for key in keys} for i in range(len(samples))]
+            [{key: GridMark.of(maps[key][i].grid) for key in keys} for i in range(len(samples))]
         )
         for name in names:
             members = [key for key in keys if self._grids[key] == name]
             stack = []
             for i, sample in enumerate(samples):
-                grid = found[members[0]][i].grid
+                grid = maps[members[0]][i].grid
                 seeds = sample_seed(seed, sample.item_id)
                 drawn = baseline_maps(grid, sample.target.box, seed=seeds, draws=draws)
-                rows = {key: found[key][i].values[None] for key in members}
-                rows |= {baseline_key(each, name): drawn[each].values for each in BASELINE_MAPS}
+                rows = {key: maps[key][i].values[None] for key in members}
+                rows |= {baseline_key(baseline, name): drawn[baseline].values for baseline in BASELINE_MAPS}
                 stack.append(TokenMap(np.concatenate(list(rows.values())).astype(np.float64), grid))
             self._stacks.append(stack)
             start = sum(span.stop - span.start for span in self._spans.values())
@@ -111,26 +111,26 @@ class Batch:
                 self._spans[key] = slice(start, start + len(values))
                 self._grids[key] = name
                 start += len(values)
-        self.keys = (*keys, *(key for key in self._spans if key not in found))
+        self.keys = (*keys, *(key for key in self._spans if key not in maps))
 
     def columns(self, key: str) -> slice:
-        """The columns of a key."""
+        """Return the columns of a key."""
         return self._spans[key]
 
     def column(self, key: str) -> int:
-        """The first column of a key."""
+        """Return the first column of a key."""
         return int(self._spans[key].start)
 
     def is_drawn(self, key: str) -> bool:
-        """True for a random map, which has several columns."""
+        """Return True for a random map, which has several columns."""
         return bool(self._spans[key].stop - self._spans[key].start > 1)
 
     def uniform_of(self, key: str) -> int:
-        """The place among the keys of the uniform map of a map's own grid."""
+        """Return the index, among the keys, of the uniform map of a map's own grid."""
         return self.keys.index(baseline_key(UNIFORM_MAP, self._grids[key]))
 
     def over_draws(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers by column as numbers by key, shape (..., keys): means over the draws that have a value."""
+        """Convert numbers by column to numbers by key, shape (..., keys): means over the draws that have a value."""
         out = np.empty((*values.shape[:-1], len(self.keys)))
         for k, key in enumerate(self.keys):
             own = values[..., self._spans[key]]
@@ -149,7 +149,7 @@ class Batch:
         targets: Sequence[Box] | None = None,
         centres_px: ArrayLike | None = None,
     ) -> Compass:
-        """The compasses, shape (samples, [centres,] columns).
+        """Return the compasses, shape (samples, [centres,] columns).
 
         Args:
             projection: How maps are projected.
@@ -171,22 +171,22 @@ class Batch:
 
 
 def errors_of(compass: Compass, projection: ControlProjection) -> NDArray[np.float64]:
-    """DAE of the peaks, shape (...); NaN where a projection was left out."""
+    """Return DAE of the peaks, shape (...); NaN where a projection was left out."""
     return _where_kept(compass, lambda kept: kept.error_deg(ties=projection.ties))
 
 
 def peaks_of(compass: Compass, projection: ControlProjection) -> NDArray[np.float64]:
-    """Peaks in degrees, shape (...); NaN where a projection was left out."""
+    """Return the peaks in degrees, shape (...); NaN where a projection was left out."""
     return _where_kept(compass, lambda kept: kept.peak_deg(projection.ties))
 
 
 def hits(errors_deg: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 where an error is at most 45°, 0 where not, NaN where there is none."""
+    """Return 1 where an error is at most 45°, 0 where it is larger, NaN where there is none."""
     return np.where(np.isnan(errors_deg), np.nan, edge_hit(np.nan_to_num(errors_deg, nan=180.0)))
 
 
 def divergences(first: Compass, second: Compass) -> NDArray[np.float64]:
-    """Jensen–Shannon divergences of compasses of the same shape, in bits; NaN where one of the two was left out."""
+    """Return Jensen–Shannon divergences of compasses of the same shape, in bits; NaN where either was left out."""
     out = np.full(first.shape, np.nan)
     both = first.is_kept & second.is_kept
     if both.any():
@@ -209,7 +209,7 @@ def _need(sample: Sample, key: str) -> RelevanceMap:
 
 
 def _joined(parts: Sequence[Compass]) -> Compass:
-    """Compasses of the same samples, joined on the last leading axis."""
+    """Join compasses of the same samples on the last leading axis."""
     truths = [part.true_deg for part in parts if part.true_deg is not None]
     return Compass(
         np.concatenate([part.distribution for part in parts], axis=-2),
@@ -263,7 +263,7 @@ paper. ``over_uniform``: more hits than the uniform map. All but the binomial te
 
 
 class NothingToScoreError(UsageError):
-    """The run does not hold what a control needs; the message says what that is."""
+    """The run lacks what a control needs; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,10 +294,10 @@ class ControlScore:
     notes: tuple[str, ...] = ()
 
     def row(self, method: str, condition: str, projection: str = "paper") -> ControlRow:
-        """The row of a method under a condition.
+        """Return the row of a method under a condition.
 
         Raises:
-            KeyError: There is none.
+            KeyError: If there is none.
         """
         for row in self.rows:
             if (row.method, row.condition, row.projection) == (method, condition, projection):
@@ -305,14 +305,19 @@ class ControlScore:
         raise KeyError((method, condition, projection))
 
     def tables(self, projections: Sequence[str], *, model: str) -> list[Table]:
-        """One table per projection; the last one has the notes and what the paper reports of the same model."""
-        found = [
+        """Build one table per projection; the last has the notes and the paper's numbers for the same model.
+
+        Args:
+            projections: Which of ``paper`` and ``sound``.
+            model: Its name, to find the paper's numbers.
+        """
+        tables = [
             self._table(projection)
             for projection in projections
             if any(row.projection == projection for row in self.rows)
         ]
         notes = (*self.notes, *_reasons(self.rows), *_published(self.control, model))
-        return [*found[:-1], *(Table.of(t.name, t.title, t.columns, t.rows, notes) for t in found[-1:])]
+        return [*tables[:-1], *(Table.of(t.name, t.title, t.columns, t.rows, notes) for t in tables[-1:])]
 
     def _table(self, projection: str) -> Table:
         names = [name for name in COLUMNS if any(name in row.estimates for row in self.rows)]
@@ -353,27 +358,27 @@ def _cells(row: ControlRow, names: Sequence[str], tests: Sequence[str]) -> list[
 
 
 def _reasons(rows: Sequence[ControlRow]) -> list[str]:
-    """Why something was left out, and in how many rows."""
-    found = sorted((reason, count) for row in rows for reason, count in row.excluded.items())
+    """Return why something was left out, and in how many rows."""
+    exclusions = sorted((reason, count) for row in rows for reason, count in row.excluded.items())
     return [
         f"Left out in {len(counts)} rows, up to {max(counts)} each: {reason}."
-        for reason, group in groupby(found, key=lambda each: each[0])
+        for reason, group in groupby(exclusions, key=lambda entry: entry[0])
         for counts in [[count for _, count in group]]
     ]
 
 
 def _published(control: str, model: str) -> list[str]:
-    known = known_model(model)
-    found = []
-    for each in PUBLISHED_CONTROLS.get(control, ()):
-        if each.model == known:
+    paper_model = known_model(model)
+    notes = []
+    for entry in PUBLISHED_CONTROLS.get(control, ()):
+        if entry.model == paper_model:
             values = ", ".join(
                 f"{shown.title} {format_number(value, shown.unit)}"
-                for name, value in each.values.items()
+                for name, value in entry.values.items()
                 for shown in [control_column(name)]
             )
-            found.append(f"reported: {each.condition}: {values} ({each.source})")
-    return found
+            notes.append(f"reported: {entry.condition}: {values} ({entry.source})")
+    return notes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -386,14 +391,14 @@ class Values:
 
     @classmethod
     def of(cls, numbers: Sequence[float] | NDArray[np.float64], clusters: Sequence[str]) -> Values:
-        """From numbers and pictures."""
+        """Create values from numbers and pictures."""
         return cls(np.asarray(numbers, np.float64), np.asarray(clusters, np.str_))
 
     def __sub__(self, other: Values) -> Values:
         return Values(self.numbers - other.numbers, self.clusters)
 
     def where(self, mask: NDArray[np.bool_]) -> Values:
-        """Some of them."""
+        """Return the selected values."""
         return Values(self.numbers[mask], self.clusters[mask])
 
     @property
@@ -403,12 +408,12 @@ class Values:
 
 
 def _limits(name: str) -> stats.Bounds | None:
-    """Return the limits of a number; of a difference, those of each side."""
+    """Return the bounds of a number; for a difference, those of each side."""
     return definition(COLUMNS[name][0]).limits
 
 
 class RowBuilder:
-    """Collects the estimates and tests of one row, and counts what is left out."""
+    """Collects the estimates and tests of one row, and counts exclusions."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -417,24 +422,31 @@ class RowBuilder:
         self.excluded: Counter[str] = Counter()
 
     def mean(self, name: str, values: Values) -> None:
-        """The mean over samples that have a value."""
-        there = values.where(values.is_there)
-        found = stats.clustered_mean(there.numbers, there.clusters, bounds=_limits(name))
-        if found is not None:
-            self.estimates[name] = found
+        """Add the mean over samples that have a value."""
+        valued = values.where(values.is_there)
+        estimate = stats.clustered_mean(valued.numbers, valued.clusters, bounds=_limits(name))
+        if estimate is not None:
+            self.estimates[name] = estimate
 
     def difference(self, name: str, first: Values, second: Values) -> None:
-        """The mean of first − second over samples that have both."""
+        """Add the mean of first − second over samples that have both."""
         both = first.is_there & second.is_there
         a, b = first.where(both), second.where(both)
-        found = stats.clustered_difference(a.numbers, b.numbers, a.clusters, bounds=_limits(name))
-        if found is not None:
-            self.estimates[name] = found
+        estimate = stats.clustered_difference(a.numbers, b.numbers, a.clusters, bounds=_limits(name))
+        if estimate is not None:
+            self.estimates[name] = estimate
 
     def flip_test(
         self, name: str, first: Values, second: Values | float, alternative: Alternative = "greater"
     ) -> None:
-        """Sign-flip test of paired samples, whole pictures at a time."""
+        """Add a sign-flip test of paired samples, whole pictures at a time.
+
+        Args:
+            name: The name of the test.
+            first: One value per sample.
+            second: One value per sample, or one number for all.
+            alternative: "greater" means that the first is larger.
+        """
         other = np.full(first.numbers.shape, second) if isinstance(second, float) else second.numbers
         both = first.is_there & ~np.isnan(other)
         kept = first.where(both)
@@ -444,11 +456,11 @@ class RowBuilder:
             )
 
     def leave_out(self, *sources: Compass | Mapping[str, int]) -> None:
-        """Counts projections without a direction, or other reasons."""
+        """Count projections without a direction, or other reasons."""
         for source in sources:
             reasons = source.exclusions() if isinstance(source, Compass) else source
             self.excluded.update({str(reason): count for reason, count in reasons.items() if count})
 
     def row(self, method: str, projection: str, condition: str) -> ControlRow:
-        """The row."""
+        """Return the finished row."""
         return ControlRow(method, projection, condition, self.estimates, self.tests, dict(self.excluded))

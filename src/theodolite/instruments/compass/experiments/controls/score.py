@@ -70,14 +70,14 @@ class ControlScores:
     """Control to the reason why it has no score."""
 
     def score(self, control: str) -> ControlScore:
-        """The score of one control.
+        """Return the score of one control.
 
         Raises:
-            UsageError: It has none.
+            UsageError: If it was not scored.
         """
-        for each in self.scores:
-            if each.control == control:
-                return each
+        for score in self.scores:
+            if score.control == control:
+                return score
         raise UsageError(f"{control} was not scored: {self.unscored.get(control, 'it was not asked for')}")
 
 
@@ -89,7 +89,7 @@ def score_controls(
     n_centres: int = 100,
     seed: int = 0,
 ) -> ControlScores:
-    """Scores a run's controls from its stored maps.
+    """Score a run's controls from its stored maps.
 
     Args:
         run: A compass run, with edited pictures or without.
@@ -120,7 +120,7 @@ def score_controls(
 def controls_tables(
     run: Run, *, projections: Sequence[str], controls: Sequence[str] = CONTROLS, **how: Any
 ) -> list[Table]:
-    """The tables of a run's controls: which edits could be made, every control, and what could not be scored.
+    """Return the tables of a run's controls: the feasible edits, every control, and what could not be scored.
 
     Args:
         run: A compass run, with edited pictures or without.
@@ -128,25 +128,25 @@ def controls_tables(
         controls: Some of `CONTROLS`.
         how: As for `score_controls`.
     """
-    found = score_controls(run, controls=controls, **how)
-    tables = [table for each in found.scores for table in each.tables(projections, model=run.info.model)]
+    scored = score_controls(run, controls=controls, **how)
+    tables = [table for score in scored.scores for table in score.tables(projections, model=run.info.model)]
     planned = run.info.settings.get("edits") or ()
     if planned:
         tables.insert(0, edits_table(planned))
-    if found.unscored:
+    if scored.unscored:
         tables.append(
             Table.of(
                 "compass.controls_unscored",
                 "Controls that could not be scored",
                 [Column("control", "control"), Column("reason", "reason")],
-                list(map(list, found.unscored.items())),
+                list(map(list, scored.unscored.items())),
             )
         )
     return tables
 
 
 def edits_table(reports: Sequence[Mapping[str, Any]]) -> Table:
-    """How many edits of each control could be made."""
+    """Build a table of how many edits of each control could be made."""
     return Table.of(
         "compass.edits",
         "Edits of the pictures",
@@ -181,32 +181,32 @@ class _SamplesByControl:
                 self._edited.setdefault(str(sample.meta["control"]), []).append(sample)
 
     def edited(self, control: str) -> list[Sample]:
-        """The samples of a control with edited pictures."""
-        found = self._edited.get(control, [])
-        if not found:
+        """Return the samples of a control with edited pictures."""
+        samples = self._edited.get(control, [])
+        if not samples:
             raise NothingToScoreError(
                 "the run holds none of its edits; measure them with `theodolite compass run --controls`"
             )
-        return found
+        return samples
 
     def all_plain(self) -> list[Sample]:
-        """The samples of unedited pictures."""
+        """Return the samples of unedited pictures."""
         if not self.plain:
             raise NothingToScoreError("the run holds no plain picture")
         return self.plain
 
     def with_options(self) -> list[Sample]:
-        """Those measured for every option."""
-        found = [sample for sample in self.all_plain() if has_option_maps(sample)]
-        if not found:
+        """Return the samples measured for every option."""
+        samples = [sample for sample in self.all_plain() if has_option_maps(sample)]
+        if not samples:
             options = ",".join(f"option:{i}" for i in range(len(self.plain[0].directions)))
             raise NothingToScoreError(
                 f"the run holds no maps for every option; measure with --targets {options}"
             )
-        return found
+        return samples
 
     def squares(self) -> list[Sample]:
-        """The coloured squares: those of a control, or a run on squares alone."""
+        """Return the coloured squares: those of a control, or a run on squares alone."""
         own = [sample for sample in self.plain if sample.meta.get("source") == SQUARES]
         return own or self.edited(SQUARES)
 
@@ -262,7 +262,13 @@ class FamilyResponses:
     def of(
         cls, values: ArrayLike, levels: Sequence[str], bases: Sequence[str], clusters: Sequence[str]
     ) -> FamilyResponses:
-        """From plain lists.
+        """Create responses from plain lists.
+
+        Args:
+            values: Shape (probes, K).
+            levels: The level of each probe.
+            bases: The pair of each probe.
+            clusters: The picture of each probe.
 
         Raises:
             UsageError: There is not one of each per probe.
@@ -274,14 +280,14 @@ class FamilyResponses:
                 f"responses (probes, K) need a level, a pair and a picture per probe, got {array.shape}, {len(levels)}, "
                 f"{len(bases)} and {len(clusters)}"
             )
-        return cls(array, *(np.asarray(each, np.str_) for each in (levels, bases, clusters)))
+        return cls(array, *(np.asarray(labels, np.str_) for labels in (levels, bases, clusters)))
 
     def where(self, mask: NDArray[np.bool_]) -> FamilyResponses:
-        """Some of them."""
+        """Return the selected probes."""
         return FamilyResponses(self.values[mask], self.levels[mask], self.bases[mask], self.clusters[mask])
 
     def centred(self) -> FamilyResponses:
-        """Minus each pair's own mean; pairs with a single probe are dropped."""
+        """Subtract each pair's own mean, and drop pairs with a single probe."""
         _, codes, counts = np.unique(self.bases, return_inverse=True, return_counts=True)
         sums = np.zeros((len(counts), self.values.shape[1]))
         np.add.at(sums, codes, self.values)
@@ -307,7 +313,7 @@ class VariancePartition:
 
 
 def partition(direction: FamilyResponses, location: FamilyResponses, *, seed: int = 0) -> VariancePartition:
-    """Partitions the variation of two families.
+    """Partition the variation of two families.
 
     Args:
         direction: Probes whose direction changes.
@@ -347,7 +353,7 @@ def _share(
     *,
     per_df: bool,
 ) -> stats.Estimate | None:
-    """Direction's part of both factors' sums of squares, over the pairs that have both families."""
+    """Return direction's part of both factors' sums of squares, over the pairs that have both families."""
     squares = {name: _by_base(family, per_df=per_df) for name, family in centred.items()}
     first, second = (np.array([squares[name][base] for base in both]) for name in (DIRECTION, LOCATION))
     if (first + second).max() < _NOTHING**2:
@@ -356,7 +362,7 @@ def _share(
 
 
 def _explained(family: FamilyResponses, seed: int) -> stats.Estimate | None:
-    """η²; None if nothing varies."""
+    """Return η²; None if nothing varies."""
     if np.ptp(family.values, axis=0).max() < _NOTHING:
         return None
     try:
@@ -366,28 +372,28 @@ def _explained(family: FamilyResponses, seed: int) -> stats.Estimate | None:
 
 
 def _by_base(family: FamilyResponses, *, per_df: bool) -> dict[str, float]:
-    """Each pair's sum of squares around its own mean, over probes and sectors."""
+    """Return each pair's sum of squares around its own mean, over probes and sectors."""
     bases, codes, counts = np.unique(family.bases, return_inverse=True, return_counts=True)
     sums = np.bincount(codes, (family.values**2).sum(axis=1))
     return dict(zip(bases.tolist(), (sums / (counts - 1) if per_df else sums).tolist(), strict=True))
 
 
 def _consistent(family: FamilyResponses, seed: int) -> stats.Estimate | None:
-    """The part of the contrasts that repeats from picture to picture; None if nothing varies."""
+    """Return the part of the contrasts that repeats from picture to picture; None if nothing varies."""
     contrasts = _contrasts(family)
     if contrasts is None:
         return None
     try:
-        found = stats.bootstrap(
+        estimate = stats.bootstrap(
             contrasts, stats.BatchStatistic(_repeating, form="weights"), bounds=stats.SHARE, seed=seed
         )
     except UsageError:  # undefined on too many resamples: no two pictures of them share a contrast
         return None
-    return replace(found, n_items=len(family.values))
+    return replace(estimate, n_items=len(family.values))
 
 
 def _contrasts(family: FamilyResponses) -> tuple[NDArray[np.float64], ...] | None:
-    """Per picture: sums of its contrasts (pictures, C, K), their squares' sums (pictures, C), their numbers (pictures, C)."""
+    """Return per picture: sums of its contrasts (pictures, C, K), sums of their squares (pictures, C), and counts (pictures, C)."""
     names, levels = np.unique(family.levels, return_inverse=True)
     pictures, clusters = np.unique(family.clusters, return_inverse=True)
     order = {pair: c for c, pair in enumerate(combinations(range(len(names)), 2))}
@@ -398,11 +404,11 @@ def _contrasts(family: FamilyResponses) -> tuple[NDArray[np.float64], ...] | Non
         for i, j in combinations(own[np.argsort(levels[own], kind="stable")], 2):
             if levels[i] == levels[j]:
                 continue
-            place = clusters[i], order[int(levels[i]), int(levels[j])]
+            cell = clusters[i], order[int(levels[i]), int(levels[j])]
             step = family.values[i] - family.values[j]
-            sums[place] += step
-            squares[place] += step @ step
-            numbers[place] += 1
+            sums[cell] += step
+            squares[cell] += step @ step
+            numbers[cell] += 1
     if len(pictures) < 2 or squares.max(initial=0.0) < _NOTHING**2:
         return None
     return sums, squares, numbers
@@ -414,7 +420,7 @@ def _repeating(
     numbers: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Σ N U / Σ N V per row of weights (rows, pictures); copies of one picture are never compared."""
+    """Compute Σ N U / Σ N V per row of weights (rows, pictures); copies of one picture are never compared."""
     together = np.einsum("rp,pck->rck", weights, sums)
     count = weights @ numbers
     pairs = count**2 - weights**2 @ numbers**2
@@ -428,7 +434,7 @@ def _repeating(
 def variance_control(
     moved: Sequence[Sample], translated: Sequence[Sample], *, methods: Sequence[str] = (), seed: int = 0
 ) -> ControlScore:
-    """Scores the partition on the samples of fix-b-move-a and of joint-translation.
+    """Score the partition on the samples of fix-b-move-a and of joint-translation.
 
     Args:
         moved: B stays, A moves.
@@ -449,15 +455,15 @@ def variance_control(
                 continue  # what noise gives is known: half of the shares, none of it consistent
             own = compass[:, batch.column(key)]
             responses = FamilyResponses.of(own.distribution, levels, bases, batch.clusters)
-            found = partition(
+            explained = partition(
                 responses.where(is_direction & own.is_kept),
                 responses.where(~is_direction & own.is_kept),
                 seed=seed,
             )
             for name in (DIRECTION, LOCATION):
                 build = RowBuilder(seed)
-                build.estimates |= _estimates(found, name)
-                build.leave_out(found.excluded, own)
+                build.estimates |= _estimates(explained, name)
+                build.leave_out(explained.excluded, own)
                 if len(build.estimates) < 4:
                     build.leave_out({NO_VARIATION: len(samples)})
                 rows.append(build.row(key, projection.name, name))
@@ -469,13 +475,13 @@ def variance_control(
     )
 
 
-def _estimates(found: VariancePartition, name: str) -> dict[str, stats.Estimate]:
-    shares = [found.direction_share, found.direction_share_per_df]
+def _estimates(explained: VariancePartition, name: str) -> dict[str, stats.Estimate]:
+    shares = [explained.direction_share, explained.direction_share_per_df]
     if name == LOCATION:
         shares = [None if each is None else _complement(each) for each in shares]
     named = {
-        "eta_squared": found.eta_squared[name],
-        "consistent": found.consistent[name],
+        "eta_squared": explained.eta_squared[name],
+        "consistent": explained.consistent[name],
         "within_image_share": shares[0],
         "within_image_share_per_df": shares[1],
     }

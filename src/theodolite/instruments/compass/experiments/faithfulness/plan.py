@@ -1,4 +1,4 @@
-"""What is hidden of each pair, how, and the measuring of it."""
+"""Which sectors of each pair are hidden, how, and the measurement of the answers."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ BLUR_SHARE = 0.04
 """The blur's standard deviation over the picture's diagonal: 32 pixels in a picture of 640 × 480. The paper gives none."""
 RECIPE = "hide/1"
 """Changes whenever the same settings would draw other pixels, so that stored answers are not reused wrongly."""
-_KEPT = 255
-_ON_EDGE = 1e-9
+_KEPT = 255  # the largest uint8, beyond the number of any sector
+_ON_EDGE = 1e-9  # so that rounding does not move an angle on an edge into the sector below
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,11 @@ class Hiding:
             raise UsageError(f"there are sectors 0 to {self.sectors - 1}, not {self.hidden}")
 
     def hint(self) -> dict[str, Any]:
-        """Return what the hint of a request holds, which `check` reads, and the version of the drawing."""
+        """Return the hint of a request, which `check` reads, with the version of the drawing."""
         return {"recipe": RECIPE, **dump(self)}
 
     def apply(self, pixels: Pixels) -> Pixels:
-        """The picture with the sectors hidden, as a copy.
+        """Return the picture with the sectors hidden, as a copy.
 
         >>> hiding = Hiding((2.0, 2.0), hidden=(0, 1))  # the quarter to the right and above
         >>> hiding.apply(np.zeros((4, 4, 3), np.uint8))[..., 0].tolist()
@@ -91,7 +91,7 @@ class Hiding:
         return self._put(pixels, _filling(pixels, self.fill))
 
     def draw(self, picture: Picture) -> Picture:
-        """The picture with the sectors hidden, as a PNG in memory; the picture itself if none is."""
+        """Return the picture with the sectors hidden, as a PNG in memory; the picture itself if none is hidden."""
         if not self.hidden:
             return picture
         from PIL import Image
@@ -103,7 +103,7 @@ class Hiding:
         return Picture.from_bytes(buffer.getvalue())
 
     def _put(self, pixels: Pixels, filling: Pixels) -> Pixels:
-        """The filling in the hidden sectors, the pixels elsewhere."""
+        """Put the filling into the hidden sectors, and keep the pixels elsewhere."""
         height, width = pixels.shape[:2]
         labels = _labels((width, height), self.centre_px, self.sectors, self.bins, self.spared)
         is_hidden = np.zeros(_KEPT + 1, bool)
@@ -141,13 +141,13 @@ def _filling(pixels: Pixels, fill: Fill) -> Pixels:
 
 
 def sector_of(angle_deg: float, options: ProjectionOptions = PAPER) -> int:
-    """The sector of a direction; a sector contains its lower edge and not its upper one.
+    """Return the sector of a direction; a sector contains its lower edge and not its upper one.
 
     >>> sector_of(0), sector_of(44.9), sector_of(45), sector_of(-1)
     (0, 0, 1, 7)
     """
-    place = angle_deg % 360.0 * options.sectors / 360.0 - options.first_edge + _ON_EDGE
-    return math.floor(place) % options.sectors
+    position = angle_deg % 360.0 * options.sectors / 360.0 - options.first_edge + _ON_EDGE
+    return math.floor(position) % options.sectors
 
 
 def sector_labels(
@@ -157,7 +157,7 @@ def sector_labels(
     options: ProjectionOptions = PAPER,
     spared: Box | None = None,
 ) -> NDArray[np.uint8]:
-    """The sector of each pixel's centre, shape (height, width); 255 where nothing is hidden.
+    """Return the sector of each pixel's centre, shape (height, width); 255 where nothing is hidden.
 
     Args:
         size_px: Width and height.
@@ -170,9 +170,9 @@ def sector_labels(
     width, height = size_px
     x = np.arange(width) + 0.5
     y = np.arange(height)[:, None] + 0.5
-    place = np.arctan2(centre_px[1] - y, x - centre_px[0]) * (options.sectors / (2 * np.pi))
+    position = np.arctan2(centre_px[1] - y, x - centre_px[0]) * (options.sectors / (2 * np.pi))
     labels: NDArray[np.int64] = (
-        np.floor(place - options.first_edge + _ON_EDGE).astype(np.int64) % options.sectors
+        np.floor(position - options.first_edge + _ON_EDGE).astype(np.int64) % options.sectors
     )
     if spared is not None:
         inside = (spared.x0 <= x) & (x < spared.x1) & (spared.y0 <= y) & (y < spared.y1)
@@ -181,9 +181,14 @@ def sector_labels(
 
 
 def visible_shares(grid: TokenGrid, labels: NDArray[np.uint8], n_sectors: int) -> NDArray[np.float64]:
-    """The share of what the model sees that lies in each sector, shape (K,).
+    """Return the share of the visible picture that lies in each sector, shape (K,).
 
-    It is 0 for a sector outside the picture, or outside the crop that the model is shown: hiding it changes nothing.
+    It is 0 for a sector outside the picture or the model's crop: hiding it changes nothing.
+
+    Args:
+        grid: The model's tokens.
+        labels: The sector of each pixel, from `sector_labels`.
+        n_sectors: K.
     """
     rects = grid.rects_px[grid.has_place]
     seen = np.zeros((grid.height_px, grid.width_px), bool)
@@ -202,7 +207,7 @@ ORDER_BASELINES = (UNIFORM_MAP, BOX_ONLY)
 
 @dataclass(frozen=True, slots=True)
 class FaithfulnessOptions:
-    """What is hidden."""
+    """Which maps, fills and orders a faithfulness run uses."""
 
     maps: tuple[str, ...] = ()
     """Maps whose orders are tried, as ``method@target``; all maps of the run if empty."""
@@ -230,7 +235,7 @@ class FaithfulnessOptions:
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> FaithfulnessOptions:
-        """Return the options of a run."""
+        """Return the options stored in the settings of a run."""
         try:
             return check(cls, settings.get("options"))
         except UsageError as error:
@@ -286,16 +291,16 @@ class Trial:
         return (self.true + 1) % k, (self.true - 1) % k
 
     def opposite_of(self, sector: int) -> int:
-        """The sector across from another: the one that holds its middle + 180°."""
+        """Return the sector across from another: the one that contains its centre + 180°."""
         k = len(self.shares)
         return (sector + (k + 1) // 2) % k
 
     def effective(self, hidden: Iterable[int]) -> frozenset[int]:
-        """The sectors that the model sees anything of: hiding others changes nothing."""
+        """Return the sectors that are at least partly visible to the model: hiding others changes nothing."""
         return frozenset(k for k in hidden if self.shares[k] > 0)
 
     def subsets(self, keys: Sequence[str]) -> Iterator[frozenset[int]]:
-        """Every set of sectors that the deletion curves pass through, each once; the empty set comes first."""
+        """Yield every set of sectors that the deletion curves pass through, each once; the empty set comes first."""
         seen: dict[frozenset[int], None] = {frozenset(): None}
         own = [self.orders[key].order for key in keys if key in self.orders]
         for order in (*own, *(each[::-1] for each in own), *self.random_orders):
@@ -316,10 +321,10 @@ class Trials:
 
 
 def make_trials(samples: Iterable[Sample], options: FaithfulnessOptions) -> Trials:
-    """Projects the maps of a run's plain pairs and draws the random orders.
+    """Project the maps of a run's plain pairs, and draw the random orders.
 
-    Pairs whose reference or target the model does not see have no direction; they are left out and counted, and so are
-    further prompts of the same pairs, which would count a pair twice.
+    Pairs whose reference or target the model does not see have no direction and are left out and counted. So are further
+    prompts of the same pairs, which would count a pair twice.
 
     Raises:
         UsageError: No pair has one of the maps, or there is no pair.
@@ -332,13 +337,13 @@ def make_trials(samples: Iterable[Sample], options: FaithfulnessOptions) -> Tria
     if options.n_pairs is not None and options.n_pairs < len(plain):
         drawn = np.random.default_rng(options.seed).permutation(len(plain))[: options.n_pairs]
         plain = [plain[i] for i in sorted(drawn)]
-    known = list(dict.fromkeys(key for sample in plain for key in sample.maps))
-    by_name = {shown_key(key): key for key in known} | {key: key for key in known}
+    all_keys = list(dict.fromkeys(key for sample in plain for key in sample.maps))
+    by_name = {shown_key(key): key for key in all_keys} | {key: key for key in all_keys}
     unknown = [name for name in options.maps if name not in by_name]
     if unknown:
-        held = ", ".join(map(shown_key, known))
+        held = ", ".join(map(shown_key, all_keys))
         raise UsageError(f"the run holds no map {unknown[0]!r}; it holds: {held}")
-    keys = tuple(dict.fromkeys(by_name[name] for name in options.maps)) or tuple(known)
+    keys = tuple(dict.fromkeys(by_name[name] for name in options.maps)) or tuple(all_keys)
     grids, named = name_grids(
         [{key: GridMark.of(each.maps[key].grid) for key in keys if key in each.maps} for each in plain]
     )
@@ -354,7 +359,7 @@ def make_trials(samples: Iterable[Sample], options: FaithfulnessOptions) -> Tria
 
 
 def _trial(sample: Sample, grids: Mapping[str, str], options: FaithfulnessOptions) -> Trial:
-    """One pair, with the orders of the maps that `grids` names, and of the baselines on the same grids."""
+    """Create the trial of one pair, with the orders of the maps named in `grids` and of the baselines on the same grids."""
     projection = PROJECTIONS[options.projection]
     grid = next(iter(sample.maps.values())).grid
     boxes: dict[str, Any] = {"reference": sample.reference.box, "target": sample.target.box}
@@ -401,12 +406,12 @@ def _trial(sample: Sample, grids: Mapping[str, str], options: FaithfulnessOption
 
 
 def _uniform(sample: Sample, grid: TokenGrid, options: ProjectionOptions) -> Compass:
-    found = uniform_compass(
+    compass = uniform_compass(
         [grid], references=[sample.reference.box], targets=[sample.target.box], options=options
     )
-    for reason in found.exclusions():
+    for reason in compass.exclusions():
         raise DegenerateError(reason)
-    return found[0]
+    return compass[0]
 
 
 def _order(compass: Compass) -> SectorOrder:
@@ -430,7 +435,7 @@ RUN_KIND = "compass-faithfulness"
 
 @dataclass(frozen=True, slots=True)
 class FaithfulnessPlan:
-    """What is asked."""
+    """The items of a run that hides sectors."""
 
     trials: Trials
     items: tuple[Item, ...]
@@ -438,9 +443,9 @@ class FaithfulnessPlan:
 
 
 def plan_faithfulness(run: Run, options: FaithfulnessOptions) -> FaithfulnessPlan:
-    """The items of a second run that hides sectors of a compass run's pictures.
+    """Plan a second run that hides sectors of a compass run's pictures.
 
-    Each set of hidden sectors is asked once, however many curves pass through it.
+    Each set of hidden sectors is asked only once, even if several curves pass through it.
 
     Args:
         run: A compass run with maps.
@@ -456,17 +461,17 @@ def plan_faithfulness(run: Run, options: FaithfulnessOptions) -> FaithfulnessPla
 
 
 def source_of(run: Run) -> dict[str, str]:
-    """Identifies the run with the maps; stored in the settings of the run that hides sectors."""
+    """Identify the run with the maps, for the settings of the run that hides sectors."""
     return {"identity": run.info.identity, "created": run.info.created.isoformat()}
 
 
 def faithfulness_settings(run: Run, options: FaithfulnessOptions) -> dict[str, Any]:
-    """The settings of a run that hides sectors of another run's pictures."""
+    """Return the settings of a run that hides sectors of another run's pictures."""
     return {"options": dump(options), "source": source_of(run)}
 
 
 def is_same_model(maps: Run, hidden: Run) -> bool:
-    """True if both runs have the same model with the same settings."""
+    """Return True if both runs have the same model with the same settings."""
     explained = maps.info.identity.partition("|attribution|")[0]
     return hidden.info.identity == f"{explained}|choose|{RECIPE}"
 
@@ -484,7 +489,13 @@ def _items(trial: Trial, item: Item, keys: Sequence[str], options: FaithfulnessO
 
 
 def mask_key(trial: Trial, fill: str, hidden: Sequence[int] | frozenset[int]) -> tuple[str, frozenset[int]]:
-    """Identifies a masked picture of a pair; if nothing visible is hidden, the fill does not matter."""
+    """Identify a masked picture of a pair; if nothing visible is hidden, the fill does not matter.
+
+    Args:
+        trial: The pair.
+        fill: What replaces hidden pixels.
+        hidden: The hidden sectors.
+    """
     effective = trial.effective(hidden)
     return (fill if effective else "", effective)
 
@@ -511,7 +522,7 @@ def _item(item: Item, hiding: Hiding) -> Item:
 
 
 def shown_request(request: Request) -> Request:
-    """The request with the sectors of its hint hidden."""
+    """Return the request with the sectors of its hint hidden."""
     if "hide" not in request.hint:
         return request
     hiding = check(Hiding, request.hint["hide"])
@@ -529,7 +540,7 @@ def shown_request(request: Request) -> Request:
 
 
 def hiding_factory(name: str) -> MeasurerFactory:
-    """Opens the model and measures with it, wherever the factory is called."""
+    """Return a factory that opens the model and returns a `HidingMeasurer`."""
     return partial(_open_measurer, name)
 
 
@@ -538,22 +549,22 @@ def _open_measurer(name: str) -> HidingMeasurer:
 
 
 class HidingMeasurer:
-    """The log-probabilities of an item's options, with the sectors of its hint hidden."""
+    """Measures log-probabilities of an item's options, with the sectors of its hint hidden."""
 
     reuse: Reuse = "same request and hint"
 
     def __init__(self, model: VisionLanguageModel) -> None:
-        """Takes a model that gives log-probabilities.
+        """Create a measurer for a model that gives log-probabilities.
 
         Raises:
-            UnsupportedError: The model does not.
+            UnsupportedError: If the model does not give them.
         """
         self._inner = ask_measurer(model, "choose")
         self.identity = f"{self._inner.identity}|{RECIPE}"
         self.batch_size = self._inner.batch_size
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """One record per item."""
+        """Return one record per item."""
         if any(not item.options for item in items):
             raise UsageError("hiding sectors needs items with options")
         drawn = [replace(item, request=shown_request(item.request)) for item in items]
@@ -561,5 +572,5 @@ class HidingMeasurer:
         return [replace(record, item_id=item.id) for item, record in zip(items, records, strict=True)]
 
     def close(self) -> None:
-        """Drops the model."""
+        """Release the model."""
         self._inner.close()

@@ -71,30 +71,37 @@ class HiddenAnswers:
 
     found: Mapping[tuple[str, str, frozenset[int]], Floats]
     among: Mapping[tuple[str, str, frozenset[int]], Floats]
-    """The same, given that one of the options is said."""
+    """The same, normalised over the options."""
 
     @classmethod
     def read(cls, results: Iterable[Result]) -> HiddenAnswers:
-        """From the results of a run; items without an answer are in the run's tally."""
-        found: dict[tuple[str, str, frozenset[int]], Floats] = {}
+        """Read the answers from the results of a run; items without an answer are in the run's tally."""
+        log_probabilities: dict[tuple[str, str, frozenset[int]], Floats] = {}
         among: dict[tuple[str, str, frozenset[int]], Floats] = {}
         for result in results:
             record, meta = result.record, result.item.meta
             if record is not None and record.choice is not None:
                 hidden = frozenset(int(k) for k in meta["hidden"])  # type: ignore[union-attr, arg-type]
                 key = str(meta["of"]), str(meta["fill"]), hidden
-                found[key] = np.asarray(record.choice.log_probabilities)
-                among[key] = found[key] - np.logaddexp.reduce(found[key])
-        return cls(found, among)
+                log_probabilities[key] = np.asarray(record.choice.log_probabilities)
+                among[key] = log_probabilities[key] - np.logaddexp.reduce(log_probabilities[key])
+        return cls(log_probabilities, among)
 
     def confidence(self, trial: Trial, fill: str, hidden: Iterable[int], variant: Variant) -> float | None:
-        """Log p(gt) with some sectors hidden; None if it was not measured."""
+        """Return log p(gt) with some sectors hidden; None if it was not measured."""
         source = self.among if variant == "sound" else self.found
         values = source.get((trial.item_id, *mask_key(trial, fill, frozenset(hidden))))
         return None if values is None else float(values[trial.gold])
 
     def delta_s(self, trial: Trial, fill: str, hidden: Iterable[int], variant: Variant) -> float | None:
-        """ΔS of hidden sectors; None if it, or the whole picture, was not measured or is not finite."""
+        """Return ΔS of hidden sectors; None if it, or the whole picture, was not measured or is not finite.
+
+        Args:
+            trial: The pair.
+            fill: What replaces hidden pixels.
+            hidden: The hidden sectors.
+            variant: ``paper`` or ``sound``.
+        """
         base = self.confidence(trial, fill, (), variant)
         masked = self.confidence(trial, fill, hidden, variant)
         if base is None or masked is None or not np.isfinite(masked - base):
@@ -103,17 +110,22 @@ class HiddenAnswers:
 
 
 def sector_effects(answers: HiddenAnswers, trial: Trial, fill: str, variant: Variant) -> Floats | None:
-    """ΔS of each sector alone, shape (K,); None if one is missing."""
+    """Return ΔS of each sector alone, shape (K,); None if one is missing."""
     effects = [answers.delta_s(trial, fill, (k,), variant) for k in range(len(trial.shares))]
     known = [effect for effect in effects if effect is not None]
     return np.array(known) if len(known) == len(effects) else None
 
 
 def beyond_area(effects: Floats, shares: Floats, sector: int) -> float:
-    """How much more hiding a sector costs than hiding as much elsewhere: β·a_k − ΔS_k, β = Σ_{j≠k} ΔS_j / Σ_{j≠k} a_j.
+    """Return how much more hiding a sector costs than hiding as much elsewhere: β·a_k − ΔS_k, β = Σ_{j≠k} ΔS_j / Σ_{j≠k} a_j.
 
-    a is the share of what the model sees. Above zero if the sector matters more than its size explains. If everything
+    a is the share of the visible picture. Above zero if the sector matters more than its size explains. If everything
     visible lies in the one sector, its whole cost counts.
+
+    Args:
+        effects: ΔS of each sector alone.
+        shares: The share of the visible picture in each sector.
+        sector: The sector k.
 
     >>> round(beyond_area(np.array([-0.5, -0.1, -0.1]), np.array([0.2, 0.1, 0.1]), 0), 6)
     0.3
@@ -125,7 +137,7 @@ def beyond_area(effects: Floats, shares: Floats, sector: int) -> float:
 
 
 def cos_of(effects: Floats, trial: Trial, variant: Variant) -> float:
-    """COS of one pair: ΔS_opposite − ΔS_true (equation 8), or the true sector's cost beyond its area (sound)."""
+    """Return COS of one pair: ΔS_opposite − ΔS_true (equation 8), or the true sector's cost beyond its area (sound)."""
     if variant == "sound":
         return beyond_area(effects, trial.shares, trial.true)
     return float(effects[trial.opposite] - effects[trial.true])
@@ -141,7 +153,7 @@ class DeletionCurve:
     """C, shape (K + 1,): 0 at nothing hidden."""
 
     def area(self, variant: Variant) -> float:
-        """AUC by the trapezoidal rule, over k/K or over the share hidden.
+        """Return AUC by the trapezoidal rule, over k/K or over the share hidden.
 
         >>> curve = DeletionCurve(np.array([0.0, 0.9, 1.0]), np.array([0.0, -1.0, -1.0]))
         >>> curve.area("paper"), round(curve.area("sound"), 6)
@@ -154,7 +166,15 @@ class DeletionCurve:
 def deletion_curve(
     answers: HiddenAnswers, trial: Trial, order: Sequence[int], *, fill: str, variant: Variant
 ) -> DeletionCurve | None:
-    """The curve of one order; None if a step is missing."""
+    """Return the curve of one order; None if a step is missing.
+
+    Args:
+        answers: The measured answers.
+        trial: The pair.
+        order: The sectors, first hidden first.
+        fill: What replaces hidden pixels.
+        variant: ``paper`` or ``sound``.
+    """
     steps = [answers.delta_s(trial, fill, order[:n], variant) for n in range(len(order) + 1)]
     known = [step for step in steps if step is not None]
     total = trial.shares.sum()
@@ -166,7 +186,7 @@ def deletion_curve(
 
 @dataclass(frozen=True, slots=True)
 class PairEffects:
-    """What all maps share of one pair in one variant; None if something is missing."""
+    """The measurements of one pair in one variant that all maps share; None if something is missing."""
 
     singles: Mapping[str, Floats | None]
     """By fill: ΔS of each sector alone."""
@@ -174,7 +194,14 @@ class PairEffects:
 
 
 def pair_effects(answers: HiddenAnswers, trial: Trial, fills: Sequence[str], variant: Variant) -> PairEffects:
-    """Single sectors with every fill, and the curves of the random orders."""
+    """Collect the effects of single sectors with every fill, and the curves of the random orders.
+
+    Args:
+        answers: The measured answers.
+        trial: The pair.
+        fills: What replaces hidden pixels; the curves use the first.
+        variant: ``paper`` or ``sound``.
+    """
     curves = [
         deletion_curve(answers, trial, order, fill=fills[0], variant=variant) for order in trial.random_orders
     ]
@@ -197,7 +224,7 @@ class MapOnPair:
     singles: Mapping[Variant, Floats]
 
     def area(self, order: str, variant: Variant) -> float:
-        """AUC of one order; of the random orders, their mean."""
+        """Return AUC of one order; for the random orders, their mean."""
         if order == "random":
             return float(np.mean([curve.area(variant) for curve in self.random[variant]]))
         return self.curves[order][variant].area(variant)
@@ -210,8 +237,16 @@ def map_on_pairs(
     answers: HiddenAnswers,
     fill: str,
 ) -> tuple[list[MapOnPair], dict[str, int]]:
-    """The pairs with complete measurements of a map, and counts of the others by reason."""
-    found: list[MapOnPair] = []
+    """Return the pairs with complete measurements of a map, and counts of the others by reason.
+
+    Args:
+        key: ``method@target``, or a baseline.
+        trials: The pairs.
+        effects: `pair_effects` of the same pairs, by variant.
+        answers: The measured answers.
+        fill: What replaces hidden pixels.
+    """
+    complete: list[MapOnPair] = []
     lost: Counter[str] = Counter()
     for i, trial in enumerate(trials):
         if key in trial.lost:
@@ -220,12 +255,12 @@ def map_on_pairs(
         if key not in trial.orders:
             lost["the pair has no such map"] += 1
             continue
-        each = _map_on_pair(trial, key, {name: effects[name][i] for name in VARIANTS}, answers, fill)
-        if each is None:
+        row = _map_on_pair(trial, key, {name: effects[name][i] for name in VARIANTS}, answers, fill)
+        if row is None:
             lost["not everything of it was measured"] += 1
         else:
-            found.append(each)
-    return found, dict(lost)
+            complete.append(row)
+    return complete, dict(lost)
 
 
 def _map_on_pair(
@@ -270,7 +305,7 @@ def _map_on_pair(
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A ratio as in the paper, and whether its denominator lets it mean anything."""
+    """A ratio as in the paper, and whether its denominator makes it meaningful."""
 
     estimate: stats.Estimate
     is_doubtful: bool
@@ -280,7 +315,7 @@ class Ratio:
 def mdf_of(
     own: Floats, random: Floats, clusters: Sequence[str], *, seed: int, hits: Floats | None = None
 ) -> Ratio | None:
-    """MDF; with hits, DFS.
+    """Compute MDF; with hits, DFS.
 
     Args:
         own: AUC of the map's own order, pair by pair.
@@ -301,7 +336,14 @@ def mdf_of(
 
 
 def leak_of(opposite: Floats, true: Floats, clusters: Sequence[str], *, seed: int) -> Ratio | None:
-    """|mean ΔS_opp| / |mean ΔS_true|."""
+    """Compute |mean ΔS_opp| / |mean ΔS_true|.
+
+    Args:
+        opposite: ΔS of the opposite sector, pair by pair.
+        true: ΔS of the true sector.
+        clusters: The pairs' pictures.
+        seed: Seed of the bootstrap.
+    """
 
     def statistic(opposite: Floats, true: Floats, weights: Floats) -> Floats:
         return np.abs(weights @ opposite) / np.abs(weights @ true)
@@ -312,18 +354,18 @@ def leak_of(opposite: Floats, true: Floats, clusters: Sequence[str], *, seed: in
 def bounded_leak_of(
     drops: tuple[Floats, Floats], shares: tuple[Floats, Floats], clusters: Sequence[str], *, seed: int
 ) -> stats.Estimate | None:
-    """L, a ratio of rates: the opposite sector is often much smaller than the true one (a sixth on real COCO pairs).
+    """Compute L, a ratio of rates: the opposite sector is often much smaller than the true one (a sixth on real COCO pairs).
 
     Args:
         drops: ΔS of the opposite and of the true sector, pair by pair.
-        shares: The share of what the model sees in each of the two.
+        shares: The share of the visible picture in each of the two.
         clusters: The pairs' pictures.
         seed: Seed of the bootstrap.
 
     Returns:
         None if nothing ever drops, or one of the two is always empty.
     """
-    opposite, true = (np.maximum(0.0, -each) for each in drops)
+    opposite, true = (np.maximum(0.0, -changes) for changes in drops)
     if len(set(clusters)) < 2 or opposite.sum() + true.sum() <= 0 or min(map(np.sum, shares)) <= 0:
         return None
 
@@ -362,7 +404,7 @@ def _resampled(
     *,
     bounds: stats.Bounds | None = None,
 ) -> stats.Estimate | None:
-    """A ratio with its interval; None if too many resamples have a denominator of zero."""
+    """Return a ratio with its interval; None if too many resamples have a denominator of zero."""
     distribution = stats.bootstrap_distribution(
         data,
         stats.BatchStatistic(statistic, form="weights"),
@@ -395,26 +437,26 @@ class CurvePoint:
 
 
 def nats(values: Sequence[float] | Floats, clusters: Sequence[str]) -> Estimate | float | None:
-    """The mean of log-probabilities, which have no bounds.
+    """Return the mean of log-probabilities, which have no bounds.
 
     Returns:
         The mean alone, without an interval, for one picture or if all values are equal; None if there is no value.
     """
     if not len(values):
         return None
-    found = stats.clustered_mean(values, list(clusters), bounds=None)
-    return float(np.mean(values)) if found is None else found
+    estimate = stats.clustered_mean(values, list(clusters), bounds=None)
+    return float(np.mean(values)) if estimate is None else estimate
 
 
 def p_of(values: Floats, clusters: Sequence[str], seed: int) -> float | None:
-    """Two-sided p of a mean against zero, by flipping the signs of whole clusters."""
+    """Return the two-sided p of a mean against zero, by flipping the signs of whole clusters."""
     if len(set(clusters)) < 2:
         return None
     return stats.sign_flip_test(values, clusters=list(clusters), seed=seed).p_value
 
 
 def ratio_cells(ratio: Ratio | None) -> tuple[Cell, Cell]:
-    """The ratio, and a mark if it is doubtful."""
+    """Return the ratio, and a mark if it is doubtful."""
     return (None, "") if ratio is None else (ratio.estimate, "?" if ratio.is_doubtful else "")
 
 
@@ -449,12 +491,12 @@ class MapScore:
         return self.areas("random", "sound") - self.areas("own", "sound")
 
     def auc(self) -> Estimate | None:
-        """ROC-AUC of −DAE for the answer being right."""
+        """Return ROC-AUC of −DAE for the answer being right."""
         right = np.array([row.trial.is_correct for row in self.rows], bool)
         return auc_of(-self.errors_deg, right, np.array(self.clusters), seed=self.seed)
 
     def mdf(self, *, with_hits: bool = False) -> Ratio | None:
-        """MDF; DFS with hits."""
+        """Return MDF; DFS with hits."""
         if not self.rows:
             return None
         areas = self.areas("own", "paper"), self.areas("random", "paper")
@@ -466,43 +508,45 @@ class MapScore:
         return shown_key(self.key)
 
     def areas(self, order: str, variant: Variant) -> Floats:
-        """AUC of one order, pair by pair."""
+        """Return AUC of one order, pair by pair."""
         return np.array([row.area(order, variant) for row in self.rows])
 
     def curves(self) -> dict[str, tuple[CurvePoint, ...]]:
-        """Mean curves in the paper's variant; a pair's random curve is the mean of its random orders."""
-        found = {}
+        """Return mean curves in the paper's variant; a pair's random curve is the mean of its random orders."""
+        by_order = {}
         for order in ORDERS:
             curves = [
                 row.random["paper"] if order == "random" else [row.curves[order]["paper"]]
                 for row in self.rows
             ]
-            shares = np.mean([np.mean([c.hidden_share for c in some], axis=0) for some in curves], axis=0)
-            effects = np.array([np.mean([c.effect for c in some], axis=0) for some in curves])
-            found[order] = tuple(
+            shares = np.mean(
+                [np.mean([c.hidden_share for c in of_pair], axis=0) for of_pair in curves], axis=0
+            )
+            effects = np.array([np.mean([c.effect for c in of_pair], axis=0) for of_pair in curves])
+            by_order[order] = tuple(
                 CurvePoint(k, float(shares[k]), nats(column, self.clusters) or 0.0)
                 for k, column in enumerate(effects.T)
             )
-        return found
+        return by_order
 
 
 def paper_table(scored: Sequence[MapScore]) -> Table:
-    """Deletion as published."""
+    """Build the table of deletion as published."""
     rows = []
-    for each in scored:
-        mdf, doubtful = ratio_cells(each.mdf())
-        areas = [nats(each.areas(order, "paper"), each.clusters) for order in ORDERS]
+    for score in scored:
+        mdf, doubtful = ratio_cells(score.mdf())
+        areas = [nats(score.areas(order, "paper"), score.clusters) for order in ORDERS]
         rows.append(
             [
-                each.name,
-                stats.clustered_mean(each.errors_deg, each.clusters, bounds=DEGREES),
-                stats.clustered_mean(each.hits, each.clusters),
-                each.auc(),
+                score.name,
+                stats.clustered_mean(score.errors_deg, score.clusters, bounds=DEGREES),
+                stats.clustered_mean(score.hits, score.clusters),
+                score.auc(),
                 *areas,
                 mdf,
-                ratio_cells(each.mdf(with_hits=True))[0],
+                ratio_cells(score.mdf(with_hits=True))[0],
                 doubtful,
-                len(each.rows),
+                len(score.rows),
             ]
         )
     return Table.of(
@@ -525,23 +569,24 @@ def paper_table(scored: Sequence[MapScore]) -> Table:
 
 
 def sound_table(scored: Sequence[MapScore]) -> Table:
-    """Deletion as paired differences over the share hidden."""
+    """Build the table of deletion as paired differences over the share hidden."""
     rows = []
-    for each in scored:
-        own = each.areas("own", "sound")
+    for score in scored:
+        own = score.areas("own", "sound")
         over = {
-            order: nats(each.areas(order, "sound") - own, each.clusters) for order in ("opposite", "uniform")
+            order: nats(score.areas(order, "sound") - own, score.clusters)
+            for order in ("opposite", "uniform")
         }
         rows.append(
             [
-                each.name,
-                nats(each.gain, each.clusters),
-                p_of(each.gain, each.clusters, each.seed),
+                score.name,
+                nats(score.gain, score.clusters),
+                p_of(score.gain, score.clusters, score.seed),
                 over["opposite"],
-                None if split_key(each.key)[0] == UNIFORM_MAP else over["uniform"],
-                nats(each.gain * each.hits, each.clusters),
-                len(each.rows),
-                "; ".join(f"{count} × {reason}" for reason, count in each.lost.items()),
+                None if split_key(score.key)[0] == UNIFORM_MAP else over["uniform"],
+                nats(score.gain * score.hits, score.clusters),
+                len(score.rows),
+                "; ".join(f"{count} × {reason}" for reason, count in score.lost.items()),
             ]
         )
     return Table.of(
@@ -562,30 +607,30 @@ def sound_table(scored: Sequence[MapScore]) -> Table:
 
 
 def masking_table(scored: Sequence[MapScore]) -> Table:
-    """Attribution-guided masking: each map's own peak sector hidden (Table 13)."""
+    """Build the table of attribution-guided masking: each map's own peak sector hidden (Table 13)."""
     rows = []
-    for each in scored:
-        peaks = [row.order.peak for row in each.rows]
-        across = [row.trial.opposite_of(peak) for row, peak in zip(each.rows, peaks, strict=True)]
-        own, opposite = (_effects(each, sectors, "paper") for sectors in (peaks, across))
+    for score in scored:
+        peaks = [row.order.peak for row in score.rows]
+        across = [row.trial.opposite_of(peak) for row, peak in zip(score.rows, peaks, strict=True)]
+        own, opposite = (_effects(score, sectors, "paper") for sectors in (peaks, across))
         shares = [
-            np.array([row.trial.shares[k] for row, k in zip(each.rows, sectors, strict=True)])
+            np.array([row.trial.shares[k] for row, k in zip(score.rows, sectors, strict=True)])
             for sectors in (across, peaks)
         ]
-        drops = _effects(each, across, "sound"), _effects(each, peaks, "sound")
+        drops = _effects(score, across, "sound"), _effects(score, peaks, "sound")
         beyond = [
             beyond_area(row.singles["sound"], row.trial.shares, peak)
-            for row, peak in zip(each.rows, peaks, strict=True)
+            for row, peak in zip(score.rows, peaks, strict=True)
         ]
         rows.append(
             [
-                each.name,
-                nats(own, each.clusters),
-                nats(np.abs(own), each.clusters),
-                nats(beyond, each.clusters),
-                *ratio_cells(leak_of(opposite, own, each.clusters, seed=each.seed) if each.rows else None),
-                bounded_leak_of(drops, (shares[0], shares[1]), each.clusters, seed=each.seed),
-                len(each.rows),
+                score.name,
+                nats(own, score.clusters),
+                nats(np.abs(own), score.clusters),
+                nats(beyond, score.clusters),
+                *ratio_cells(leak_of(opposite, own, score.clusters, seed=score.seed) if score.rows else None),
+                bounded_leak_of(drops, (shares[0], shares[1]), score.clusters, seed=score.seed),
+                len(score.rows),
             ]
         )
     return Table.of(
@@ -605,13 +650,13 @@ def masking_table(scored: Sequence[MapScore]) -> Table:
     )
 
 
-def _effects(each: MapScore, sectors: Sequence[int], variant: Variant) -> Floats:
-    """ΔS of one sector of each pair."""
-    return np.array([row.singles[variant][k] for row, k in zip(each.rows, sectors, strict=True)])
+def _effects(score: MapScore, sectors: Sequence[int], variant: Variant) -> Floats:
+    """Return ΔS of one sector of each pair."""
+    return np.array([row.singles[variant][k] for row, k in zip(score.rows, sectors, strict=True)])
 
 
 def curves_table(scored: Sequence[MapScore]) -> Table:
-    """Every step of the deletion curves."""
+    """Build a table of every step of the deletion curves."""
     return Table.of(
         "compass.deletion_curves",
         "Deletion curves, paper's variant",
@@ -623,10 +668,10 @@ def curves_table(scored: Sequence[MapScore]) -> Table:
             column("compass.delta_s", "effect"),
         ],
         [
-            [each.name, order, point.step, point.hidden_share, point.effect]
-            for each in scored
-            if each.rows
-            for order, points in each.curves().items()
+            [score.name, order, point.step, point.hidden_share, point.effect]
+            for score in scored
+            if score.rows
+            for order, points in score.curves().items()
             for point in points
         ],
     )
@@ -671,7 +716,7 @@ class Composite:
 def composite_scores(
     methods: Sequence[str], *, edge_accuracy: ArrayLike, mdf: ArrayLike, auc: ArrayLike, seed: int = 0
 ) -> tuple[Composite, ...]:
-    """Which composite ranks methods as their diagnostic AUC does.
+    """Test which composite ranks methods as their diagnostic AUC does.
 
     Args:
         methods: Their names.
@@ -681,9 +726,9 @@ def composite_scores(
         seed: Seed of the permutation test, if not all orders are tried.
 
     >>> names = ["chefer", "contrastive", "rollout", "gradcam"]
-    >>> found = composite_scores(names, edge_accuracy=[.633, .553, .367, .310], mdf=[1.54, 2.50, 1.45, 3.85],
-    ...                          auc=[.620, .575, .541, .476])
-    >>> {each.name: round(each.correlation.value, 1) for each in found}
+    >>> composites = composite_scores(names, edge_accuracy=[.633, .553, .367, .310], mdf=[1.54, 2.50, 1.45, 3.85],
+    ...                               auc=[.620, .575, .541, .476])
+    >>> {each.name: round(each.correlation.value, 1) for each in composites}
     {'EA': 1.0, 'harmonic': 0.8, 'DFS': 0.0, 'geometric': 0.0, 'MDF': -0.4}
     """
     columns = [np.asarray(values, np.float64) for values in (edge_accuracy, mdf, auc)]
@@ -697,13 +742,15 @@ def composite_scores(
     edges, ratios, areas = columns
     if ((edges < 0) | (edges > 1)).any():
         raise UsageError(f"EA is a share between 0 and 1, got {edges.min():g} to {edges.max():g}")
-    found = []
+    composites = []
     for name, function in COMPOSITES.items():
         values = [function(float(ratio), float(edge)) for ratio, edge in zip(ratios, edges, strict=True)]
         where = [i for i, value in enumerate(values) if value is not None]
         rho = _spearman([values[i] for i in where], areas[where], seed)
-        found.append(Composite(name, dict(zip(methods, values, strict=True)), rho, len(methods) - len(where)))
-    return tuple(found)
+        composites.append(
+            Composite(name, dict(zip(methods, values, strict=True)), rho, len(methods) - len(where))
+        )
+    return tuple(composites)
 
 
 def _spearman(values: Sequence[float | None], areas: ArrayLike, seed: int) -> stats.Estimate | None:
@@ -718,7 +765,7 @@ def _spearman(values: Sequence[float | None], areas: ArrayLike, seed: int) -> st
 def ranked_against(
     auc: Mapping[str, float], summaries: Mapping[str, Mapping[str, float]], *, seed: int
 ) -> tuple[Composite, ...]:
-    """Spearman's ρ over maps between summaries of them and their AUC for correctness.
+    """Compute Spearman's ρ over maps between summaries of them and their AUC for correctness.
 
     Args:
         auc: ROC-AUC of −DAE for the answer being right, by map.
@@ -729,7 +776,7 @@ def ranked_against(
         The paper's composites, over the maps that have AUC, EA and MDF; then every other summary alone.
     """
     edges = summaries["EA"]
-    found: list[Composite] = []
+    ranked: list[Composite] = []
     for name, values in summaries.items():
         keys = [key for key in values if key in auc and key in edges]
         if name == "EA" or not keys:
@@ -742,19 +789,26 @@ def ranked_against(
             seed=seed,
         )
         if name == "MDF":
-            found = [*composites, *found]
+            ranked = [*composites, *ranked]
         else:
-            found += [replace(each, name=name) for each in composites if each.name == "MDF"]
-    return tuple(found)
+            ranked += [replace(composite, name=name) for composite in composites if composite.name == "MDF"]
+    return tuple(ranked)
 
 
 def composites_table(
     *, auc: Mapping[str, float], summaries: Mapping[str, Mapping[str, float]], model: str, seed: int
 ) -> Table:
-    """Whether the summaries rank maps as their AUC for correctness does; arguments as for `ranked_against`."""
-    found = ranked_against(auc, summaries, seed=seed)
+    """Build a table of whether the summaries rank maps as their AUC for correctness does.
+
+    Args:
+        auc: As for `ranked_against`.
+        summaries: As for `ranked_against`.
+        model: Its name, to find the paper's numbers.
+        seed: Seed of the permutations.
+    """
+    composites = ranked_against(auc, summaries, seed=seed)
     published = published_correlations(model)
-    maps = list(found[0].values) if found else []
+    maps = list(composites[0].values) if composites else []
     named = maps if len(maps) <= _MOST_COLUMNS else []
     columns = [
         Column("composite", "composite"),
@@ -767,17 +821,17 @@ def composites_table(
     ]
     rows: list[list[Cell]] = [
         [
-            each.name,
-            *(each.values.get(name) for name in named),
-            each.correlation,
-            None if each.correlation is None else each.correlation.p_value,
-            len(each.values) - each.undefined,
-            each.undefined,
-            *([published.get(each.name)] if published else []),
+            composite.name,
+            *(composite.values.get(name) for name in named),
+            composite.correlation,
+            None if composite.correlation is None else composite.correlation.p_value,
+            len(composite.values) - composite.undefined,
+            composite.undefined,
+            *([published.get(composite.name)] if published else []),
         ]
-        for each in found
+        for composite in composites
     ]
-    notes = [] if found else ["No map has both an MDF and an AUC for correctness."]
+    notes = [] if composites else ["No map has both an MDF and an AUC for correctness."]
     return Table.of(
         "compass.composites",
         "Do the summaries rank maps as their AUC for correctness does?",
@@ -806,20 +860,20 @@ PAPER_MAPS = ("gradcam@gt", "contrastive-grad-act@pred", "chefer@gt", "attention
 
 
 def paper_maps(run: Run) -> tuple[str, ...]:
-    """The paper's maps that a run holds.
+    """Return the paper's maps that a run holds.
 
     Raises:
-        UsageError: It holds none of them.
+        UsageError: If it holds none of them.
     """
     held = {key for sample in read_samples(run) for key in sample.maps}
     named = {paper_key(key, held): key for key in sorted(held)}
-    found = tuple(named[key] for key in PAPER_MAPS if key in named)
-    if not found:
+    maps = tuple(named[key] for key in PAPER_MAPS if key in named)
+    if not maps:
         raise UsageError(
             f"{run.folder} holds none of the paper's maps ({', '.join(PAPER_MAPS)}); it holds: "
             f"{', '.join(sorted(held)) or 'nothing'}; name some, or say all"
         )
-    return found
+    return maps
 
 
 @dataclass(frozen=True, slots=True)
@@ -831,14 +885,14 @@ class FaithfulnessScore:
     """Map to order (``own``, ``random``, ``opposite``) to the mean deletion curve, in the paper's variant."""
 
     def table(self, name: str) -> Table:
-        """A table by its name without ``compass.``."""
+        """Return a table by its name without ``compass.``."""
         return next(table for table in self.tables if table.name == f"compass.{name}")
 
 
 def score_faithfulness(
     maps: Run, hidden: Run, *, seed: int = 0, with_curves: bool = False
 ) -> FaithfulnessScore:
-    """Scores a run that hid sectors, with the run that holds the maps. Stores the tables in the first.
+    """Score a run that hid sectors, with the run that holds the maps. Store the tables in the former.
 
     Args:
         maps: The compass run.
@@ -847,7 +901,7 @@ def score_faithfulness(
         with_curves: Add a table with every step of the deletion curves.
 
     Raises:
-        UsageError: The runs do not belong together.
+        UsageError: If the runs do not belong together.
     """
     if hidden.info.instrument != RUN_KIND:
         raise UsageError(f"{hidden.folder} is a run of {hidden.info.instrument}, not of {RUN_KIND}")
@@ -856,32 +910,32 @@ def score_faithfulness(
             f"{hidden.folder} hid sectors for the maps of another run than {maps.folder}; name that run, or measure again"
         )
     options = FaithfulnessOptions.from_settings(hidden.info.settings)
-    found = make_trials(read_samples(maps), options)
+    trials = make_trials(read_samples(maps), options)
     answers = HiddenAnswers.read(hidden.results())
     effects: dict[Variant, list[PairEffects]] = {
-        variant: [pair_effects(answers, trial, options.fills, variant) for trial in found.trials]
+        variant: [pair_effects(answers, trial, options.fills, variant) for trial in trials.trials]
         for variant in VARIANTS
     }
     scored = [
-        MapScore(key, *map_on_pairs(key, found.trials, effects, answers, options.fills[0]), seed)
-        for key in found.keys
+        MapScore(key, *map_on_pairs(key, trials.trials, effects, answers, options.fills[0]), seed)
+        for key in trials.keys
     ]
     tables = [
-        _sectors_table(found.trials, effects, options, seed, _counts(maps, hidden, found, answers)),
+        _sectors_table(trials.trials, effects, options, seed, _counts(maps, hidden, trials, answers)),
         paper_table(scored),
         sound_table(scored),
         masking_table(scored),
         _composites(scored, hidden.info.model, seed),
     ]
-    curves = {each.key: each.curves() for each in scored if each.rows}
+    curves = {score.key: score.curves() for score in scored if score.rows}
     if with_curves:
         tables.append(curves_table(scored))
     hidden.write_tables(tables)
     return FaithfulnessScore(tuple(tables), curves)
 
 
-def _counts(maps: Run, hidden: Run, found: Trials, answers: HiddenAnswers) -> list[str]:
-    """What was measured, and what to keep in mind."""
+def _counts(maps: Run, hidden: Run, trials: Trials, answers: HiddenAnswers) -> list[str]:
+    """Return notes on what was measured, and on what to keep in mind."""
     tally = hidden.tally()
     counts = {
         "planned": tally.planned,
@@ -892,15 +946,15 @@ def _counts(maps: Run, hidden: Run, found: Trials, answers: HiddenAnswers) -> li
         "reused": tally.reused,
     }
     notes = ["Requests: " + ", ".join(f"{count} {word}" for word, count in counts.items() if count) + "."]
-    notes += [f"Left out: {count} pairs: {reason}." for reason, count in found.excluded.items()]
-    empty = sum(bool(trial.shares[trial.opposite] == 0) for trial in found.trials)
+    notes += [f"Left out: {count} pairs: {reason}." for reason, count in trials.excluded.items()]
+    empty = sum(bool(trial.shares[trial.opposite] == 0) for trial in trials.trials)
     if empty:
         notes.append(f"{empty} pairs have nothing to hide in the opposite sector, so its ΔS is 0 there.")
-    if found.trials:
+    if trials.trials:
         shares = {
-            "true": np.mean([trial.shares[trial.true] for trial in found.trials]),
-            "opposite": np.mean([trial.shares[trial.opposite] for trial in found.trials]),
-            "adjacent": np.mean([trial.shares[list(trial.adjacent)].mean() for trial in found.trials]),
+            "true": np.mean([trial.shares[trial.true] for trial in trials.trials]),
+            "opposite": np.mean([trial.shares[trial.opposite] for trial in trials.trials]),
+            "adjacent": np.mean([trial.shares[list(trial.adjacent)].mean() for trial in trials.trials]),
         }
         words = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
         notes.append(f"Mean share of what the model sees, by sector: {words}.")
@@ -909,7 +963,7 @@ def _counts(maps: Run, hidden: Run, found: Trials, answers: HiddenAnswers) -> li
         notes.append(f"Orders come from maps of {maps.info.model}, answers from {hidden.info.model}.")
     gaps = [
         float(abs(values - trial.log_probabilities).max())
-        for trial in found.trials
+        for trial in trials.trials
         if (values := answers.found.get((trial.item_id, "", frozenset()))) is not None
     ]
     if is_same and max(gaps, default=0.0) > 0.01:
@@ -924,13 +978,13 @@ def _sectors_table(
     seed: int,
     notes: Sequence[str],
 ) -> Table:
-    """COS and its controls, with every fill."""
+    """Build the table of COS and its controls, with every fill."""
     rows = [
         _sectors_row(
             [
                 (trial, single)
-                for trial, each in zip(trials, effects[variant], strict=True)
-                if (single := each.singles[fill]) is not None
+                for trial, measured in zip(trials, effects[variant], strict=True)
+                if (single := measured.singles[fill]) is not None
             ],
             (fill, variant),
             seed,
@@ -964,16 +1018,18 @@ def _sectors_table(
     )
 
 
-def _sectors_row(found: Sequence[tuple[Trial, Floats]], labels: tuple[str, Variant], seed: int) -> list[Cell]:
+def _sectors_row(
+    measured: Sequence[tuple[Trial, Floats]], labels: tuple[str, Variant], seed: int
+) -> list[Cell]:
     fill, variant = labels
-    clusters = [trial.cluster for trial, _ in found]
-    true = np.array([effects[trial.true] for trial, effects in found])
-    opposite = np.array([effects[trial.opposite] for trial, effects in found])
-    adjacent = np.array([effects[list(trial.adjacent)].mean() for trial, effects in found])
-    cos = np.array([cos_of(effects, trial, variant) for trial, effects in found])
+    clusters = [trial.cluster for trial, _ in measured]
+    true = np.array([effects[trial.true] for trial, effects in measured])
+    opposite = np.array([effects[trial.opposite] for trial, effects in measured])
+    adjacent = np.array([effects[list(trial.adjacent)].mean() for trial, effects in measured])
+    cos = np.array([cos_of(effects, trial, variant) for trial, effects in measured])
     shares = (
-        np.array([trial.shares[trial.opposite] for trial, _ in found]),
-        np.array([trial.shares[trial.true] for trial, _ in found]),
+        np.array([trial.shares[trial.opposite] for trial, _ in measured]),
+        np.array([trial.shares[trial.true] for trial, _ in measured]),
     )
     return [
         fill,
@@ -984,25 +1040,25 @@ def _sectors_row(found: Sequence[tuple[Trial, Floats]], labels: tuple[str, Varia
         nats(cos, clusters),
         p_of(cos, clusters, seed),
         nats(adjacent - true, clusters),
-        *ratio_cells(leak_of(opposite, true, clusters, seed=seed) if found else None),
+        *ratio_cells(leak_of(opposite, true, clusters, seed=seed) if measured else None),
         bounded_leak_of((opposite, true), shares, clusters, seed=seed),
-        len(found),
+        len(measured),
     ]
 
 
 def _composites(scored: Sequence[MapScore], model: str, seed: int) -> Table:
-    """The paper's composites and the sound summaries against the AUC for correctness, without baselines."""
-    real = {each.name: each for each in scored if not is_baseline(each.key) and each.rows}
-    ratios = {name: each.mdf() for name, each in real.items()}
-    areas = {name: each.auc() for name, each in real.items()}
+    """Build the table of the paper's composites and the sound summaries against AUC for correctness, without baselines."""
+    real = {score.name: score for score in scored if not is_baseline(score.key) and score.rows}
+    ratios = {name: score.mdf() for name, score in real.items()}
+    areas = {name: score.auc() for name, score in real.items()}
     return composites_table(
-        auc={name: found.value for name, found in areas.items() if found is not None},
+        auc={name: result.value for name, result in areas.items() if result is not None},
         summaries={
-            "EA": {name: float(each.hits.mean()) for name, each in real.items()},
-            "MDF": {name: found.estimate.value for name, found in ratios.items() if found is not None},
-            "gain over random (sound)": {name: float(each.gain.mean()) for name, each in real.items()},
+            "EA": {name: float(score.hits.mean()) for name, score in real.items()},
+            "MDF": {name: result.estimate.value for name, result in ratios.items() if result is not None},
+            "gain over random (sound)": {name: float(score.gain.mean()) for name, score in real.items()},
             "DFS per pair (sound)": {
-                name: float((each.gain * each.hits).mean()) for name, each in real.items()
+                name: float((score.gain * score.hits).mean()) for name, score in real.items()
             },
         },
         model=model,

@@ -39,7 +39,7 @@ _FIELDS = 15
 
 
 def kitti_views(root: str | Path) -> Iterator[Found]:
-    """The labelled pictures of a folder such as ``training``."""
+    """Yield the labelled pictures of a folder such as ``training``."""
     root = Path(root)
     labels = sorted((root / "label_2").glob("*.txt"))
     if not labels:
@@ -59,14 +59,14 @@ def _view(root: Path, label: Path) -> Iterator[Found]:
     camera, shift = _calibration(root / "calib" / label.name, stored_size(pictures[0]))
     skipped: Counter[str] = Counter()
     lines = [
-        (where, (f"{label.stem}-{place}", line.split()))
-        for place, (where, line) in enumerate(text_lines(label))
+        (where, (f"{label.stem}-{number}", line.split()))
+        for number, (where, line) in enumerate(text_lines(label))
     ]
     things = [(where, line) for where, line in lines if line[1][0] != "DontCare"]
     skipped["DontCare regions"] = len(lines) - len(things)
-    found, problems = read_each(things, lambda line: _object(*line, shift))
-    candidates = tuple(read for _, read in found if read is not None)
-    skipped["without extent"] = len(found) - len(candidates)
+    objects, problems = read_each(things, lambda line: _object(*line, shift))
+    candidates = tuple(read for _, read in objects if read is not None)
+    skipped["without extent"] = len(objects) - len(candidates)
     view = View(
         f"kitti-{label.stem}",
         "outdoor",
@@ -91,7 +91,7 @@ def _calibration(path: Path, size: tuple[int, int]) -> tuple[PinholeCamera, np.n
 
 
 def _object(key: str, words: list[str], shift: np.ndarray) -> Candidate | None:
-    """The object of a line; None if it has no extent."""
+    """Return the object of a line; None if it has no extent."""
     if len(words) < _FIELDS:
         raise UsageError(f"expected {_FIELDS} fields, got {len(words)}")
     values = numbers(words[1:_FIELDS], _FIELDS - 1)
@@ -116,7 +116,7 @@ _SUN_FIELDS = 13
 
 
 def sunrgbd_views(root: str | Path) -> Iterator[Found]:
-    """The labelled pictures of a folder such as ``sunrgbd_trainval``."""
+    """Yield the labelled pictures of a folder such as ``sunrgbd_trainval``."""
     root = Path(root)
     labels = sorted((root / "label_v1").glob("*.txt")) or sorted((root / "label").glob("*.txt"))
     if not labels:
@@ -134,19 +134,19 @@ def _sun_view(root: Path, label: Path) -> Iterator[Found]:
     cam_SE3_upright = SE3.from_matrix(np.column_stack([CAM_FROM_DEPTH @ tilt.T, np.zeros(3)]))
     camera = PinholeCamera.from_matrix(intrinsic, size)
     lines = [
-        (where, (f"{label.stem}-{place}", line.split()))
-        for place, (where, line) in enumerate(text_lines(label))
+        (where, (f"{label.stem}-{number}", line.split()))
+        for number, (where, line) in enumerate(text_lines(label))
     ]
-    found, problems = read_each(lines, lambda line: _sun_object(*line, cam_SE3_upright))
-    candidates = tuple(read for _, read in found if read is not None)
-    skipped = Counter({"without extent or heading": len(found) - len(candidates)})
+    objects, problems = read_each(lines, lambda line: _sun_object(*line, cam_SE3_upright))
+    candidates = tuple(read for _, read in objects if read is not None)
+    skipped = Counter({"without extent or heading": len(objects) - len(candidates)})
     view = View(f"sunrgbd-{label.stem}", "indoor", camera, up_in(cam_SE3_upright), source="sunrgbd")
     yield from problems
     yield SourceView(view, candidates, picture, +skipped)
 
 
 def _sun_calibration(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Rtilt and K."""
+    """Read Rtilt and K."""
     lines = text_lines(path)
     if len(lines) < 2:
         raise UsageError(f"{path}: expected two lines, Rtilt and K")
@@ -158,7 +158,7 @@ def _sun_calibration(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sun_object(key: str, words: list[str], cam_SE3_upright: SE3) -> Candidate | None:
-    """The object of a line; None if it has no extent or no heading."""
+    """Return the object of a line; None if it has no extent or no heading."""
     if len(words) < _SUN_FIELDS:
         raise UsageError(f"expected {_SUN_FIELDS} fields, got {len(words)}")
     values = numbers(words[1:_SUN_FIELDS], _SUN_FIELDS - 1)

@@ -119,20 +119,20 @@ class NuscenesTables:
         self.boxes: defaultdict[str, list[tuple[Candidate, Cuboid]]] = defaultdict(list)
         """The annotated objects of each sample, with their boxes in the world."""
         rows = self.rows("sample_annotation", _Annotation)
-        found, problems = read_each(rows, self._box)
+        boxed, problems = read_each(rows, self._box)
         self.problems += problems
-        for _, (sample, box) in found:
+        for _, (sample, box) in boxed:
             if box is None:
                 self.skipped[sample] += 1
             else:
                 self.boxes[sample].append(box)
 
     def rows(self, table: str, form: type[R]) -> list[tuple[str, R]]:
-        """All rows of a table, each with its place."""
+        """Return all rows of a table, each with its position in the file."""
         return [(where, row) for where, row in self._rows[table].values() if isinstance(row, form)]
 
     def get(self, table: str, token: str, form: type[R]) -> R:
-        """The row with a token.
+        """Return the row with a token.
 
         Raises:
             UsageError: There is none.
@@ -145,10 +145,10 @@ class NuscenesTables:
         return row
 
     def _read(self, path: Path, form: type[_Row]) -> dict[str, tuple[str, _Row]]:
-        found, problems = read_list(read_json(path), path.name, form)
+        records, problems = read_list(read_json(path), path.name, form)
         self.problems += problems
         rows: dict[str, tuple[str, _Row]] = {}
-        for where, row in found:
+        for where, row in records:
             if row.token in rows:
                 self.problems.append(
                     Problem(where, f"the token {row.token!r:.80} occurs twice; the first is kept")
@@ -157,7 +157,7 @@ class NuscenesTables:
         return rows
 
     def _box(self, row: _Annotation) -> tuple[str, tuple[Candidate, Cuboid] | None]:
-        """The sample of an annotation, and its object; None if it has no extent."""
+        """Return the sample of an annotation, and its object; None if it has no extent."""
         width, length, height = row.size
         if min(row.size) <= 0:
             return row.sample_token, None
@@ -169,7 +169,7 @@ class NuscenesTables:
 
 
 def nuscenes_views(root: str | Path, *, version: str = "") -> Iterator[Found]:
-    """The camera keyframes of a nuScenes folder, in the order of its tables.
+    """Yield the camera keyframes of a nuScenes folder, in the order of its tables.
 
     Args:
         root: The data set; its pictures are under ``samples/``.
@@ -187,17 +187,17 @@ def _table_folder(root: Path, version: str) -> Path:
         return root / version
     if (root / "sample_data.json").is_file():
         return root
-    found = sorted(path.parent for path in root.glob("*/sample_data.json"))
-    if not found:
+    folders = sorted(path.parent for path in root.glob("*/sample_data.json"))
+    if not folders:
         raise UsageError(f"{root} has no tables (sample_data.json …); name the folder that holds them")
-    if len(found) > 1:
-        words = ", ".join(path.name for path in found)
+    if len(folders) > 1:
+        words = ", ".join(path.name for path in folders)
         raise UsageError(f"{root} has the tables of {words}; name the folder of one version")
-    return found[0]
+    return folders[0]
 
 
 def _view(tables: NuscenesTables, row: _Data, root: Path) -> Iterator[Found]:
-    """The view of a keyframe; nothing for other data, such as those of a lidar."""
+    """Yield the view of a keyframe; nothing for other sensors, such as a lidar."""
     calibrated = tables.get("calibrated_sensor", row.calibrated_sensor_token, _Calibrated)
     sensor = tables.get("sensor", calibrated.sensor_token, _Sensor)
     if sensor.modality != "camera" or not row.is_key_frame:
@@ -240,7 +240,7 @@ class _CameraFile(Form):
 
 
 def camera_box_views(path: str | Path) -> Iterator[Found]:
-    """Cameras with boxes in one JSON file: ``cameras`` → ``image``, ``cam2img``, ``cam2ego``, ``boxes``.
+    """Yield cameras with boxes from one JSON file: ``cameras`` → ``image``, ``cam2img``, ``cam2ego``, ``boxes``.
 
     A box has ``label``, ``bbox`` (the stored 2D box) and ``bbox_3d``: x, y, z of its middle, length, height, width, and the
     angle about +y, in the camera's frame. Visibility is not stored.
@@ -262,8 +262,8 @@ def _camera_view(row: Any, folder: Path, names: tuple[str, str], where: str) -> 
     picture = inside(folder, camera.image, "picture")
     size = stored_size(picture)
     ego_SE3_cam = SE3.from_matrix(np.array(camera.cam2ego))
-    found, problems = read_list(camera.boxes, f"{where}.boxes", _BoxRow)
-    placed, wrong = read_each(found, _boxed)
+    rows, problems = read_list(camera.boxes, f"{where}.boxes", _BoxRow)
+    placed, wrong = read_each(rows, _boxed)
     view = View(
         "-".join(names),
         "outdoor",

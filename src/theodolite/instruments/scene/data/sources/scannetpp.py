@@ -65,7 +65,7 @@ class Mesh:
 
 
 def scannetpp_views(root: str | Path, *, every: int = 1) -> Iterator[Found]:
-    """The pictures of one scene folder, or of all scene folders in a folder.
+    """Yield the pictures of one scene folder, or of all scene folders in a folder.
 
     Args:
         root: A scene (with ``dslr/`` and ``scans/``), or a folder of scenes.
@@ -138,7 +138,7 @@ def _scene_views(scene: Path, every: int) -> Iterator[Found]:
 
 
 def _checked(path: Path, form: type[F]) -> F:
-    """The content of a JSON file in a form."""
+    """Read a JSON file and check its form."""
     try:
         return check(form, read_json(path))
     except UsageError as error:
@@ -178,7 +178,7 @@ def _view(
 
 
 def opencv_pose(stored: NDArray[np.float64]) -> SE3:
-    """world_SE3_cam (x right, y down, z forward; world z up) from a stored nerfstudio matrix."""
+    """Convert a stored nerfstudio matrix to world_SE3_cam (x right, y down, z forward; world z up)."""
     if stored.shape != (4, 4):
         raise UsageError(f"a pose must be a 4×4 matrix, got {stored.shape}")
     matrix = stored.copy()
@@ -188,7 +188,7 @@ def opencv_pose(stored: NDArray[np.float64]) -> SE3:
 
 
 def _camera(frames: _Transforms, picture: Path) -> PinholeCamera:
-    """The declared camera, scaled to the actual size of the picture if it is there."""
+    """Return the declared camera, scaled to the actual size of the picture if it is there."""
     camera = PinholeCamera(frames.fl_x, frames.fl_y, frames.cx, frames.cy, frames.w, frames.h)
     if not picture.is_file():
         return camera
@@ -197,7 +197,7 @@ def _camera(frames: _Transforms, picture: Path) -> PinholeCamera:
 
 
 def _cuboid(group: _Group) -> Cuboid:
-    """The box of an object in the world."""
+    """Return the box of an object in the world."""
     axes = np.array(group.obb.normalizedAxes, np.float64).reshape(3, 3)
     lengths = np.array(group.obb.axesLengths, np.float64)
     vertical = int(np.argmax(np.abs(axes[:, 2])))
@@ -211,7 +211,7 @@ def _cuboid(group: _Group) -> Cuboid:
 
 
 def _mesh(scene: Path, groups: Sequence[_Group]) -> Mesh | None:
-    """The scan's vertices with their objects; None if the scan is not there."""
+    """Return the scan's vertices with their objects; None if the scan is not there."""
     scan, segments = scene / "scans" / "mesh_aligned_0.05.ply", scene / "scans" / "segments.json"
     if not scan.is_file() or not segments.is_file():
         return None
@@ -224,7 +224,7 @@ def _mesh(scene: Path, groups: Sequence[_Group]) -> Mesh | None:
 
 
 def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) -> dict[int, float]:
-    """For each object: the share of its vertices in the picture that nothing nearer covers.
+    """Return for each object the share of its vertices in the picture that nothing nearer covers.
 
     The vertices are drawn into a small depth buffer, each as a square of a few centimetres, so that surfaces have no holes.
     """
@@ -248,7 +248,7 @@ def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) ->
 
 
 def read_ply_vertices(path: Path) -> NDArray[np.float64]:
-    """The vertices of a PLY file, ASCII or binary; shape (n, 3).
+    """Return the vertices of a PLY file, ASCII or binary; shape (n, 3).
 
     Raises:
         UsageError: It is no PLY file that begins with its vertices, or it ends early.
@@ -290,5 +290,5 @@ def _vertices(header: list[list[str]], body: bytes) -> NDArray[np.float64]:
     kind = np.dtype([(name, _PLY_ORDERS[form] + code) for name, code in fields])
     if not 0 <= n * kind.itemsize <= len(body):
         raise ValueError(f"the file ends before its {n} vertices")
-    found = np.frombuffer(body, kind, count=n)
-    return np.stack([found[axis].astype(np.float64) for axis in "xyz"], axis=1)
+    records = np.frombuffer(body, kind, count=n)
+    return np.stack([records[axis].astype(np.float64) for axis in "xyz"], axis=1)

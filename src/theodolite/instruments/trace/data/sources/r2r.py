@@ -115,7 +115,7 @@ def _episodes(path: _Path, house: dict[str, _Place]) -> Iterator[Episode]:
 
 
 def poses_along(places: Sequence[_Place], heading_rad: float) -> list[Pose]:
-    """The poses of who walks from place to place and looks ahead.
+    """Return the poses of who walks from place to place and looks ahead.
 
     >>> [p.heading_deg for p in poses_along([(0, 0, 0), (0, 1, 0), (1, 1, 0)], 0.0)]
     [0.0, 0.0, 90.0]

@@ -67,7 +67,7 @@ class FrameRates:
     for_all: float | None = None
 
     def of(self, video: str) -> float:
-        """The rate of a video.
+        """Return the rate of a video.
 
         Raises:
             UsageError: It is not known.
@@ -120,7 +120,7 @@ def _check_rate(rate: float, where: str) -> None:
 
 
 def _pickled(data: bytes) -> Iterator[tuple[str, float]]:
-    """The names and numbers of a pickled dict, from its opcodes."""
+    """Yield the names and numbers of a pickled dict, from its opcodes."""
     name = ""
     for opcode, value, _ in pickletools.genops(data):
         if opcode.name in _NAMES:
@@ -246,19 +246,19 @@ def read_star(
 
 
 def _published_rates(classes: str | Path | None) -> Path | None:
-    """The file of frame rates in the folder ``STAR_classes``."""
+    """Return the file of frame rates in the folder ``STAR_classes``."""
     file = None if classes is None else Path(classes) / "video_fps"
     return file if file is not None and file.is_file() else None
 
 
 def _number_in(where: str) -> int:
-    """The number of a question, by which problems are listed; last what is not about a question."""
+    """Return the number of a question, by which problems are listed; last what is not about a question."""
     number = where.rpartition(" ")[2]
     return int(number) if number.isascii() and number.isdecimal() else sys.maxsize
 
 
 def _nameless(question: _Question, names: _Names) -> Iterator[str]:
-    """What is wrong with the labels of each kind that are codes and have no name; nothing that is said can mean them."""
+    """Yield what is wrong with the labels of each kind that are codes and have no name; nothing that is said can mean them."""
     situations = question.situations.values()
     used: dict[str, list[_Label]] = {
         "object": [
@@ -288,7 +288,7 @@ def _nameless(question: _Question, names: _Names) -> Iterator[str]:
 
 
 def _names(questions: Sequence[_Question], file: Path, classes: Path | None) -> dict[bool, _Names]:
-    """The class names of the released and of the older format, and what the keywords of questions tell of action codes."""
+    """Return the class names of the released and of the older format, and what the keywords of questions tell of action codes."""
     told = _keywords(questions)
     beside = file.parent / "classes.json"
     return {
@@ -365,7 +365,7 @@ def _episode(
 
 
 def _plain(relation: str) -> str:
-    """The wording of claims."""
+    """Return the wording of claims."""
     plain = relation.replace("_", " ")
     return {"at the right of": "right of", "at the left of": "left of"}.get(plain, plain)
 

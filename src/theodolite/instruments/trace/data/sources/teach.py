@@ -180,7 +180,7 @@ def _episode(game: _Game, images: Path | None, file: Path) -> Episode:
 
 
 def _poses(done: Sequence[_Interaction]) -> Iterator[Pose | None]:
-    """The pose before each interaction, and the last one.
+    """Yield the pose before each interaction, and the last one.
 
     Before the first movement it is worked back from that movement's own change.
     """
@@ -199,7 +199,7 @@ def _pose(values: _Six) -> Pose:
 
 
 def _before(step: _Interaction) -> Pose:
-    """The pose before a movement, from the pose after it and what it changed, in the driver's own directions."""
+    """Return the pose before a movement, from the pose after it and what it changed, in the driver's own directions."""
     after = _pose(step.pose or (0, 0, 0, 0, 0, 0))
     if step.success == 0 or step.pose_delta is None:
         return after
@@ -215,7 +215,7 @@ def _before(step: _Interaction) -> Pose:
 
 
 def _actions(done: Sequence[_Interaction], end: float) -> Iterator[Action]:
-    """What succeeded, each until the next begins; and for how long a thing is held."""
+    """Yield what succeeded, each until the next begins; and for how long a thing is held."""
     since: dict[str, float] = {}
     for step, following in zip(done, (*(s.time_start for s in done[1:]), end), strict=True):
         if step.success == 0:
@@ -258,7 +258,7 @@ def _things(states: _States) -> Iterator[SceneObject]:
 
 
 def category_of(object_id: str) -> str:
-    """A noun out of an id of AI2-THOR.
+    """Return a noun out of an id of AI2-THOR.
 
     >>> category_of("CoffeeTable|-02.65|+00.02|+04.06"), category_of("Lettuce|1|2|3|LettuceSliced_6")
     ('coffee table', 'lettuce')
@@ -268,7 +268,7 @@ def category_of(object_id: str) -> str:
 
 
 def _pictures(game: _Game, images: Path | None) -> dict[float, Picture]:
-    """The pictures that lie there, by the time in their names."""
+    """Return the pictures that lie there, by the time in their names."""
     found: dict[float, Picture] = {}
     for name in (*game.driver_image_history, *game.driver_images_future) if images is not None else ():
         time = re.fullmatch(r"driver\.frame\.([0-9]+(?:\.[0-9]+)?)\.\w+", name)

@@ -58,7 +58,7 @@ def read_videos(path: str | Path, keep: str | Path, *, n_frames: int = N_FRAMES)
 
 
 def _episode(told: Any, folder: Path, n_frames: int) -> tuple[Episode, Path, list[float]]:
-    """The episode without its pictures, its video, and when to look."""
+    """Return the episode without its pictures, its video, and when to look."""
     if not isinstance(told, dict) or not isinstance(told.get("video"), str):
         raise UsageError("the line names no video")
     video = inside(folder, told.pop("video"), "video")
@@ -79,7 +79,7 @@ def _moments(frames: Any) -> list[float]:
 
 
 def _frames(episode: Episode, video: Path, times: Sequence[float], start: Path) -> Iterator[Frame]:
-    """The frames with their pictures, in files whose names begin with `start`."""
+    """Yield the frames with their pictures, in files whose names begin with `start`."""
     for number, (frame, pixels) in enumerate(zip(episode.frames, shots(video, times), strict=True)):
         target = start.with_name(f"{start.name}-{number:04d}.png")
         Image.fromarray(pixels).save(target, compress_level=3)
@@ -88,7 +88,7 @@ def _frames(episode: Episode, video: Path, times: Sequence[float], start: Path) 
 
 
 def spread(length: float, n: int) -> list[float]:
-    """The middles of `n` equal parts.
+    """Return the middles of `n` equal parts.
 
     >>> spread(8.0, 4)
     [1.0, 3.0, 5.0, 7.0]
@@ -107,7 +107,7 @@ def length_s(video: Path) -> float:
 
 
 def shots(video: Path, times: Sequence[float]) -> Iterator[NDArray[np.uint8]]:
-    """What is to be seen at some moments, in ascending order: one pass, one frame in memory."""
+    """Yield what is to be seen at some moments, in ascending order: one pass, one frame in memory."""
     wanted = list(times)
     last: tuple[float, NDArray[np.uint8]] | None = None
     end = 0.0
