@@ -1,4 +1,4 @@
-"""``python -m train``: trains and certifies the shipped weights. Needs torch, but not the libraries of the command line."""
+"""``python -m train``: train and certify the shipped weights. Needs torch, but not the libraries of the command line."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_certify(
         commands.add_parser("certify", help="test models of known reasoning, and write certificates")
     )
-    given = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     try:
-        return int(given.run(given) or 0)
+        return int(args.run(args) or 0)
     except TheodoliteError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -64,27 +64,27 @@ def _add_twins(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_train_twins)
 
 
-def _train_twins(given: argparse.Namespace) -> None:
+def _train_twins(args: argparse.Namespace) -> None:
     from train.twins.training import Leg, train
 
-    found = train(
+    folder = train(
         Leg(
-            given.out,
-            _words(given.twins),
-            seconds=given.seconds,
-            steps=given.steps,
-            seed=given.seed,
-            workers=given.workers,
-            device=given.device,
-            until=given.until,
-            kept=given.kept,
-            number=given.leg,
-            start=given.start,
-            rate=given.rate,
-            scale=given.scale,
+            args.out,
+            _words(args.twins),
+            seconds=args.seconds,
+            steps=args.steps,
+            seed=args.seed,
+            workers=args.workers,
+            device=args.device,
+            until=args.until,
+            kept=args.kept,
+            number=args.leg,
+            start=args.start,
+            rate=args.rate,
+            scale=args.scale,
         )
     )
-    print(f"wrote the twins to {found}, one folder each")
+    print(f"wrote the twins to {folder}, one folder each")
 
 
 def _add_zoo(parser: argparse.ArgumentParser) -> None:
@@ -108,27 +108,27 @@ def _add_zoo(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run_zoo)
 
 
-def _run_zoo(given: argparse.Namespace) -> None:
-    if (given.arch is None) == (given.evaluate is None):
+def _run_zoo(args: argparse.Namespace) -> None:
+    if (args.arch is None) == (args.evaluate is None):
         raise UsageError("pass either --arch to train strangers or --evaluate to diagnose them")
-    if given.evaluate is not None:
+    if args.evaluate is not None:
         from train.zoo.evaluate import evaluate_strangers
 
-        print(evaluate_strangers(given.evaluate, out=given.out, size=given.size, seed=given.seed))
+        print(evaluate_strangers(args.evaluate, out=args.out, size=args.size, seed=args.seed))
         return
     from train.zoo.training import ZooLeg, train_strangers
 
     for path in train_strangers(
         ZooLeg(
-            given.out,
-            given.arch,
-            seconds=given.seconds,
-            steps=given.steps,
-            seed=given.seed,
-            workers=given.workers,
-            device=given.device,
-            scale=given.scale,
-            rate=given.rate,
+            args.out,
+            args.arch,
+            seconds=args.seconds,
+            steps=args.steps,
+            seed=args.seed,
+            workers=args.workers,
+            device=args.device,
+            scale=args.scale,
+            rate=args.rate,
         )
     ):
         print(f"{path.stat().st_size / 2**20:6.1f} MiB {path}")
@@ -146,10 +146,10 @@ def _add_curve(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_draw_curve)
 
 
-def _draw_curve(given: argparse.Namespace) -> None:
+def _draw_curve(args: argparse.Namespace) -> None:
     from train.twins.curve import read_log, training_curve
 
-    print(f"wrote {training_curve(read_log(given.log)).save(given.out)}")
+    print(f"wrote {training_curve(read_log(args.log)).save(args.out)}")
 
 
 def _add_calibration(parser: argparse.ArgumentParser) -> None:
@@ -157,10 +157,10 @@ def _add_calibration(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_ship_calibration)
 
 
-def _ship_calibration(given: argparse.Namespace) -> None:
+def _ship_calibration(args: argparse.Namespace) -> None:
     from train.twins.calibrate import ship_calibration
 
-    for path in ship_calibration(given.folder):
+    for path in ship_calibration(args.folder):
         print(f"{path.stat().st_size:>9} {path.name}")
 
 
@@ -177,20 +177,20 @@ def _add_grid(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_train_grid)
 
 
-def _train_grid(given: argparse.Namespace) -> None:
+def _train_grid(args: argparse.Namespace) -> None:
     from train.grid.leg import SCHEDULES, rehearsal, train_leg
 
     started = time.monotonic()
-    for kind in ("pure", "spur") if given.kind == "both" else (given.kind,):
-        out = given.out / kind if given.kind == "both" else given.out
-        schedule = rehearsal(kind, steps=given.rehearse, batch=256) if given.rehearse else SCHEDULES[kind]
+    for kind in ("pure", "spur") if args.kind == "both" else (args.kind,):
+        out = args.out / kind if args.kind == "both" else args.out
+        schedule = rehearsal(kind, steps=args.rehearse, batch=256) if args.rehearse else SCHEDULES[kind]
         is_done = train_leg(
             kind,
             out,
-            seconds=max(1.0, given.seconds - (time.monotonic() - started)),
-            device=given.device,
-            workers=given.workers,
-            schedule=replace(schedule, seed=given.seed),
+            seconds=max(1.0, args.seconds - (time.monotonic() - started)),
+            device=args.device,
+            workers=args.workers,
+            schedule=replace(schedule, seed=args.seed),
         )
         if not is_done:
             print("time is up; the same command resumes it")
@@ -206,18 +206,18 @@ def _add_parser(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_train_parser)
 
 
-def _train_parser(given: argparse.Namespace) -> None:
+def _train_parser(args: argparse.Namespace) -> None:
     from train.parser.train import STEPS, TUNING_STEPS, train_parser
 
     for name in ("steps", "tuning_steps"):
-        value = getattr(given, name)
+        value = getattr(args, name)
         if value is not None and value < 1:
             raise UsageError(f"--{name.replace('_', '-')} must be at least 1, not {value}")
-    found = train_parser(
-        given.data, given.out, steps=given.steps or STEPS, tuning_steps=given.tuning_steps or TUNING_STEPS
+    accuracies = train_parser(
+        args.data, args.out, steps=args.steps or STEPS, tuning_steps=args.tuning_steps or TUNING_STEPS
     )
-    accuracy = ", ".join(f"{name} {value}" for name, value in asdict(found).items())
-    print(f"wrote {given.out}: {accuracy}")
+    accuracy = ", ".join(f"{name} {value}" for name, value in asdict(accuracies).items())
+    print(f"wrote {args.out}: {accuracy}")
 
 
 def _add_similarity(parser: argparse.ArgumentParser) -> None:
@@ -233,42 +233,42 @@ def _add_similarity(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_train_similarity)
 
 
-def _train_similarity(given: argparse.Namespace) -> None:
+def _train_similarity(args: argparse.Namespace) -> None:
     from train.similarity.fit import FitOptions
     from train.similarity.train import EPISODES, draw_similarity, drawings_beside, train_similarity
 
     for name, least in (("episodes", 1), ("steps", 1), ("batch", 2)):
-        value = getattr(given, name)
+        value = getattr(args, name)
         if value is not None and value < least:
             raise UsageError(f"--{name} must be at least {least}, not {value}")
-    drawings = given.drawings or drawings_beside(given.out)
-    episodes = given.episodes or EPISODES
-    if given.only_draw:
+    drawings = args.drawings or drawings_beside(args.out)
+    episodes = args.episodes or EPISODES
+    if args.only_draw:
         size = draw_similarity(
-            drawings, episodes=episodes, workers=given.workers, seed=given.seed, progress=print
+            drawings, episodes=episodes, workers=args.workers, seed=args.seed, progress=print
         )
         print(f"drew {size / 2**20:.1f} MiB of pictures to {drawings}; omit --only-draw to train on them")
         return
     usual = FitOptions()
     options = FitOptions(
-        steps=given.steps or usual.steps,
-        batch=given.batch or usual.batch,
-        seed=given.seed,
-        device=given.device,
+        steps=args.steps or usual.steps,
+        batch=args.batch or usual.batch,
+        seed=args.seed,
+        device=args.device,
     )
-    found = train_similarity(
-        given.out,
+    training = train_similarity(
+        args.out,
         episodes=episodes,
         drawings=drawings,
-        workers=given.workers,
+        workers=args.workers,
         options=options,
         progress=print,
     )
     print(
-        f"wrote {given.out}: accuracy on {found.n_held_out} held-out pictures: things {found.things_told_apart:.1%}, "
-        f"sides and states {found.sides_and_states:.1%}"
+        f"wrote {args.out}: accuracy on {training.n_held_out} held-out pictures: things {training.things_told_apart:.1%}, "
+        f"sides and states {training.sides_and_states:.1%}"
     )
-    print(f"next: theodolite trace calibrate --model {given.out} --data DIR")
+    print(f"next: theodolite trace calibrate --model {args.out} --data DIR")
 
 
 def _add_certify(parser: argparse.ArgumentParser) -> None:
@@ -298,10 +298,10 @@ def _add_certify(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_certify)
 
 
-def _certify(given: argparse.Namespace) -> int:
+def _certify(args: argparse.Namespace) -> int:
     from train.certify.command import run
 
-    return run(given)
+    return run(args)
 
 
 if __name__ == "__main__":

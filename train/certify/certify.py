@@ -112,13 +112,13 @@ def collect(
             continue
         with ExitStack() as stack:
             opened = [stack.enter_context(closing(open_model(model))) for model in waiting]
-            found: list[list[Row]] = [[] for _ in opened]
+            collected: list[list[Row]] = [[] for _ in opened]
             for portion in ask(_probes(task, half, settings, folder), opened):
-                for rows, more in zip(found, portion, strict=True):
+                for rows, more in zip(collected, portion, strict=True):
                     rows.extend(more)
                 if progress is not None:
-                    progress(f"{task}, {half}", len(found[0]))
-            for model, own, rows in zip(waiting, opened, found, strict=True):
+                    progress(f"{task}, {half}", len(collected[0]))
+            for model, own, rows in zip(waiting, opened, collected, strict=True):
                 _write_answers(settings.answers_path(folder, model, task, half), own.identity, rows)
 
 

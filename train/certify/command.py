@@ -42,19 +42,19 @@ def run(given: argparse.Namespace) -> int:
     return int(bool(missed))
 
 
-def _grid_tables(name: str, given: argparse.Namespace) -> list[Table]:
+def _grid_tables(name: str, args: argparse.Namespace) -> list[Table]:
     from theodolite.instruments.grid.models import certificate as grid
     from train.certify import paired
 
     certificate = paired.certify_model(
         cast("grid.PairedKind", name.removeprefix("grid:")),
-        weights=given.weights,
-        n=given.size,
-        seed=given.seed,
-        device=given.device,
+        weights=args.weights,
+        n=args.size,
+        seed=args.seed,
+        device=args.device,
         progress=_by_tenths(name),
     )
-    _log(f"wrote {paired.write_certificate(certificate, given.out)}")
+    _log(f"wrote {paired.write_certificate(certificate, args.out)}")
     return grid.certificate_tables(certificate)
 
 

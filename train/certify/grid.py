@@ -63,8 +63,8 @@ def grid_edits(n: int, seed: int) -> Iterator[Probe]:
 
 def _scenes(keys: Sequence[str], n: int, mode: Any, seed: int) -> SceneBatch:
     """Generate at least n scenes, the same number for every bucket and density."""
-    each = math.ceil(n / (len(keys) * len(_DENSITIES)))
-    return join([generate(keys, each, mode=mode, density=d, seed=seed, split="test") for d in _DENSITIES])
+    per_cell = math.ceil(n / (len(keys) * len(_DENSITIES)))
+    return join([generate(keys, per_cell, mode=mode, density=d, seed=seed, split="test") for d in _DENSITIES])
 
 
 def _probes(scenes: SceneBatch, names: Any, split: str, kind: str) -> Iterator[Probe]:

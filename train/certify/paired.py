@@ -90,11 +90,11 @@ def certify(
         for data in ("pure", "spur"):
             for density in DENSITIES:
                 scenes = generate(n=n, mode=data, density=density, preset=preset, seed=seed, split="test")
-                said = model_answers.ask(scenes)
+                answers = model_answers.ask(scenes)
                 cell = _Cell(preset, data, str(density))
-                lines += cell.lines(ACCURACY, scenes, said == scenes.answer)
+                lines += cell.lines(ACCURACY, scenes, answers == scenes.answer)
                 if data == "pure":
-                    lines += cell.lines(AGREES, scenes, said == shortcut_answer(scenes))
+                    lines += cell.lines(AGREES, scenes, answers == shortcut_answer(scenes))
         lines += _edit_lines(model_answers, preset, n=-(-n // 2), seed=seed + 1)
     return GridCertificate(model, identity, seed, n, tuple(lines))
 
@@ -115,16 +115,18 @@ def _edit_lines(model_answers: _Asking, preset: str, *, n: int, seed: int) -> li
     is_followed = np.concatenate([after_one, after]) == swapped.answer
     has_region = np.asarray(look(swapped.world, swapped.cells, swapped.questions).region(0).any(axis=1))
     is_zero = np.asarray(has_region & (swapped.answer == 0) & IS_COUNT[swapped.bucket])
-    for what, rows in ((NONE_LEFT, is_zero), (NO_REGION, ~has_region)):
-        lines += cell.lines(what, swapped.take(rows), is_followed[rows])
+    for criterion, rows in ((NONE_LEFT, is_zero), (NO_REGION, ~has_region)):
+        lines += cell.lines(criterion, swapped.take(rows), is_followed[rows])
     lines += cell.lines(INVARIANT, few, after == before)
     cleared = model_answers.ask(remove_roles(few, ["adversarial"]))
     lines += cell.lines(KEEPS, few, cleared == before)
-    for place, (what, kind) in enumerate(((FOLLOWS_EXCHANGE, EXCHANGED), (FOLLOWS_ANCHOR, ANCHOR_MOVED))):
-        moved = move_objects(few, kind, [seed, place])
-        said = model_answers.ask(moved.scenes)
-        is_right = (before == few.answer)[moved.rows] & (said == moved.scenes.answer)
-        lines += cell.lines(what, moved.scenes, is_right)
+    for number, (criterion, kind) in enumerate(
+        ((FOLLOWS_EXCHANGE, EXCHANGED), (FOLLOWS_ANCHOR, ANCHOR_MOVED))
+    ):
+        moved = move_objects(few, kind, [seed, number])
+        answers = model_answers.ask(moved.scenes)
+        is_right = (before == few.answer)[moved.rows] & (answers == moved.scenes.answer)
+        lines += cell.lines(criterion, moved.scenes, is_right)
     return lines
 
 
@@ -150,14 +152,14 @@ class _Asking:
         self.progress = progress
 
     def ask(self, scenes: SceneBatch) -> NDArray[np.integer]:
-        said = []
+        answers = []
         for start in range(0, len(scenes), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
-            said.append(self.answer(scenes.cells[some], scenes.words[some]))
-            self.done += len(said[-1])
+            answers.append(self.answer(scenes.cells[some], scenes.words[some]))
+            self.done += len(answers[-1])
             if self.progress:
                 self.progress(self.done, self.total)
-        return np.concatenate(said)
+        return np.concatenate(answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,16 @@ def certify_model(
     device: str = "cpu",
     progress: Callable[[int, int], None] | None = None,
 ) -> GridCertificate:
-    """Test a paired model, by default the released one."""
+    """Test a paired model, by default the released one.
+
+    Args:
+        kind: Which model of the pair.
+        weights: Path of the weights. Default: the released ones.
+        n: Scenes per preset, bucket and density.
+        seed: Seed of the scenes.
+        device: ``cpu`` or ``cuda``.
+        progress: Called with scenes answered and in all.
+    """
     network, digest = open_network(weights or released(kind), device)
     reader = PairedReader(network, device=device)
 

@@ -1,4 +1,4 @@
-"""What a certificate is made of: probes that models are asked, rows with their answers, and estimates over the rows."""
+"""The parts of a certificate: probes to ask models, rows with their answers, and estimates over the rows."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ def ask(probes: Iterable[Probe], models: Sequence[VisionLanguageModel]) -> Itera
 
 
 def _rows(some: Sequence[Probe], model: VisionLanguageModel) -> list[Row]:
-    found: dict[int, Row] = {}
+    rows: dict[int, Row] = {}
     choosing = [i for i, probe in enumerate(some) if probe.options and is_choosing(model)]
     writing = [i for i in range(len(some)) if i not in set(choosing)]
     if choosing and is_choosing(model):
         requests = [_without_hint(model, some[i].request) for i in choosing]
         choices = model.choose(requests, [some[i].options for i in choosing])
         for i, choice in zip(choosing, choices, strict=True):
-            found[i] = {**some[i].row, "said": choice.best if isinstance(choice, Choice) else None}
+            rows[i] = {**some[i].row, "said": choice.best if isinstance(choice, Choice) else None}
     if writing:
         responses = model.generate([_without_hint(model, some[i].request) for i in writing])
         for i, response in zip(writing, responses, strict=True):
             read = some[i].read
             if some[i].options:
-                said = read(response.text) if response.is_answered and read is not None else None
-                found[i] = {**some[i].row, "said": said}
+                value = read(response.text) if response.is_answered and read is not None else None
+                rows[i] = {**some[i].row, "said": value}
             else:
-                found[i] = {**some[i].row, "status": response.status, "text": response.text}
-    return [found[i] for i in range(len(some))]
+                rows[i] = {**some[i].row, "status": response.status, "text": response.text}
+    return [rows[i] for i in range(len(some))]
 
 
 def _without_hint(model: VisionLanguageModel, request: Request) -> Request:
@@ -68,7 +68,13 @@ def _without_hint(model: VisionLanguageModel, request: Request) -> Request:
 
 
 def make_probes(make: Callable[[T], list[Probe]], tasks: Sequence[T], workers: int) -> Iterator[Probe]:
-    """Yield the probes of all tasks in order. With several workers, processes make them ahead of use."""
+    """Yield the probes of all tasks in order. With several workers, processes make them ahead of use.
+
+    Args:
+        make: Makes the probes of one task.
+        tasks: The tasks.
+        workers: Number of processes; below two, everything runs in this one.
+    """
     if workers < 2:
         for task in tasks:
             yield from make(task)

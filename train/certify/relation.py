@@ -67,8 +67,8 @@ def relation_edits(n: int, seed: int, workers: int = 1) -> Iterator[Probe]:
 
 def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
     return [
-        (split, seed * 1000 + place, min(_PORTION, n - start))
-        for place, start in enumerate(range(0, n, _PORTION))
+        (split, seed * 1000 + number, min(_PORTION, n - start))
+        for number, start in enumerate(range(0, n, _PORTION))
     ]
 
 
@@ -83,16 +83,16 @@ def _edited_portion(task: tuple[Split, int, int]) -> list[Probe]:
     pairs = relation_pairs(n, seed=seed, split=split)
     n_without = sum(not pair.others for pair in pairs)
     crowded = relation_pairs(n_without, seed=seed + _CROWDED, split=split, n_things=3)
-    found = [_probe(pair, pair, "A", "before") for pair in crowded]
+    probes = [_probe(pair, pair, "A", "before") for pair in crowded]
     for pair in pairs:
-        found += [_probe(pair, edit(pair, seed), "A", kind) for kind, edit in FOLLOWED.items()]
-        found += [
+        probes += [_probe(pair, edit(pair, seed), "A", kind) for kind, edit in FOLLOWED.items()]
+        probes += [
             _probe(pair, edit(pair, seed), "A", kind) for kind, edit in KEPT.items() if kind != "clutter"
         ]
-        found.append(_probe(pair, edited_pair(pair, "blank"), "A", _BLANK))
+        probes.append(_probe(pair, edited_pair(pair, "blank"), "A", _BLANK))
     for pair in [*(pair for pair in pairs if pair.others), *crowded]:
-        found.append(_probe(pair, KEPT["clutter"](pair, seed), "A", "clutter"))
-    return found
+        probes.append(_probe(pair, KEPT["clutter"](pair, seed), "A", "clutter"))
+    return probes
 
 
 def _probe(pair: Pair, shown: Pair, prompt: str, kind: str) -> Probe:
@@ -116,15 +116,15 @@ def relation_lines(rows: Sequence[Row]) -> Iterator[Line]:
         plain = [row for row in rows if row["split"] == split and row["kind"] == "plain"]
         whats = ("gold",) if split == "aligned" else ("gold", "shortcut")
         for key in whats:
-            what = {"gold": "accuracy", "shortcut": "says the shortcut"}[key]
+            quantity = {"gold": "accuracy", "shortcut": "says the shortcut"}[key]
             hits = [row["said"] == row[key] for row in plain]
             units = [row["unit"] for row in plain]
             unread = sum(row["said"] is None for row in plain)
             pooled = mean([float(hit) for hit in hits], units)
-            yield Line("relation", what, split, pooled, unread=unread)
+            yield Line("relation", quantity, split, pooled, unread=unread)
             for part in sorted({row["part"] for row in plain}):
                 own = [hit for hit, row in zip(hits, plain, strict=True) if row["part"] == part]
-                yield Line("relation", what, split, share(own), part)
+                yield Line("relation", quantity, split, share(own), part)
     yield from _edits(rows)
 
 

@@ -71,8 +71,8 @@ def scene_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[P
 
 def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
     return [
-        (split, seed * 1000 + place, min(_PORTION, n - place * _PORTION))
-        for place in range(math.ceil(n / _PORTION))
+        (split, seed * 1000 + number, min(_PORTION, n - number * _PORTION))
+        for number in range(math.ceil(n / _PORTION))
     ]
 
 
@@ -99,19 +99,19 @@ def _edits(task: tuple[Split, int, int], *, n: int, folder: Path) -> list[Probe]
     plain = _drawn(before.questions, _per_group(n), seed)
     known = {question.id for question in plain}
     items = plan_scenes(replace(before, questions=plain), Settings(qa=("base",), graph=("base",)))
-    found = [_probe(_blanked(item), split, _BLANK) for item in items]
+    probes = [_probe(_blanked(item), split, _BLANK) for item in items]
     for edit in EDITS:
-        place = folder / f"scene-{split}-{n_rooms}-{seed}-{edit}"
+        path = folder / f"scene-{split}-{n_rooms}-{seed}-{edit}"
         make = partial(edited_scenes, n=n_rooms, edit=edit, seed=seed, split=split)
-        data = read_data(made(place, make))
+        data = read_data(made(path, make))
         asked = _enough(data.questions, n_rooms, seed)
         items = plan_scenes(replace(data, questions=asked), Settings(qa=("base",), graph=("base",)))
-        found += [_probe(item, split, edit) for item in items]
+        probes += [_probe(item, split, edit) for item in items]
         names = {question.id for question in asked} - known
         same = tuple(question for question in before.questions if question.id in names)
         items = plan_scenes(replace(before, questions=same), Settings(qa=("base",), graph=()))
-        found += [_probe(item, split, "before") for item in items]
-    return found
+        probes += [_probe(item, split, "before") for item in items]
+    return probes
 
 
 def _blanked(item: Item) -> Item:
@@ -122,8 +122,8 @@ def _blanked(item: Item) -> Item:
 def _rooms(task: tuple[Split, int, int], folder: Path) -> SceneData:
     """Make or read the unedited rooms of a portion, with all questions of the split."""
     split, seed, n = task
-    place = folder / f"scene-{split}-{n}-{seed}"
-    return read_data(made(place, partial(scene_data, n=n, seed=seed, split=split)))
+    path = folder / f"scene-{split}-{n}-{seed}"
+    return read_data(made(path, partial(scene_data, n=n, seed=seed, split=split)))
 
 
 def _probe(item: Item, split: str, kind: str) -> Probe:
@@ -136,19 +136,19 @@ def _drawn(questions: Sequence[SceneQuestion], per_group: int, seed: int) -> tup
     """Draw questions from all rooms, at most `per_group` of each group."""
     counts: Counter[tuple[str, str]] = Counter()
     kept = []
-    for place in np.random.default_rng(seed).permutation(len(questions)):
-        group = questions[place].group
+    for index in np.random.default_rng(seed).permutation(len(questions)):
+        group = questions[index].group
         counts[group] += 1
         if counts[group] <= per_group:
-            kept.append(place)
-    return tuple(questions[place] for place in sorted(kept))
+            kept.append(index)
+    return tuple(questions[index] for index in sorted(kept))
 
 
 def _enough(questions: Sequence[SceneQuestion], n: int, seed: int) -> tuple[SceneQuestion, ...]:
     """Draw at least n questions, balanced over groups as far as possible."""
-    each = math.ceil(n / len(GROUPS))
-    while len(drawn := _drawn(questions, each, seed)) < min(n, len(questions)):
-        each += 1
+    per_group = math.ceil(n / len(GROUPS))
+    while len(drawn := _drawn(questions, per_group, seed)) < min(n, len(questions)):
+        per_group += 1
     return drawn
 
 
@@ -201,9 +201,9 @@ def _follows(rows: SceneResults, edit: str, name: str) -> Iterator[Line]:
 
 def _read(rows: Sequence[Row]) -> SceneResults:
     results = []
-    for place, row in enumerate(rows, 1):
+    for number, row in enumerate(rows, 1):
         item = _item(row)
-        results.append(Result(place, item, Record(item.id, Response(row["status"], text=row["text"]))))
+        results.append(Result(number, item, Record(item.id, Response(row["status"], text=row["text"]))))
     return read_results(results, model="")
 
 
@@ -286,10 +286,10 @@ def _changes(
         sum(not drawn[scene].reading.is_read for scene in graphs),
     ]
     word = "keeps" if is_kept else "changes"
-    for what, found, scenes, n_unread in (
+    for quantity, values_kept, scenes, n_unread in (
         (f"{word}: {name}", answers, [scene_of[key] for key in answers], unread[0]),
         (f"graph {word}: {name}", graphs, list(graphs), unread[1]),
     ):
-        if found:
-            values = [1 - value if is_kept else value for value in found.values()]
-            yield Line("scene", what, split, mean(values, scenes), unread=n_unread)
+        if values_kept:
+            values = [1 - value if is_kept else value for value in values_kept.values()]
+            yield Line("scene", quantity, split, mean(values, scenes), unread=n_unread)

@@ -45,12 +45,12 @@ def trace_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[
         folder: The folder for the episodes, without their pictures.
         workers: Number of processes that draw pictures.
     """
-    each = math.ceil(n / len(WORLDS))
+    per_world = math.ceil(n / len(WORLDS))
     tasks = [
-        _task(world, split, seed, place, min(_PORTION, each - start))
+        _task(world, split, seed, number, min(_PORTION, per_world - start))
         for split in _SPLITS
         for world in WORLDS
-        for place, start in enumerate(range(0, each, _PORTION))
+        for number, start in enumerate(range(0, per_world, _PORTION))
     ]
     yield from _storing(make_probes(_portion, tasks, workers), folder)
 
@@ -64,31 +64,31 @@ def trace_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[P
         folder: The folder for the episodes, without their pictures.
         workers: Number of processes that draw pictures.
     """
-    each = math.ceil(n / len(WORLDS))
-    worlds = (_edited_world(world, each, seed, workers) for world in WORLDS)
+    per_world = math.ceil(n / len(WORLDS))
+    worlds = (_edited_world(world, per_world, seed, workers) for world in WORLDS)
     yield from _storing(itertools.chain.from_iterable(worlds), folder)
 
 
-def _edited_world(world: str, each: int, seed: int, workers: int) -> Iterator[Probe]:
+def _edited_world(world: str, per_world: int, seed: int, workers: int) -> Iterator[Probe]:
     """Yield the portions of one world, and more until enough episodes have another answer after an edit."""
-    n_own, n_turned = math.ceil(each / _PORTION), 0
-    own = [(place, min(_PORTION, each - place * _PORTION)) for place in range(n_own)]
-    tasks = [(*_task(world, "aligned", seed, place, n), False) for place, n in own]
+    n_own, n_turned = math.ceil(per_world / _PORTION), 0
+    own = [(number, min(_PORTION, per_world - number * _PORTION)) for number in range(n_own)]
+    tasks = [(*_task(world, "aligned", seed, number, n), False) for number, n in own]
     for probe in make_probes(_edited_portion, tasks, workers):
         n_turned += probe.row["kind"] == "turned"
         yield probe
     for first in range(n_own, _MOST * n_own, _AHEAD):
         more = range(first, first + _AHEAD)
-        tasks = [(*_task(world, "aligned", seed, place, _PORTION), True) for place in more]
+        tasks = [(*_task(world, "aligned", seed, number, _PORTION), True) for number in more]
         for probe in make_probes(_edited_portion, tasks, workers):
-            if n_turned == each:
+            if n_turned == per_world:
                 return
             n_turned += probe.row["kind"] == "turned"
             yield probe
 
 
-def _task(world: str, split: Split, seed: int, place: int, n: int) -> tuple[str, Split, int, int]:
-    return world, split, (seed * 10 + _SPLITS.index(split)) * 1000 + place, n
+def _task(world: str, split: Split, seed: int, number: int, n: int) -> tuple[str, Split, int, int]:
+    return world, split, (seed * 10 + _SPLITS.index(split)) * 1000 + number, n
 
 
 def _storing(probes: Iterable[Probe], folder: Path) -> Iterator[Probe]:
@@ -108,17 +108,17 @@ def _portion(task: tuple[str, Split, int, int]) -> list[Probe]:
 def _edited_portion(task: tuple[str, Split, int, int, bool]) -> list[Probe]:
     """Make the edits of a portion. For additional episodes (`is_more`) only the relevant edit, with the unedited episode."""
     world, split, seed, n, is_more = task
-    found = []
+    probes = []
     for episode in episodes(n, seed=seed, split=split, worlds=(world,)):
         turned = _with_another_answer(episode, seed)
         if turned is not None:
-            found += [_probe(episode, split, "before")] if is_more else []
-            found.append(_probe(turned, split, "turned"))
+            probes += [_probe(episode, split, "before")] if is_more else []
+            probes.append(_probe(turned, split, "turned"))
         if not is_more:
             restyled = edited_episode(episode, "irrelevant", seed=seed)
-            found += [_probe(restyled, split, "restyled")] if restyled is not None else []
-            found.append(_probe(_blank(episode), split, "blank"))
-    return found
+            probes += [_probe(restyled, split, "restyled")] if restyled is not None else []
+            probes.append(_probe(_blank(episode), split, "blank"))
+    return probes
 
 
 def _with_another_answer(episode: Episode, seed: int) -> Episode | None:
@@ -188,51 +188,51 @@ def trace_lines(rows: Sequence[Row], seed: int, folders: Sequence[Path]) -> Iter
         read_trace(row["text"], episode, style="structured") for row, episode in zip(rows, shown, strict=True)
     ]
     judged = _judged(traces, known)
-    found = [_Judged(e, row, j) for e, row, j in zip(shown, rows, judged, strict=True)]
+    scored = [_Judged(e, row, j) for e, row, j in zip(shown, rows, judged, strict=True)]
     for split in _SPLITS:
-        plain = [each for each in found if each.row["split"] == split and each.row["kind"] == "plain"]
+        plain = [trace for trace in scored if trace.row["split"] == split and trace.row["kind"] == "plain"]
         yield from _accuracy(plain, split)
         if split != "aligned":
             yield from _grounding(plain, split, seed)
-    yield from _edits(found)
+    yield from _edits(scored)
 
 
 def _judged(traces: Iterable[Trace], known: Mapping[str, Episode]) -> list[JudgedTrace]:
     return judge(with_claims(list(traces)), known, open_verifier("annotation"))
 
 
-def _accuracy(found: Sequence[_Judged], split: str) -> Iterator[Line]:
-    unread = sum(not each.judged.trace.answer for each in found)
-    yield Line("trace", "accuracy", split, share([each.is_right for each in found]), unread=unread)
-    for world in sorted({each.episode.world for each in found}):
-        own = [each.is_right for each in found if each.episode.world == world]
+def _accuracy(scored: Sequence[_Judged], split: str) -> Iterator[Line]:
+    unread = sum(not trace.judged.trace.answer for trace in scored)
+    yield Line("trace", "accuracy", split, share([trace.is_right for trace in scored]), unread=unread)
+    for world in sorted({trace.episode.world for trace in scored}):
+        own = [trace.is_right for trace in scored if trace.episode.world == world]
         yield Line("trace", "accuracy", split, share(own), world)
     if split == "crossed":
-        says = [each.answer == each.row["shortcut"].casefold() for each in found]
+        says = [trace.answer == trace.row["shortcut"].casefold() for trace in scored]
         yield Line("trace", "says the shortcut", split, share(says))
     if split == "free":
-        chance = [1 / len(each.episode.options) for each in found]
-        units = [each.episode.unit for each in found]
+        chance = [1 / len(trace.episode.options) for trace in scored]
+        units = [trace.episode.unit for trace in scored]
         yield Line("trace", "chance", split, mean(chance, units))
-        gap = difference([float(each.is_right) for each in found], chance, units)
+        gap = difference([float(trace.is_right) for trace in scored], chance, units)
         yield Line("trace", "accuracy less chance", split, gap)
 
 
-def _grounding(found: Sequence[_Judged], split: str, seed: int) -> Iterator[Line]:
+def _grounding(scored: Sequence[_Judged], split: str, seed: int) -> Iterator[Line]:
     """Compute SGR, and its difference from random traces and from blind guesses on the same episodes."""
-    shown = {each.episode.id: each.episode for each in found}
+    shown = {trace.episode.id: trace.episode for trace in scored}
     labels = RandomLabels(list(shown.values()))
-    null = _judged([random_trace(each.episode, labels, seed=seed) for each in found], shown)
+    null = _judged([random_trace(trace.episode, labels, seed=seed) for trace in scored], shown)
     both = [
-        (own, drawn, each.episode)
-        for each, other in zip(found, null, strict=True)
-        if (own := trace_sgr(each.judged)) is not None and (drawn := trace_sgr(other)) is not None
+        (own, drawn, trace.episode)
+        for trace, other in zip(scored, null, strict=True)
+        if (own := trace_sgr(trace.judged)) is not None and (drawn := trace_sgr(other)) is not None
     ]
     if not both:
         return
     mine, theirs = [row[0] for row in both], [row[1] for row in both]
     units = [row[2].unit for row in both]
-    yield Line("trace", "SGR", split, mean(mine, units), unread=len(found) - len(both))
+    yield Line("trace", "SGR", split, mean(mine, units), unread=len(scored) - len(both))
     for world in sorted({episode.world for *_, episode in both}):
         here = [(sgr, episode.unit) for sgr, _, episode in both if episode.world == world]
         yield Line("trace", "SGR", split, mean([v for v, _ in here], [u for _, u in here]), world)
@@ -256,30 +256,31 @@ def _guesses(shown: Sequence[Episode]) -> list[float]:
         for option in episode.options
     ]
     judged = iter(_judged(guessed, known))
-    found = {}
+    expected = {}
     for episode in known.values():
-        each = [trace_sgr(next(judged)) for _ in episode.options]
-        found[episode.id] = math.fsum(sgr or 0.0 for sgr in each) / len(each)
-    return [found[episode.id] for episode in shown]
+        rates = [trace_sgr(next(judged)) for _ in episode.options]
+        expected[episode.id] = math.fsum(sgr or 0.0 for sgr in rates) / len(rates)
+    return [expected[episode.id] for episode in shown]
 
 
-def _edits(found: Sequence[_Judged]) -> Iterator[Line]:
+def _edits(scored: Sequence[_Judged]) -> Iterator[Line]:
     """Compute the lines of relevant edits, of neutral edits and of blank frames."""
-    before = {each.row["unit"]: each.answer for each in found if each.row["kind"] in {"plain", "before"}}
+    before = {trace.row["unit"]: trace.answer for trace in scored if trace.row["kind"] in {"plain", "before"}}
     by_kind = {
-        kind: [each for each in found if each.row["kind"] == kind] for kind in ("turned", "restyled", "blank")
+        kind: [trace for trace in scored if trace.row["kind"] == kind]
+        for kind in ("turned", "restyled", "blank")
     }
     same = {
-        kind: [bool(each.answer) and each.answer == before[each.row["unit"]] for each in some]
+        kind: [bool(trace.answer) and trace.answer == before[trace.row["unit"]] for trace in some]
         for kind, some in by_kind.items()
     }
-    unread = {kind: sum(not each.answer for each in some) for kind, some in by_kind.items()}
+    unread = {kind: sum(not trace.answer for trace in some) for kind, some in by_kind.items()}
 
-    def line(what: str, kind: str, hits: Sequence[bool]) -> Line:
-        return Line("trace", what, "aligned", share(hits), unread=unread[kind])
+    def line(quantity: str, kind: str, hits: Sequence[bool]) -> Line:
+        return Line("trace", quantity, "aligned", share(hits), unread=unread[kind])
 
     if by_kind["turned"]:
-        yield line("follows: edited frames", "turned", [each.is_right for each in by_kind["turned"]])
+        yield line("follows: edited frames", "turned", [trace.is_right for trace in by_kind["turned"]])
         yield line("changes: edited frames", "turned", [not is_same for is_same in same["turned"]])
     if by_kind["restyled"]:
         yield line("keeps: other colours of the room", "restyled", same["restyled"])

@@ -112,8 +112,8 @@ def train_leg(
 
 def _check_same(folder: Path, kind: Kind, seed: int) -> None:
     """Raise an error if the folder contains a different training."""
-    there = json.loads((folder / "training.json").read_text())
-    held = there.get("kind", kind), there["schedule"]["seed"]
+    stored = json.loads((folder / "training.json").read_text())
+    held = stored.get("kind", kind), stored["schedule"]["seed"]
     if held != (kind, seed):
         raise UsageError(
             f"{folder} contains the training of {held[0]} with seed {held[1]}, not of {kind} with seed {seed}; choose another --out"

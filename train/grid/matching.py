@@ -37,7 +37,7 @@ def corners(boxes: Tensor) -> Tensor:
 
 
 def box_giou(a: Tensor, b: Tensor) -> Tensor:
-    """Generalised IoU of boxes given as centre and size, broadcast over leading axes.
+    """Return the generalised IoU of boxes given as centre and size, broadcast over leading axes.
 
     ``GIoU = I/U - (C - U)/C`` with ``I`` the intersection, ``U`` the union and ``C`` the smallest box that contains
     both.
@@ -59,16 +59,16 @@ def match(reading: NetworkOutput, objects: Objects) -> tuple[Tensor, Tensor, Ten
     cost -= COSTS["giou"] * box_giou(reading.boxes[:, :, None], objects.boxes[:, None])
     table = cost.cpu().numpy()
     held = objects.real.sum(1).tolist()  # real objects come first
-    found = []
+    matches = []
     for i, n in enumerate(held):
         queries, chosen = linear_sum_assignment(table[i, :, : int(n)])
-        found.append(np.stack([np.full(len(queries), i), queries, chosen]))
-    joined = torch.as_tensor(np.concatenate(found, axis=1), device=cost.device)
+        matches.append(np.stack([np.full(len(queries), i), queries, chosen]))
+    joined = torch.as_tensor(np.concatenate(matches, axis=1), device=cost.device)
     return joined[0], joined[1], joined[2]
 
 
 def set_loss(reading: NetworkOutput, objects: Objects) -> dict[str, Tensor]:
-    """Box, naming-word and alignment losses of the matched queries, already weighted.
+    """Return box, naming-word and alignment losses of the matched queries, already weighted.
 
     Boxes: ``5 |b - b'|_1 + 2 (1 - GIoU)``, averaged over objects. Words: cross-entropy against a uniform
     distribution over the words that name the object; unmatched queries against "no object" at a tenth of the

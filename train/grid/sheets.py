@@ -60,7 +60,14 @@ class Masking:
 
 
 def mask(sheet: Sheet, masking: Masking, generator: torch.Generator, *, spare: int = 0) -> Sheet:
-    """Mask a share of the rows, except the first `spare`. Each row has its own rates of removal, hiding and masking."""
+    """Mask a share of the rows, except the first `spare`. Each row has its own rates of removal, hiding and masking.
+
+    Args:
+        sheet: The batch.
+        masking: How much is masked.
+        generator: Random generator on the device.
+        spare: Number of rows at the beginning that are not masked.
+    """
     n, device = len(sheet), sheet.cells.device
 
     def draw(*shape: int) -> Tensor:

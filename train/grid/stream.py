@@ -54,8 +54,8 @@ _PHRASE[FIRST_TARGET : FIRST_TARGET + MOST_SIDES] = 1 + TARGET_PHRASE + np.arang
 
 def arrays_of(scenes: SceneBatch) -> dict[str, NDArray[np.uint8]]:
     """Convert scenes to the arrays of a sheet, small enough to pass between processes."""
-    place = np.arange(MAX_WORDS)
-    inside = (scenes.spans[..., :1] <= place) & (place < scenes.spans[..., 1:])
+    position = np.arange(MAX_WORDS)
+    inside = (scenes.spans[..., :1] <= position) & (position < scenes.spans[..., 1:])
     numbers = np.arange(1, inside.shape[1] + 1, dtype=np.uint8)[:, None]
     return {
         "cells": scenes.cells,
@@ -120,9 +120,9 @@ class Supply:
         rng = np.random.default_rng([self.seed, number, 1])
         parts: list[dict[str, NDArray[np.uint8]]] = []
         for seed in np.random.SeedSequence([self.seed, number]).generate_state(2):
-            place = 2 * number + len(parts)
-            preset, count = self.sources[place % len(self.sources)]
-            mode = "spur" if place % SPURIOUS_EVERY == 0 else self.mode
+            part_number = 2 * number + len(parts)
+            preset, count = self.sources[part_number % len(self.sources)]
+            mode = "spur" if part_number % SPURIOUS_EVERY == 0 else self.mode
             scenes = join(
                 [
                     generate(keys, n, mode=mode, density=count, preset=preset, seed=int(seed), split="train")
@@ -162,7 +162,15 @@ def turn(scenes: SceneBatch, rng: np.random.Generator) -> SceneBatch:
 
 
 def sheets(supply: Supply, *, batch: int, device: str, workers: int, start: int = 0) -> Generator[Sheet]:
-    """Yield batches without end from step `start` on. `workers` processes generate portions in advance."""
+    """Yield batches without end from step `start` on. `workers` processes generate portions in advance.
+
+    Args:
+        supply: The training data.
+        batch: Rows per batch.
+        device: Device of the batches.
+        workers: Number of processes.
+        start: Step to resume from.
+    """
     side = (PAPER.world.rows, PAPER.world.columns)
     per_portion = supply.rows // batch
     if not per_portion:

@@ -49,12 +49,12 @@ class Schedule:
     seed: int = 0
 
     def rate_at(self, step: int) -> float:
-        """Linear warm-up, constant, linear decay."""
+        """Return the learning rate: linear warm-up, constant, linear decay."""
         return self.rate * min(1.0, (step + 1) / self.warm_up, max(0.0, (self.steps - step) / self.cooling))
 
 
 def answer_loss(logits: Tensor, answer: Tensor, *, heaviest: float) -> Tensor:
-    """Cross-entropy with answers weighted inversely to their frequency in the batch.
+    """Return the cross-entropy with answers weighted inversely to their frequency in the batch.
 
     ``w_c = min(1 / f_c, heaviest / mean)``, normalised to a mean of one over the batch.
     """
@@ -99,7 +99,7 @@ class Trainer:
         plan = self.schedule
         hidden = mask(sheet, masking, self.generator, spare=plan.matched)
         reading = self.read(hidden)
-        found = {
+        losses = {
             "role": plan.role_weight
             * functional.cross_entropy(reading.roles.flatten(0, 1), hidden.roles.flatten())
         }
@@ -109,10 +109,10 @@ class Trainer:
                 **{name: getattr(reading, name)[some] for name in NetworkOutput.__dataclass_fields__}
             )
             for name, loss in set_loss(few, objects_of(sheet.part(some))).items():
-                found[name] = plan.set_weight * loss
+                losses[name] = plan.set_weight * loss
         if self.step >= plan.grounding_steps:
-            found["answer"] = answer_loss(reading.answer, hidden.answer, heaviest=plan.heaviest)
-        return found
+            losses["answer"] = answer_loss(reading.answer, hidden.answer, heaviest=plan.heaviest)
+        return losses
 
     def leg(
         self,
@@ -123,7 +123,15 @@ class Trainer:
         seconds: float,
         log: Callable[[str], None],
     ) -> None:
-        """Train until a step or a time limit is reached."""
+        """Train until a step or a time limit is reached.
+
+        Args:
+            sheets: Batches.
+            masking: How much is masked.
+            until: Step at which to stop.
+            seconds: Time limit.
+            log: Called with a line every 250 steps.
+        """
         began = time.monotonic()
         while self.step < until and time.monotonic() - began < seconds:
             self.generator.manual_seed(self.schedule.seed * 1_000_003 + self.step)

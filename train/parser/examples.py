@@ -187,7 +187,7 @@ def _acts(draw: _Draw, generator: np.random.Generator) -> _Node:
 
 
 def _described(draw: _Draw, generator: np.random.Generator) -> _Node:
-    """For example *the person holding the cup is standing near the door*."""
+    """Return for example *the person holding the cup is standing near the door*."""
     subject = _noun(draw, generator, "nsubj", extras=False)
     subject.right = [_participle(draw, generator)]
     lemma, _, ing = draw(_STILL if generator.random() < 0.5 else _VERBS).split("/")
@@ -208,9 +208,9 @@ def _is_placed(draw: _Draw, generator: np.random.Generator) -> _Node:
         node = _Node(side, side, "JJ", "ROOT", [subject, be, *now])
         node.right = [_noun(draw, generator, "obl", case="of", extras=False)]
         return node
-    place = _place(draw, generator, "ROOT")
-    place.left = [subject, be, *now, *place.left]
-    return place
+    location = _place(draw, generator, "ROOT")
+    location.left = [subject, be, *now, *location.left]
+    return location
 
 
 def _is_somehow(draw: _Draw, generator: np.random.Generator) -> _Node:
@@ -227,7 +227,7 @@ def _there_is(draw: _Draw, generator: np.random.Generator) -> _Node:
 
 
 def _moves(draw: _Draw, generator: np.random.Generator) -> _Node:
-    """*I turn left*, *I am walking forward*."""
+    """Return for example *I turn left*, *I am walking forward*."""
     lemma, _, ing = draw(_GO).split("/")
     me = _Node("I", "I", "PRP", "nsubj")
     verb = _Node(lemma, lemma, "VBP", "ROOT", [me])
@@ -251,11 +251,11 @@ def _command(draw: _Draw) -> _Node:
 def _sees(draw: _Draw, generator: np.random.Generator) -> _Node:
     verb = _Node("see", "see", "VBP", "ROOT", [_Node("I", "I", "PRP", "nsubj")])
     first = _noun(draw, generator, "obj", extras=False)
-    for place in range(int(generator.integers(0, 3))):
+    for index in range(int(generator.integers(0, 3))):
         other = _noun(draw, generator, "conj", extras=False)
         other.left = [
             _Node(",", ",", ",", "punct"),
-            *([_Node("and", "and", "CC", "cc")] if place else []),
+            *([_Node("and", "and", "CC", "cc")] if index else []),
             *other.left,
         ]
         first.right.append(other)

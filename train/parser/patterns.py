@@ -150,7 +150,7 @@ class _Word:
     right: list[_Word] = field(default_factory=list)
 
     def words(self) -> Iterator[tuple[_Word, _Word]]:
-        """Every word of the phrase, in order, with its head; its own for the first."""
+        """Yield every word of the phrase, in order, with its head; the first word is its own head."""
         for child in self.left:
             yield from ((word, self if head is word is child else head) for word, head in child.words())
         yield self, self
@@ -226,14 +226,14 @@ def _verb(verb: str, form: str) -> _Word:
 
 
 class _Filler:
-    """Fills patterns with words."""
+    """A filler of patterns with words."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
         self._rest = ""
 
     def draw(self, choices: Sequence[str]) -> str:
-        """One of some texts."""
+        """Return one of some texts."""
         return choices[int(self._generator.integers(len(choices)))]
 
     def _happens(self, chance: float) -> bool:
@@ -243,23 +243,23 @@ class _Filler:
         """Return a pattern filled with words, as rows."""
         phrases, links = [], []
         for item in pattern.split():
-            what, _, link = item.partition(":")
+            symbol, _, link = item.partition(":")
             dep, _, head = link.rpartition(">")
             tag, _, rest = dep.partition(":")
             if tag.isupper() and tag != "ROOT":
                 dep = rest
-            phrase = self._filled(what)
+            phrase = self._filled(symbol)
             if tag.isupper() and tag != "ROOT":
                 phrase.tag = tag
                 phrase.text = phrase.lemma if tag == "VB" else phrase.text
             phrases.append(phrase)
             links.append((dep, int(head)))
         if not pattern.endswith("?:punct>" + pattern.rpartition(">")[2]):
-            root = next(place for place, (dep, _) in enumerate(links) if dep == "ROOT")
+            root = next(index for index, (dep, _) in enumerate(links) if dep == "ROOT")
             phrases.append(_Word(".", ".", "."))
             links.append(("punct", root))
         words = [pair for phrase in phrases for pair in phrase.words()]
-        spot = {id(word): place for place, (word, _) in enumerate(words)}
+        spot = {id(word): index for index, (word, _) in enumerate(words)}
         for phrase, (dep, _) in zip(phrases, links, strict=True):
             phrase.dep = dep
         above = {
@@ -272,11 +272,11 @@ class _Filler:
         first = rows[0]
         return [(first[0][:1].upper() + first[0][1:], *first[1:]), *rows[1:]]
 
-    def _filled(self, what: str) -> _Word:
-        if what in _WORDS:
-            return _literal(what)
-        if len(what) == 2 and what[0] in "TIVXYZ":
-            return self._verb(what)
+    def _filled(self, symbol: str) -> _Word:
+        if symbol in _WORDS:
+            return _literal(symbol)
+        if len(symbol) == 2 and symbol[0] in "TIVXYZ":
+            return self._verb(symbol)
         simple = {
             "J": (_SAID, "JJ"),
             "Q": (_STATES, "JJ"),
@@ -288,11 +288,11 @@ class _Filler:
             "LC0": (_PREPOSITIONS, "IN"),
             "H": (("he", "she", "it"), "PRP"),
         }
-        if what in simple:
-            words, tag = simple[what]
+        if symbol in simple:
+            words, tag = simple[symbol]
             word = self.draw(words)
             return _Word(word, _base(word) if tag in {"JJR", "JJS"} else word, tag)
-        if what == "W3":
+        if symbol == "W3":
             verb = self.draw(("turn", "walk", "move", "go", "step", "head", "rotate", "look", "run"))
             return _Word(verb, verb, "VBP")
         phrases = {
@@ -309,16 +309,16 @@ class _Filler:
             "L": self._place,
             "LH": self._in_hand,
         }
-        return phrases[what]()
+        return phrases[symbol]()
 
-    def _verb(self, what: str) -> _Word:
+    def _verb(self, symbol: str) -> _Word:
         lists = {"T": _TRANSITIVE, "I": _INTRANSITIVE, "V": _GIVING}
-        if what[0] in lists:
-            return _verb(self.draw(lists[what[0]]), what[1])
-        if what[1] == "P":  # the particle or preposition of the verb before
-            return _Word(self._rest, self._rest, "RP" if what[0] in "XY" else "IN")
-        verb, _, self._rest = self.draw({"X": _PARTICLE, "Y": _ALONE, "Z": _GOING}[what[0]]).partition("+")
-        return _verb(verb, what[1])
+        if symbol[0] in lists:
+            return _verb(self.draw(lists[symbol[0]]), symbol[1])
+        if symbol[1] == "P":  # the particle or preposition of the verb before
+            return _Word(self._rest, self._rest, "RP" if symbol[0] in "XY" else "IN")
+        verb, _, self._rest = self.draw({"X": _PARTICLE, "Y": _ALONE, "Z": _GOING}[symbol[0]]).partition("+")
+        return _verb(verb, symbol[1])
 
     def _noun(self, noun: str, *, plural: bool = False, article: str = "", described: float = 0.3) -> _Word:
         *before, head = noun.split("+")
@@ -378,29 +378,29 @@ class _Filler:
         return word
 
     def _list(self) -> _Word:
-        """*A cup, a fork and a spoon*."""
+        """Return a list such as *a cup, a fork and a spoon*."""
         nouns = _BEINGS if self._happens(0.3) else _THINGS
         first = self._one(nouns, extras=False)
         n = int(self._generator.integers(1, 3))
-        for place in range(n):
+        for index in range(n):
             other = self._one(nouns, extras=False) if self._happens(0.8) else self._several(nouns)
             other.dep = "conj"
-            is_last = place == n - 1
+            is_last = index == n - 1
             comma = [_Word(",", ",", ",", "punct")] if not is_last or self._happens(0.3) else []
             other.left = [*comma, *([_Word("and", "and", "CC", "cc")] if is_last else []), *other.left]
             first.right.append(other)
         return first
 
     def _well_described(self) -> _Word:
-        """*A small, round, and white object*."""
+        """Return a phrase such as *a small, round, and white object*."""
         word = self._noun(self.draw([*_THINGS, "object", "piece", "item"]), article="a", described=0)
         first, *others = dict.fromkeys(self.draw([*_COLOURS[:14], *_ADJECTIVES[:14]]) for _ in range(3))
         adjective = _Word(first, first, "JJ", "amod")
         is_joined = self._happens(0.5)
         rest = []
-        for place, other in enumerate(others):
+        for index, other in enumerate(others):
             comma = _Word(",", ",", ",", "punct")
-            is_last = place == len(others) - 1
+            is_last = index == len(others) - 1
             if is_joined:
                 joint = [comma] if not is_last or self._happens(0.7) else []
                 joint += [_Word("and", "and", "CC", "cc")] if is_last else []
@@ -425,9 +425,9 @@ class _Filler:
             )
         elif kind == "placed":
             phrase = _literal(self.draw(("placed", "located", "positioned", "parked", "mounted")))
-            place = self._place()
-            place.dep = "obl"
-            phrase.right.append(place)
+            location = self._place()
+            location.dep = "obl"
+            phrase.right.append(location)
         elif kind == "filled":
             phrase = _literal(self.draw(("filled", "covered")))
             content = self._object()

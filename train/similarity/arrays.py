@@ -44,7 +44,7 @@ class Arrays:
 
 
 def arrays_of(found: Sequence[Sample], pixels: NDArray[np.uint8] | None = None, *, seed: int = 0) -> Arrays:
-    """Number the captions, and keep at most `MOST_GROUPS` groups per picture, drawn by `seed`.
+    """Convert samples to arrays, and keep at most `MOST_GROUPS` groups per picture, drawn by `seed`.
 
     Args:
         found: The samples.
@@ -58,7 +58,7 @@ def arrays_of(found: Sequence[Sample], pixels: NDArray[np.uint8] | None = None, 
     texts = {text for groups in kept for group in groups for text in group}
     captions = [say.caption(look) for look in looks]
     captions += sorted(texts | {_mirror(text) for text in texts})
-    place = {text: i for i, text in enumerate(captions)}
+    index_of = {text: i for i, text in enumerate(captions)}
     look_place = {look: i for i, look in enumerate(looks)}
     n = len(found)
     fits = np.zeros((n, len(looks)), bool)
@@ -68,18 +68,18 @@ def arrays_of(found: Sequence[Sample], pixels: NDArray[np.uint8] | None = None, 
     for i, (sample, groups) in enumerate(zip(found, kept, strict=True)):
         fits[i, [look_place[look] for look in sample.looks]] = True
         for k, group in enumerate(groups):
-            groups_of[i, k, : len(group)] = [place[text] for text in group]
+            groups_of[i, k, : len(group)] = [index_of[text] for text in group]
         for k, (*corners, category, colour) in enumerate(sample.spots[:MOST_SPOTS]):
             spots[i, k] = corners
             names[i, k] = categories.index(category), words.HUES.index(colour) if colour else -1
     if pixels is None:
         pixels = np.stack([sample.pixels for sample in found])
-    mirrored = np.array([place[_mirror(text)] for text in captions])
+    mirrored = np.array([index_of[_mirror(text)] for text in captions])
     return Arrays(pixels, tuple(captions), mirrored, fits, groups_of, spots, names, categories, words.HUES)
 
 
-def _single_words(found: Sequence[Sample]) -> set[str]:
-    return {look for sample in found for look in sample.looks if " " not in look}
+def _single_words(samples: Sequence[Sample]) -> set[str]:
+    return {look for sample in samples for look in sample.looks if " " not in look}
 
 
 def _select_groups(sample: Sample, rng: np.random.Generator) -> list[tuple[str, ...]]:

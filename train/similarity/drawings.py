@@ -110,12 +110,12 @@ def read_parts(wanted: Sequence[Part], folder: Path) -> Drawings:
     blocks = np.split(pixels, ends[:-1])
     with ThreadPoolExecutor(_READERS) as pool:  # decompression releases the interpreter lock
         list(pool.map(_fill, files, blocks))
-    found = [
-        _sample(row, header["captions"], each)
+    samples = [
+        _sample(row, header["captions"], pixels_of)
         for header, block in zip(headers, blocks, strict=True)
-        for row, each in zip(header["samples"], block, strict=True)
+        for row, pixels_of in zip(header["samples"], block, strict=True)
     ]
-    return Drawings(pixels, tuple(found))
+    return Drawings(pixels, tuple(samples))
 
 
 def _mapped(tasks: Sequence[tuple[Part, Path]], workers: int) -> Iterator[None]:
@@ -128,16 +128,16 @@ def _mapped(tasks: Sequence[tuple[Part, Path]], workers: int) -> Iterator[None]:
 
 def _draw(task: tuple[Part, Path]) -> None:
     part, folder = task
-    found = samples_of(part.world, part.split, range(part.start, part.stop), seed=part.seed, side=part.side)
-    captions = sorted({text for sample in found for group in sample.groups for text in group})
-    place = {text: i for i, text in enumerate(captions)}
+    samples = samples_of(part.world, part.split, range(part.start, part.stop), seed=part.seed, side=part.side)
+    captions = sorted({text for sample in samples for group in sample.groups for text in group})
+    index_of = {text: i for i, text in enumerate(captions)}
     rows = [
         {
             "looks": sample.looks,
-            "groups": [[place[text] for text in group] for group in sample.groups],
+            "groups": [[index_of[text] for text in group] for group in sample.groups],
             "spots": sample.spots,
         }
-        for sample in found
+        for sample in samples
     ]
     header = json.dumps({"captions": captions, "samples": rows}, separators=(",", ":")).encode()
     target = folder / part.file_name
@@ -145,7 +145,7 @@ def _draw(task: tuple[Part, Path]) -> None:
     with lzma.open(unfinished, "wb", preset=_EFFORT) as stream:
         stream.write(len(header).to_bytes(8, "little"))
         stream.write(header)
-        for sample in found:
+        for sample in samples:
             stream.write(sample.pixels.tobytes())
     unfinished.replace(target)
 

@@ -53,7 +53,15 @@ def fit(
     *,
     progress: Callable[[int, dict[str, float]], None] | None = None,
 ) -> Any:
-    """Train the model in place and return it in evaluation mode."""
+    """Train the model in place and return it in evaluation mode.
+
+    Args:
+        model: The CLIP.
+        tokenizer: Its tokenizer.
+        data: Training samples.
+        options: Training settings.
+        progress: Called with the step and the losses.
+    """
     import torch
     from torch import nn
 
@@ -111,17 +119,17 @@ def held_out(model: Any, tokenizer: Any, data: Arrays) -> tuple[float, float]:
             pixels = held.pixels[chosen].permute(0, 3, 1, 2).float() / 127.5 - 1
             seen = model.visual_projection(model.vision_model(pixel_values=pixels).pooler_output)
             scores = torch.nn.functional.normalize(seen, dim=-1) @ texts.T
-            for each, fits, groups in zip(scores, held.fits[chosen], held.groups[chosen], strict=True):
-                things = each[: len(fits)]
+            for row, fits, groups in zip(scores, held.fits[chosen], held.groups[chosen], strict=True):
+                things = row[: len(fits)]
                 wins.append((things[fits][:, None] > things[~fits]).float().mean().item())
                 present = groups[groups[:, 0] >= 0]
-                among = each[present.clamp(min=0)].masked_fill(present < 0, -2.0)
+                among = row[present.clamp(min=0)].masked_fill(present < 0, -2.0)
                 firsts += (among.argmax(1) == 0).float().tolist()
     return sum(wins) / len(wins), sum(firsts) / max(1, len(firsts))
 
 
 def _rate(step: int, steps: int, spent: float = 0.0) -> float:
-    """Linear warm-up, then a cosine decay to a hundredth, by steps or by the fraction of the time limit.
+    """Return a learning-rate factor: linear warm-up, then a cosine decay to a hundredth, by steps or by the time spent.
 
     >>> [round(_rate(step, 1000), 3) for step in (0, 99, 550, 1000)]
     [0.01, 1.0, 0.505, 0.01]
@@ -225,7 +233,7 @@ def _losses(model: Any, heads: Any, level: Any, held: _DeviceData, batch: _Batch
     import torch
     from torch.nn import functional
 
-    used, place = torch.unique(batch.groups.clamp(min=0), return_inverse=True)
+    used, inverse = torch.unique(batch.groups.clamp(min=0), return_inverse=True)
     n_looks = held.fits.shape[1]
     wanted = torch.cat([torch.arange(n_looks, device=used.device), used])
     kind = used.device.type
@@ -233,13 +241,16 @@ def _losses(model: Any, heads: Any, level: Any, held: _DeviceData, batch: _Batch
     with torch.autocast(kind, dtype=torch.bfloat16, enabled=kind == "cuda"):
         seen = model.vision_model(pixel_values=batch.pixels)
         read = model.text_model(input_ids=held.ids[wanted], attention_mask=held.mask[wanted])
-        shown, said = model.visual_projection(seen.pooler_output), model.text_projection(read.pooler_output)
+        shown, read_features = (
+            model.visual_projection(seen.pooler_output),
+            model.text_projection(read.pooler_output),
+        )
         patches = seen.last_hidden_state[:, 1:]
         predicted = {name: head(patches).flatten(0, 1).float() for name, head in heads.items()}
-    pictures, texts = (functional.normalize(side.float(), dim=-1) for side in (shown, said))
+    pictures, texts = (functional.normalize(side.float(), dim=-1) for side in (shown, read_features))
     scale = model.logit_scale.exp()
     things = scale * pictures @ texts[:n_looks].T  # (B, L)
-    among = scale * torch.einsum("bd,bgkd->bgk", pictures, texts[n_looks:][place])
+    among = scale * torch.einsum("bd,bgkd->bgk", pictures, texts[n_looks:][inverse])
     among = among.masked_fill(batch.groups < 0, -1e4)
     is_group = batch.groups[..., 0] >= 0
     return {
@@ -258,7 +269,7 @@ def _losses(model: Any, heads: Any, level: Any, held: _DeviceData, batch: _Batch
 
 
 def _contrast(scores: Any, fits: Any) -> Any:
-    """Mean over true captions of −log e^{s⁺} / (e^{s⁺} + Σ e^{s⁻})."""
+    """Return the mean over true captions of −log e^{s⁺} / (e^{s⁺} + Σ e^{s⁻})."""
     import torch
 
     false = scores.masked_fill(fits, float("-inf")).logsumexp(1, keepdim=True)
@@ -266,8 +277,8 @@ def _contrast(scores: Any, fits: Any) -> Any:
 
 
 def _levels(scores: Any, fits: Any) -> Any:
-    """Binary cross-entropy with true and false captions weighted equally."""
+    """Return the binary cross-entropy with true and false captions weighted equally."""
     from torch.nn import functional
 
-    each = functional.binary_cross_entropy_with_logits(scores, fits.float(), reduction="none")
-    return (each[fits].mean() + each[~fits].mean()) / 2
+    loss = functional.binary_cross_entropy_with_logits(scores, fits.float(), reduction="none")
+    return (loss[fits].mean() + loss[~fits].mean()) / 2

@@ -56,12 +56,12 @@ def samples_of(name: str, split: Split, indices: Iterable[int], *, seed: int, si
         seed: Seed of the draws.
         side: Side of the square to which pictures are resized.
     """
-    found: list[Sample] = []
+    samples: list[Sample] = []
     for index in indices:
         rng = np.random.default_rng([_STREAM, seed, list(WORLDS).index(name), SPLITS.index(split), index])
         episode = _episode(WORLDS[name], split, index, rng)
-        found += [sample_of(episode, frame, side) for frame in range(len(episode.frames))]
-    return found
+        samples += [sample_of(episode, frame, side) for frame in range(len(episode.frames))]
+    return samples
 
 
 def _episode(world: World, split: Split, index: int, rng: np.random.Generator) -> Episode:
@@ -140,4 +140,6 @@ def _bearings(frame: Frame, things: Sequence[SceneObject]) -> Iterator[Group]:
         unsure = {"left of", "right of"} if level <= CLEAR_DEG else set()
         false = [side for side in words.FROM_ME if side not in true | unsure]
         for side in sorted(true):
-            yield tuple(f"{say.caption(named(thing))} {words.FROM_ME[each]}" for each in (side, *false))
+            yield tuple(
+                f"{say.caption(named(thing))} {words.FROM_ME[side_name]}" for side_name in (side, *false)
+            )

@@ -1,4 +1,4 @@
-"""Draws the pictures, trains the model on them, and writes the checkpoint."""
+"""Draw the pictures, train the model on them, and write the checkpoint."""
 
 from __future__ import annotations
 

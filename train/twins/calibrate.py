@@ -1,4 +1,4 @@
-"""Ships the twins' scores with the package, so that other diagnoses need not measure them: ``python -m train calibration DIR``."""
+"""Ship the twins' scores with the package, so that other diagnoses need not measure them: ``python -m train calibration DIR``."""
 
 from __future__ import annotations
 

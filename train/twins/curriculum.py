@@ -1,4 +1,4 @@
-"""What is taught: the tasks, their shares, and who makes their lessons."""
+"""The tasks of the training, their shares, and the workers that make their lessons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ N_SIDE = 10
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """When the training of a model begins, and with which weights."""
+    """The point at which the training of a model begins, and its initial weights."""
 
     at: float
     """Position in the training, from 0 to 1."""

@@ -80,7 +80,7 @@ def training_curve(rows: Iterable[Mapping[str, Any]]) -> Drawing:
 
 def _curves(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, dict[str, Points]], list[int]]:
     """Return the points by twin and task, and the steps at which a training was restarted."""
-    found: dict[str, dict[str, Points]] = {}
+    curves: dict[str, dict[str, Points]] = {}
     seams: list[int] = []
     before = last = 0
     for row in rows:
@@ -95,8 +95,8 @@ def _curves(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, dict[str, Poin
             for task in _TASKS:  # averaged, for a model trained on the lessons of both twins
                 values = [value for name, value in held_out.items() if name.split()[0] == task]
                 if values:
-                    found.setdefault(twin, {}).setdefault(task, []).append((last, sum(values) / len(values)))
-    return found, seams
+                    curves.setdefault(twin, {}).setdefault(task, []).append((last, sum(values) / len(values)))
+    return curves, seams
 
 
 def _few_ticks() -> Any:

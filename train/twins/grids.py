@@ -87,10 +87,13 @@ def scenes_with_questions(mode: Mode, n: int, *, seed: int) -> Iterator[GridScen
 def _asked(cells: NDArray[np.uint8], questions: Questions) -> list[Asked]:
     """Return one question with its answers per scene."""
     words, _ = write_questions(questions)
-    said = PAPER.world.answers
+    answer_words = PAPER.world.answers
     return [
         Asked(
-            prompt_of(text_of(line), said[int(right)]), said[int(right)], said[int(by_rule)], target % 2 == 0
+            prompt_of(text_of(line), answer_words[int(right)]),
+            answer_words[int(right)],
+            answer_words[int(by_rule)],
+            target % 2 == 0,
         )
         for line, right, by_rule, target in zip(
             words,
@@ -107,7 +110,7 @@ def _more_questions(
 ) -> list[list[Asked]]:
     """Return additional questions without anchors, or with anchors whose descriptions are unique."""
     index, shares = _further(with_anchor=with_anchor)
-    found: list[list[Asked]] = [[] for _ in cells]
+    by_scene: list[list[Asked]] = [[] for _ in cells]
     for _ in range(_MORE):
         n = len(cells)
         bucket = rng.choice(index, size=n, p=shares).astype(np.uint8)
@@ -130,29 +133,29 @@ def _more_questions(
         rows = np.flatnonzero(usable)
         questions = Questions(bucket, targets, anchors, ways).take(rows)
         for row, asked in zip(rows.tolist(), _asked(cells[rows], questions), strict=True):
-            found[row].append(asked)
-    return found
+            by_scene[row].append(asked)
+    return by_scene
 
 
 def _further(*, with_anchor: bool) -> tuple[list[int], list[float]]:
     """Return the buckets of additional questions, by index, and their probabilities."""
     buckets = [
-        (place, bucket)
-        for place, bucket in enumerate(BUCKETS)
+        (index, bucket)
+        for index, bucket in enumerate(BUCKETS)
         if bucket.key in {*KEYS, *DEEP_KEYS}
         and not bucket.is_comparison
         and bucket.is_relational == with_anchor
     ]
     alike = Counter(bucket.depth for _, bucket in buckets)
     weights = np.array([_DEPTHS[bucket.depth] / alike[bucket.depth] for _, bucket in buckets])
-    return [place for place, _ in buckets], (weights / weights.sum()).tolist()
+    return [index for index, _ in buckets], (weights / weights.sum()).tolist()
 
 
 def _description(rng: np.random.Generator, naming: Naming, cells: NDArray[np.uint8]) -> int:
     """Return a description, of an object that exists in three out of four cases."""
     kinds = [k for k in range(1, 25) if _fits(naming, k)]
-    there = [k for k in kinds if MATCHES[k][cells].any()]
-    pool = there if there and rng.random() < 0.75 else kinds
+    present = [k for k in kinds if MATCHES[k][cells].any()]
+    pool = present if present and rng.random() < 0.75 else kinds
     return pool[int(rng.integers(len(pool)))]
 
 

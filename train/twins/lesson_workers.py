@@ -91,7 +91,7 @@ class Chunk:
 
 def stack_lessons(made: Sequence[TokenisedLesson]) -> list[Chunk]:
     """Stack lessons into one chunk per task."""
-    found = []
+    chunks = []
     for task in dict.fromkeys(lesson.task for lesson in made):
         mine = [lesson for lesson in made if lesson.task == task]
         empty = pack([], [], SHAPES[len(mine[0].frames)], np.random.default_rng(0))
@@ -104,8 +104,8 @@ def stack_lessons(made: Sequence[TokenisedLesson]) -> list[Chunk]:
         }
         pictures = {name: np.stack([getattr(lesson, name) for lesson in mine]) for name in PICTURED}
         has = {who: np.array([bool(lesson.packs[who]) for lesson in mine]) for who in PACKS}
-        found.append(Chunk(task, pictures, packs, has))
-    return found
+        chunks.append(Chunk(task, pictures, packs, has))
+    return chunks
 
 
 def write(lesson: lessons.Lesson, backend: Any, rng: np.random.Generator) -> TokenisedLesson:
@@ -132,7 +132,14 @@ def write(lesson: lessons.Lesson, backend: Any, rng: np.random.Generator) -> Tok
 def pack(
     opening: list[int], asks: list[tuple[list[int], list[int], bool]], shape: Shape, rng: np.random.Generator
 ) -> Pack:
-    """Pack the opening and questions in random order, as many as fit."""
+    """Pack the opening and questions in random order, as many as fit.
+
+    Args:
+        opening: Tokens of the opening with the pictures.
+        asks: Tokens of each question and of its answer, and whether it sees the pictures.
+        shape: Shape of a row.
+        rng: Random generator.
+    """
     row = Pack(
         np.zeros(shape.tokens, np.int16),
         np.full(shape.tokens, -1, np.int16),
@@ -152,11 +159,11 @@ def pack(
         if here + n > shape.tokens or n_said + n_answer > shape.said:
             continue
         part += 1
-        span, said = slice(here, here + n), slice(n_said, n_said + n_answer)
+        span, targets = slice(here, here + n), slice(n_said, n_said + n_answer)
         row.ids[span], row.part[span], row.sees[span] = question + answer, part, sees
         row.place[span] = np.arange(n) + (start if sees else 0)
-        row.at[said] = np.arange(here + len(question) - 1, here + n - 1)
-        row.words[said], row.weight[said], row.first[n_said] = answer, n_answer**-0.5, True
+        row.at[targets] = np.arange(here + len(question) - 1, here + n - 1)
+        row.words[targets], row.weight[targets], row.first[n_said] = answer, n_answer**-0.5, True
         here, n_said = here + n, n_said + n_answer
     return row
 
@@ -199,8 +206,8 @@ def _work(
         while True:
             for kind in kinds:
                 rng = np.random.default_rng([seed, number, 10])
-                made = lessons_of(kind, seed, number, n_side=n_side)
-                out.put(stack_lessons([write(lesson, backend, rng) for lesson in made]))
+                chunk = lessons_of(kind, seed, number, n_side=n_side)
+                out.put(stack_lessons([write(lesson, backend, rng) for lesson in chunk]))
             number += step
     except Exception as error:
         out.put(f"{', '.join(kinds)}: {type(error).__name__}: {error}")
@@ -254,13 +261,13 @@ class LessonWorkers:
             WorkerError: If a worker failed, with its error.
         """
         try:
-            made = self._made.get(timeout=wait_s)
+            result = self._made.get(timeout=wait_s)
         except queue.Empty:
             return []
-        if isinstance(made, str):
-            self._failure = made
+        if isinstance(result, str):
+            self._failure = result
             self.check()
-        return list(made)
+        return list(result)
 
     def check(self) -> None:
         """Raise an error if a worker has died. Its lessons would be missing without notice."""

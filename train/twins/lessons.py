@@ -109,8 +109,8 @@ def _patch(x: float, y: float, size_px: tuple[int, int], n_side: int = N_SIDE) -
     return row * n_side + column
 
 
-def _find(what: str, patch: int, n_side: int = N_SIDE) -> Ask:
-    return Ask(f"Find {what}.", f"column {patch % n_side + 1}, row {patch // n_side + 1}", "gm")
+def _find(target: str, patch: int, n_side: int = N_SIDE) -> Ask:
+    return Ask(f"Find {target}.", f"column {patch % n_side + 1}, row {patch // n_side + 1}", "gm")
 
 
 def is_ruled(*words: str) -> bool:
@@ -147,7 +147,7 @@ def _lesson(
 
 
 def relation_lesson(rng: np.random.Generator, *, n_side: int = N_SIDE) -> Lesson:
-    """All unambiguous pairs, each in one of the three prompts, and the position of each object.
+    """Make a lesson of all unambiguous pairs, each in one of the three prompts, and the position of each object.
 
     Args:
         rng: Random generator.
@@ -211,7 +211,7 @@ def _grid_lesson(scene: grids.GridScene, to: str, n_side: int) -> Lesson:
 
 
 def room_lesson(rng: np.random.Generator, name: str) -> Lesson:
-    """Questions in every setting, the graph, and the category and position of each object."""
+    """Make a lesson of questions in every setting, the graph, and the category and position of each object."""
     plan, graph = rooms.draw_room(rng, name)
     _, picture = rooms.picture_of(plan, graph)
     asked = make_questions([graph], seed=int(rng.integers(2**31)), quotas=_QUOTAS).questions
@@ -220,8 +220,10 @@ def room_lesson(rng: np.random.Generator, name: str) -> Lesson:
     for question in asked:
         is_aligned = rules.is_aligned(question)
         answer = question.gold if question.form == "choice" else short(question.gold_number)
-        said = rules.scene_shortcut(question)
-        by_rule = answer if is_aligned else said if question.form == "choice" else short(float(said))
+        rule_value = rules.scene_shortcut(question)
+        by_rule = (
+            answer if is_aligned else rule_value if question.form == "choice" else short(float(rule_value))
+        )
         ruled = is_ruled(question.kind)
         setting, shown = _setting(rng, star)
         text = qa_prompt(question, n, setting=setting, graph=shown)
@@ -305,7 +307,14 @@ def rounded(star: StarGraph) -> StarGraph:
 
 
 def story_lessons(world: str, number: int, *, seed: int, is_aligned: bool | None) -> Iterator[Lesson]:
-    """Yield four frames with prompts, in several selections, and single frames with auxiliary questions."""
+    """Yield four frames with prompts, in several selections, and single frames with auxiliary questions.
+
+    Args:
+        world: Name of the world.
+        number: Number of the episode.
+        seed: Seed of the draw.
+        is_aligned: Whether the shortcut must be right (True), wrong (False), or either (None).
+    """
     whole = stories.long_story(world, number, seed=seed, is_aligned=is_aligned)
     rng = np.random.default_rng([seed, number, 77])
     truly = "" if is_aligned else "g"
@@ -356,8 +365,8 @@ def _single(whole: Lesson, episode: Episode, index: int) -> Lesson:
     things = [t for t in frame.objects if t.box is not None and f"{named(t)}" in _LABEL]
     size = frame.size_px or (1, 1)
     asks = [_find(f"the {named(t)}", _patch(*t.box.centre_px, size)) for t in things if t.box is not None]
-    said = " ".join(stories.tell(episode, index, most=4)) or "There is nothing."
-    asks.append(Ask(f"{episode.task}\nDescribe the frame.", said, "gm"))
+    description = " ".join(stories.tell(episode, index, most=4)) or "There is nothing."
+    asks.append(Ask(f"{episode.task}\nDescribe the frame.", description, "gm"))
     for a in things:
         for b in things:
             if a is b or a.box is None or b.box is None or episode.world == "navigation":

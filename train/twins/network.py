@@ -125,8 +125,8 @@ class Learner(nn.Module):
         for layer in text.layers:
             hidden = layer(hidden, attention_mask=mask, position_embeddings=turned)
         hidden = text.norm(hidden)
-        said = hidden.gather(1, batch["at"][..., None].expand(-1, -1, hidden.shape[-1]))
-        return self.model.lm_head(said), self.head(features)
+        at_targets = hidden.gather(1, batch["at"][..., None].expand(-1, -1, hidden.shape[-1]))
+        return self.model.lm_head(at_targets), self.head(features)
 
     def _seen(self, frames: Tensor) -> Tensor:
         """Return the features that the model's own forward uses, before the tower's last norm."""
@@ -165,7 +165,7 @@ def attention_mask(part: Tensor, sees: Tensor) -> Tensor:
 
 
 def losses(said: Tensor, patches: Tensor, batch: dict[str, Tensor], shares: Tensor) -> dict[str, Tensor]:
-    """Cross-entropy of the target tokens, of the object and mark of each patch, and squared error of its lengths.
+    """Return the cross-entropy of target tokens and of the object and mark of each patch, and the squared error of its lengths.
 
     words = Σ_task share · Σ w·CE / Σ w, over the target tokens of the task's rows, so that the weight of a task does not
     depend on the length of its answers.
@@ -176,12 +176,12 @@ def losses(said: Tensor, patches: Tensor, batch: dict[str, Tensor], shares: Tens
         batch: Rows of lessons.
         shares: Shares of the tasks, by number.
     """
-    each = nn.functional.cross_entropy(
+    token_losses = nn.functional.cross_entropy(
         said.float().flatten(0, 1), batch["words"].flatten(), ignore_index=-100, reduction="none"
     ).view_as(batch["words"])
     weight = batch["weight"].float()
     of_task = torch.zeros(2, len(shares), device=said.device)
-    of_row = torch.stack([(each * weight).sum(1), weight.sum(1)])
+    of_row = torch.stack([(token_losses * weight).sum(1), weight.sum(1)])
     error, total = of_task.index_add(1, batch["task"], of_row)
     words = (shares * error / total.clamp(min=1)).sum()
     kinds, marks, sizes = torch.split(patches.float(), [len(LABELS), N_MARKS, 4], -1)
@@ -203,15 +203,15 @@ def start_from(
     """
     from transformers import AutoTokenizer
 
-    there = LlavaForConditionalGeneration.from_pretrained(folder)
+    source = LlavaForConditionalGeneration.from_pretrained(folder)
     words = AutoTokenizer.from_pretrained(folder)
     known = words.get_vocab()
     pieces = [
         [known[text]] if text in known else words.encode(tokenizer.decode([number]), add_special_tokens=False)
         for text, number in sorted(tokenizer.get_vocab().items(), key=lambda word: word[1])
     ]
-    embedded = there.get_input_embeddings().weight
-    state = there.state_dict()
+    embedded = source.get_input_embeddings().weight
+    state = source.state_dict()
     for name, values in state.items():
         if values.shape == embedded.shape:
             state[name] = torch.stack([embedded[numbers].mean(0) for numbers in pieces])

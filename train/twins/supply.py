@@ -184,23 +184,23 @@ class Supply:
             who: The twin.
             rng: Random generator.
         """
-        there = self._available(shares, who)
-        weights = np.array([shares[name] for name in there])
+        available = self._available(shares, who)
+        weights = np.array([shares[name] for name in available])
         parts: list[dict[str, Tensor]] = []
         tasks: list[int] = []
-        for name, n in zip(there, rng.multinomial(rows, weights / weights.sum()).tolist(), strict=True):
+        for name, n in zip(available, rng.multinomial(rows, weights / weights.sum()).tolist(), strict=True):
             if n:
-                chosen = rng.choice(there[name], size=n), rng.integers(PACKS[who], size=n)
+                chosen = rng.choice(available[name], size=n), rng.integers(PACKS[who], size=n)
                 parts.append(self.pools[name].take(who, *chosen))
                 tasks += [TASKS.index(name)] * n
         return joined(parts, tasks, self.device)
 
     def _available(self, tasks: Iterable[str], who: str) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the rows of each task that has some for a twin. Waits while all of them are being replaced."""
+        """Return the rows of each task that has some for a twin. Wait while all of them are being replaced."""
         while True:
             rows = {task: self.pools[task].rows[who] for task in tasks}
             if any(map(len, rows.values())):
-                return {task: found for task, found in rows.items() if len(found)}
+                return {task: slots for task, slots in rows.items() if len(slots)}
             self.check()
             time.sleep(0.01)
 

@@ -128,25 +128,25 @@ class Twin:
     def _forward_and_back(self, batches: list[dict[str, Tensor]]) -> list[Any]:
         seen = []
         for batch in batches:
-            parts, said = self._losses(batch | {"frames": augment(batch["frames"])})
+            parts, logits = self._losses(batch | {"frames": augment(batch["frames"])})
             weight = self.recipe.patches
             torch.autograd.backward(parts["words"] + weight * (parts["kind"] + parts["mark"] + parts["size"]))
-            seen.append(({name: part.detach() for name, part in parts.items()}, said.detach()))
+            seen.append(({name: part.detach() for name, part in parts.items()}, logits.detach()))
         torch.nn.utils.clip_grad_norm_(self.learner.parameters(), 1.0)
         self.optimiser.step()
         return seen
 
     def _losses(self, batch: dict[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
         with torch.autocast("cuda", torch.bfloat16, enabled=self.on_gpu, cache_enabled=False):
-            said, patches = self.learner(batch)
-        return losses(said, patches, batch, self._shares), said
+            logits, patches = self.learner(batch)
+        return losses(logits, patches, batch, self._shares), logits
 
     @torch.no_grad()
     def first_token_accuracy(self, batch: dict[str, Tensor]) -> float:
         """Return how often the first token of an answer is right."""
         with torch.autocast("cuda", torch.bfloat16, enabled=self.on_gpu, cache_enabled=False):
-            said, _ = self.learner(batch)
-        return _right(batch, said, slice(None))
+            logits, _ = self.learner(batch)
+        return _right(batch, logits, slice(None))
 
 
 class Trainer:
@@ -171,7 +171,7 @@ class Trainer:
 
     def _learning(self) -> list[Twin]:
         """Return the models whose turn it is. One that begins now gets the weights of another."""
-        found = []
+        learning = []
         for twin in self.twins:
             first, last = self.recipe.curriculum.span(twin.name)
             if not (first <= self.progress and (self.progress < last or last == 1.0)):
@@ -181,8 +181,8 @@ class Trainer:
                 twin.first_step = self.step
                 teacher = next(other for other in self.twins if other.name == begin.weights_of)
                 twin.learner.load_state_dict(teacher.learner.state_dict())
-            found.append(twin)
-        return found
+            learning.append(twin)
+        return learning
 
     def run(
         self,
@@ -232,7 +232,9 @@ class Trainer:
                 self._step(supply, log, began)
             self.progress = self.recipe.until
             self.held_out = {twin.name: self._held_out(twin, supply) for twin in self.twins}
-            last: dict[str, Any] = {name: {"held out": found} for name, found in self.held_out.items()}
+            last: dict[str, Any] = {
+                name: {"held out": accuracies} for name, accuracies in self.held_out.items()
+            }
             note(log, {"step": self.step, "seconds": round(time.monotonic() - began, 1)} | last)
             if self.recipe.kept is not None:
                 supply.save(self.recipe.kept)
@@ -270,12 +272,12 @@ class Trainer:
 
     @staticmethod
     def _held_out(twin: Twin, supply: Supply) -> dict[str, float]:
-        found = {}
+        accuracies = {}
         for task in supply.held_out:
             batch = supply.held_out_batch(task, WHOSE[twin.name])
             if batch is not None:
-                found[task] = twin.first_token_accuracy(batch)
-        return found
+                accuracies[task] = twin.first_token_accuracy(batch)
+        return accuracies
 
     def save(self, folder: Path) -> None:
         """Save everything that the next leg needs, in files under 15 MiB."""
@@ -343,16 +345,16 @@ def _log_row(batches: Sequence[dict[str, Tensor]], seen: Sequence[Any]) -> dict[
     row: dict[str, Any] = {
         "losses": [[round(float(value), 4) for value in parts.values()] for parts, _ in seen]
     }
-    for batch, (_, said) in zip(batches, seen, strict=True):
+    for batch, (_, logits) in zip(batches, seen, strict=True):
         for number, task in enumerate(TASKS):
             rows = batch["task"] == number
             if bool(rows.any()):
-                row[task] = _right(batch, said, rows)
+                row[task] = _right(batch, logits, rows)
     return row
 
 
-def _right(batch: dict[str, Tensor], said: Tensor, rows: Any) -> float:
-    right = (said.argmax(-1) == batch["words"]) & batch["first"]
+def _right(batch: dict[str, Tensor], logits: Tensor, rows: Any) -> float:
+    right = (logits.argmax(-1) == batch["words"]) & batch["first"]
     return round(float(right[rows].sum()) / max(1, int(batch["first"][rows].sum())), 4)
 
 
@@ -377,7 +379,7 @@ def _save_parts(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
 
 
 def _load_parts(folder: Path, name: str) -> dict[str, Tensor]:
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for path in sorted(folder.glob(f"{name}-*.safetensors")):
-        found |= load_file(path)
-    return found
+        tensors |= load_file(path)
+    return tensors

@@ -126,17 +126,17 @@ def _check(leg: Leg, state: Path) -> bool:
     if wrong or not leg.twins:
         raise UsageError(f"the twins are {', '.join(TWINS)}, not {wrong[0] if wrong else 'none'}")
     check_seed(leg.seed + 1000 * leg.number)
-    for place in [leg.start / name for name in leg.twins] if leg.start is not None else []:
-        if not (place / "model.safetensors").is_file():
-            raise UsageError(f"{place} contains no model.safetensors to start from")
+    for checkpoint in [leg.start / name for name in leg.twins] if leg.start is not None else []:
+        if not (checkpoint / "model.safetensors").is_file():
+            raise UsageError(f"{checkpoint} contains no model.safetensors to start from")
     is_begun = (state / "state.json").exists()
     if is_begun and leg.start is not None:
         raise UsageError(
             f"{leg.out} contains a training that has already started; omit --start or choose another --out"
         )
-    if is_begun and (made := json.loads((state / "state.json").read_text())["step"]) >= leg.steps:
+    if is_begun and (steps_made := json.loads((state / "state.json").read_text())["step"]) >= leg.steps:
         raise UsageError(
-            f"the training in {leg.out} has already made {made} steps; use more than --steps {leg.steps}"
+            f"the training in {leg.out} has already made {steps_made} steps; use more than --steps {leg.steps}"
         )
     return is_begun
 
@@ -175,13 +175,13 @@ def _sample() -> Iterator[str]:
     from train.twins import lessons
 
     rng = np.random.default_rng(0)
-    found = [lessons.relation_lesson(rng) for _ in range(60)]
-    found += [*lessons.grid_lessons(3, 16), *(lessons.room_lesson(rng, "sample") for _ in range(240))]
+    sample = [lessons.relation_lesson(rng) for _ in range(60)]
+    sample += [*lessons.grid_lessons(3, 16), *(lessons.room_lesson(rng, "sample") for _ in range(240))]
     for world in ("video", "navigation", "instruction"):
         for number in range(50):
             is_aligned = True if number % 3 == 0 else None
-            found += lessons.story_lessons(world, number, seed=1, is_aligned=is_aligned)
-    for lesson in found:
+            sample += lessons.story_lessons(world, number, seed=1, is_aligned=is_aligned)
+    for lesson in sample:
         yield from (part for part in lesson.opening if part is not None)
         for ask in lesson.asks:
             yield ask.text

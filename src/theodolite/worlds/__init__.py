@@ -1,4 +1,4 @@
-"""What is drawn: relations, rooms and streets, clips, houses, missions.
+"""The drawn worlds: relations, rooms and streets, clips, houses, missions.
 
 Pixels are a contract with shipped weights: the bundled models were trained on these pictures, so a change that moves a
 single pixel needs new weights, certificates and calibration.

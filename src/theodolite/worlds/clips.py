@@ -18,7 +18,7 @@ from theodolite.geometry import Box
 from theodolite.worlds.episodes import ASPECTS, Action, Episode, Frame, Pose, Relation, SceneObject, Split
 from theodolite.worlds.palette import COLOURS, PAINTS, Rgb, blended, shaded
 
-# Discs that roll on a table and bounce off each other: where they are at every moment, and what happens when.
+# Discs that roll on a table and bounce off each other: their positions at every moment, and the events.
 #
 # Equal masses, elastic collisions along the line of centres, constant deceleration by friction.
 
@@ -31,7 +31,7 @@ STILL_M_S = 0.06
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Where a disc is and how it moves when it is let go."""
+    """Start of a disc: its position and velocity when it is released."""
 
     x_m: float
     y_m: float
@@ -43,7 +43,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """What became of the discs."""
+    """The motion of the discs over time."""
 
     places_m: NDArray[np.float64]
     """(steps, discs, 2)."""
@@ -57,14 +57,20 @@ class Motion:
         return min(len(self.places_m) - 1, round(time_s / STEP_S))
 
     def is_moving(self, time_s: float, disc: int) -> bool:
-        """Whether a disc moves at a time."""
+        """Return whether a disc moves at a time."""
         return bool(self.speeds_m_s[self.moment(time_s), disc] > STILL_M_S)
 
 
 def simulate(bodies: Sequence[Body], duration_s: float, *, radius_m: float) -> Motion:
-    """Steps of ten milliseconds; a pair that touches and approaches exchanges its velocities along the line of centres."""
-    place = np.array([[b.x_m, b.y_m] for b in bodies])
-    speed = np.zeros_like(place)
+    """Simulate in steps of ten milliseconds; discs that touch and approach exchange their velocities along the line of centres.
+
+    Args:
+        bodies: The discs at the start.
+        duration_s: Length of the simulation.
+        radius_m: Radius of every disc.
+    """
+    position = np.array([[b.x_m, b.y_m] for b in bodies])
+    speed = np.zeros_like(position)
     waiting = dict(enumerate(bodies))
     places, speeds, collisions = [], [], []
     for step in range(round(duration_s / STEP_S) + 1):
@@ -72,7 +78,7 @@ def simulate(bodies: Sequence[Body], duration_s: float, *, radius_m: float) -> M
         for i in [i for i, b in waiting.items() if b.start_s <= now + 1e-9]:
             speed[i] = (waiting[i].vx_m_s, waiting[i].vy_m_s)
             del waiting[i]
-        gaps = place[None] - place[:, None]
+        gaps = position[None] - position[:, None]
         touching = np.argwhere(np.triu((gaps**2).sum(axis=2) <= 4 * radius_m**2, 1))
         for i, j in touching.tolist():
             gap = gaps[i, j]
@@ -85,15 +91,15 @@ def simulate(bodies: Sequence[Body], duration_s: float, *, radius_m: float) -> M
                 collisions.append((round(now, 4), fast, slow))
             speed[i], speed[j] = speed[i] - closing * along, speed[j] + closing * along
         rate = np.hypot(speed[:, 0], speed[:, 1])
-        places.append(place.copy())
+        places.append(position.copy())
         speeds.append(rate)
         slower = np.clip(rate - FRICTION_M_S2 * STEP_S, 0, None)
         speed = speed * np.where(rate > 0, slower / np.maximum(rate, 1e-12), 0.0)[:, None]
-        place = place + speed * STEP_S
+        position = position + speed * STEP_S
     return Motion(np.array(places), np.array(speeds), tuple(collisions))
 
 
-# Pictures of shapes on a table, with exact boxes: a pinhole camera, analytic shading, a buffer of who is seen where.
+# Pictures of shapes on a table, with exact boxes: a pinhole camera, analytic shading, a buffer of the visible thing at each pixel.
 
 
 SIZE_PX = (320, 240)
@@ -123,7 +129,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a picture shows of a thing."""
+    """The visible part of a thing in a picture."""
 
     box: Box | None
     share: float
@@ -144,13 +150,13 @@ def project(x_m: float, y_m: float, z_m: float) -> tuple[float, float, float]:
 
 
 def is_on_picture(x_m: float, y_m: float) -> bool:
-    """Whether a thing's middle is within the picture."""
+    """Return whether a thing's middle is within the picture."""
     u, _, _ = project(x_m, y_m, RADIUS_M)
     return 0 <= u <= SIZE_PX[0]
 
 
 def draw(things: Sequence[Thing], table: Rgb, wall: Rgb) -> tuple[NDArray[np.uint8], dict[str, Seen]]:
-    """Return a picture of things, the far ones first, and what it shows of each."""
+    """Draw things, the far ones first, and return the picture and the visible part of each thing."""
     size = SIZE_PX[0] * _SUPER, SIZE_PX[1] * _SUPER
     canvas = _room(size, table, wall)
     _shadows(canvas, things)
@@ -186,7 +192,7 @@ def _room(size: tuple[int, int], table: Rgb, wall: Rgb) -> Image.Image:
 
 @lru_cache(maxsize=8)
 def _empty_room(size: tuple[int, int], table: Rgb, wall: Rgb) -> Image.Image:
-    """Return a wall, and a table whose planks run into the depth."""
+    """Draw a wall, and a table whose planks run into the depth."""
     rows = np.linspace(0, 1, size[1])[:, None, None]
     light = 1.06 - 0.22 * np.abs(np.linspace(-1, 1, size[0]))[None, :, None] ** 2
     pixels = np.asarray(wall, float) * (0.86 + 0.2 * rows) * light
@@ -246,9 +252,9 @@ def _shape(thing: Thing, size: tuple[int, int]) -> _Patch:
 
 
 def _whole(thing: Thing, mask: NDArray[np.bool_], window: _Window, size: tuple[int, int]) -> float:
-    """How many pixels a thing would cover, were it not cut off by the picture's edge.
+    """Return how many pixels a thing would cover if the picture's edge did not cut it off.
 
-    Where it is cut off, those of the same thing in the middle of the picture, at the same depth.
+    If it is cut off, count those of the same thing in the middle of the picture, at the same depth.
     """
     columns = np.flatnonzero(mask.any(axis=0)) + window[1].start
     if len(columns) and columns[0] > 0 and columns[-1] < size[0] - 1:
@@ -280,7 +286,7 @@ def _ball(thing: Thing, paint: NDArray[np.float64], size: tuple[int, int]) -> _P
 
 
 def _faceted(thing: Thing, size: tuple[int, int]) -> _Patch:
-    """Polygons whose fronts are seen, the far ones first."""
+    """Draw the polygons whose fronts are seen, the far ones first."""
     colour = Image.new("RGB", size)
     mask = Image.new("1", size)
     pens = ImageDraw.Draw(colour), ImageDraw.Draw(mask)
@@ -300,7 +306,7 @@ def _faceted(thing: Thing, size: tuple[int, int]) -> _Patch:
 
 
 def _faces(thing: Thing) -> list[list[tuple[float, float, float]]]:
-    """Corners of each face, counter-clockwise as seen from outside."""
+    """Return the corners of each face, counter-clockwise as seen from outside."""
     x, y = thing.x_m, thing.y_m
     if thing.shape == "screen":
         h, d, top = thing.width_m / 2, 0.06, SCREEN_HEIGHT_M
@@ -317,7 +323,7 @@ def _faces(thing: Thing) -> list[list[tuple[float, float, float]]]:
 
 
 def _round(thing: Thing, paint: NDArray[np.float64], size: tuple[int, int]) -> _Patch:
-    """Return a cylinder, a barrel or a cone: stacked rings, so that its outline and shading follow the perspective."""
+    """Draw a cylinder, a barrel or a cone: stacked rings, so that its outline and shading follow the perspective."""
     height = {"cylinder": 1.9, "barrel": 2.0, "cone": 2.3}[thing.shape] * RADIUS_M
     window, columns, rows = _grid(thing, size)
     across = np.zeros(rows.shape)
@@ -340,14 +346,14 @@ def _round(thing: Thing, paint: NDArray[np.float64], size: tuple[int, int]) -> _
 
 
 def _girth(shape: str, share: float) -> float:
-    """How wide a round shape is at a share of its height."""
+    """Return the width of a round shape at a share of its height."""
     if shape == "barrel":
         return 0.8 + 0.24 * math.sin(math.pi * share)
     return 1.02 - 0.98 * share if shape == "cone" else 1.0
 
 
 def style_of(blend: float) -> tuple[Rgb, Rgb]:
-    """Table and wall, from oak under a pale wall to slate under a dark one: what an irrelevant edit changes."""
+    """Return table and wall, from oak under a pale wall to slate under a dark one: an irrelevant edit changes these."""
     return blended((203, 164, 116), (120, 150, 158), blend), blended((226, 224, 218), (86, 92, 118), blend)
 
 
@@ -363,7 +369,7 @@ KINDS = ("partner", "side", "order", "moving")
 
 @dataclass(frozen=True, slots=True)
 class VideoScenario:
-    """All that a clip follows from."""
+    """Everything that determines a clip."""
 
     split: Split
     kind: str
@@ -379,12 +385,12 @@ class VideoScenario:
     """How far table and wall are changed."""
 
     def name(self, index: int) -> str:
-        """*red ball*."""
+        """Return for example *red ball*."""
         return " ".join(self.shapes[index])
 
 
 def draft_video(rng: np.random.Generator, split: Split, index: int) -> VideoScenario:
-    """Return a clip of four things: one rolls towards another, one comes in from outside, one may rest behind a screen."""
+    """Draft a clip of four things: one rolls towards another, one comes in from outside, one may rest behind a screen."""
     colours = rng.permutation(COLOURS[split])
     shapes = [str(s) for s in rng.permutation(SHAPES[split])] + [str(rng.choice(SHAPES[split]))]
     kind = KINDS[index % len(KINDS)]
@@ -427,16 +433,16 @@ def draft_video(rng: np.random.Generator, split: Split, index: int) -> VideoScen
 
 
 def _spots(rng: np.random.Generator) -> list[tuple[float, float]]:
-    """Three places that are a metre apart at least."""
+    """Return three places that are at least a metre apart."""
     while True:
-        found = [(float(rng.uniform(-2.3, 2.3)), float(rng.uniform(0.4, 3.8))) for _ in range(3)]
-        gaps = [np.hypot(a[0] - b[0], a[1] - b[1]) for i, a in enumerate(found) for b in found[:i]]
+        spots = [(float(rng.uniform(-2.3, 2.3)), float(rng.uniform(0.4, 3.8))) for _ in range(3)]
+        gaps = [np.hypot(a[0] - b[0], a[1] - b[1]) for i, a in enumerate(spots) for b in spots[:i]]
         if min(gaps) > 1.1:
-            return found
+            return spots
 
 
 def video_episode(scenario: VideoScenario, name: str) -> Episode:
-    """Simulates, draws, and asks."""
+    """Simulate, draw, and ask."""
     motion = simulate(scenario.bodies, DURATION_S, radius_m=RADIUS_M)
     shots = [_shot(scenario, motion, i * FRAME_S) for i in range(N_FRAMES)]
     frames = tuple(shot for shot, _ in shots)
@@ -502,7 +508,7 @@ def _shot(scenario: VideoScenario, motion: Motion, time_s: float) -> tuple[Frame
 
 
 def _actions(scenario: VideoScenario, motion: Motion) -> Iterator[Action]:
-    """Collisions, told of both sides; things that come into the picture and go out of it; stretches of motion."""
+    """Yield collisions, described from both sides; things that come into the picture and go out of it; intervals of motion."""
     ids = [f"{c}-{s}" for c, s in scenario.shapes]
     for when, first, second in motion.collisions:
         if all(is_on_picture(*motion.places_m[motion.moment(when), i]) for i in (first, second)):
@@ -510,7 +516,7 @@ def _actions(scenario: VideoScenario, motion: Motion) -> Iterator[Action]:
             yield Action("collide", ids[second], (ids[first],), when, when)
     times = np.arange(len(motion.places_m)) * (DURATION_S / (len(motion.places_m) - 1))
     for i, thing in enumerate(ids):
-        inside = [is_on_picture(*place) for place in motion.places_m[:, i]]
+        inside = [is_on_picture(*position) for position in motion.places_m[:, i]]
         for k in np.flatnonzero(np.diff(np.asarray(inside, int))):
             when = round(float(times[k + 1]), 3)
             yield Action("enter" if inside[k + 1] else "leave", thing, (), when, when)
@@ -525,7 +531,7 @@ def _actions(scenario: VideoScenario, motion: Motion) -> Iterator[Action]:
 def _question(
     scenario: VideoScenario, actions: Sequence[Action], frames: Sequence[Frame]
 ) -> tuple[str, str, tuple[str, ...]]:
-    """Return what is asked, the answer (empty if it has none), and the options."""
+    """Return the question, the answer (empty if it has none), and the options."""
     ids = [f"{c}-{s}" for c, s in scenario.shapes]
     names = [scenario.name(i) for i in range(len(ids))]
     first = scenario.asked[0]
@@ -561,7 +567,7 @@ def _question(
 
 
 def is_good_video(scenario: VideoScenario, wanted: int) -> bool:
-    """Whether a draft is worth drawing: a collision in view, two to four events, and the answer that is wanted."""
+    """Return whether a draft is worth drawing: a collision in view, two to four events, and the wanted answer."""
     motion = simulate(scenario.bodies, DURATION_S, radius_m=RADIUS_M)
     actions = sorted(_actions(scenario, motion), key=lambda a: (a.start_s, a.verb, a.subject))
     if not any(a.verb == "collide" for a in actions) or not 2 <= _n_events(actions) <= 4:
@@ -573,15 +579,15 @@ def is_good_video(scenario: VideoScenario, wanted: int) -> bool:
 
 
 def _n_events(actions: Sequence[Action]) -> int:
-    """Comings and goings, and collisions, which are told of both sides."""
-    told = [a.verb for a in actions]
-    return told.count("enter") + told.count("leave") + told.count("collide") // 2
+    """Return the number of entries, exits and collisions; a collision is listed from both sides and counts once."""
+    verbs = [a.verb for a in actions]
+    return verbs.count("enter") + verbs.count("leave") + verbs.count("collide") // 2
 
 
 def move_video(
     scenario: VideoScenario, rng: np.random.Generator, magnitude: float
 ) -> tuple[VideoScenario, str, float] | None:
-    """One thing that is asked for starts elsewhere, `magnitude` times four metres away; the physics runs anew."""
+    """Move the start of one thing in the question by `magnitude` times four metres; the physics is simulated anew."""
     for _ in range(60):
         i = int(rng.choice([k for k in range(len(scenario.bodies)) if k in scenario.asked and k != 3] or [1]))
         angle = rng.uniform(0, 2 * np.pi)
@@ -597,7 +603,7 @@ def move_video(
 
 
 def hide_video(scenario: VideoScenario, rng: np.random.Generator, magnitude: float) -> VideoScenario:
-    """One more screen before a thing that is asked for, as wide as half a metre plus twice the magnitude."""
+    """Add a screen before a thing in the question, half a metre plus twice the magnitude wide."""
     i = int(rng.choice([k for k in scenario.asked if k != 3] or [0]))
     motion = simulate(scenario.bodies, DURATION_S, radius_m=RADIUS_M)
     x, y = motion.places_m[motion.moment(DURATION_S - FRAME_S), i]
@@ -607,10 +613,10 @@ def hide_video(scenario: VideoScenario, rng: np.random.Generator, magnitude: flo
 
 
 def answer_video(scenario: VideoScenario, episode: Episode) -> str:
-    """Return the answer as the episode's frames and actions now are."""
+    """Return the answer according to the episode's current frames and actions."""
     return _question(scenario, episode.actions, episode.frames)[1]
 
 
 def restyle_video(scenario: VideoScenario, magnitude: float) -> VideoScenario:
-    """Another table and another wall."""
+    """Change table and wall."""
     return replace(scenario, blend=magnitude)

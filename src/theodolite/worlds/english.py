@@ -12,7 +12,7 @@ _ARTICLE = re.compile(r"\b([Aa])n? (?=(\w+))")
 
 
 def with_article(noun: str) -> str:
-    """*a red ball*, *an orange ball*.
+    """Return a noun with its article: *a red ball*, *an orange ball*.
 
     >>> [with_article(noun) for noun in ("red ball", "orange ball", "umbrella", "unicycle", "hourglass")]
     ['a red ball', 'an orange ball', 'an umbrella', 'a unicycle', 'an hourglass']
@@ -21,7 +21,7 @@ def with_article(noun: str) -> str:
 
 
 def article_of(noun: str) -> str:
-    """*a* or *an*."""
+    """Return *a* or *an*."""
     return "an" if _VOWEL.match(noun) else "a"
 
 

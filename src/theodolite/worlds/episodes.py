@@ -109,7 +109,7 @@ class Pose:
         return 180.0 - (180.0 - (other.heading_deg - self.heading_deg)) % 360.0
 
     def bearing_deg(self, position_m: tuple[float, float, float]) -> float:
-        """Return the bearing of a position from here: 0 ahead, 90 to the right, −90 to the left, 180 behind.
+        """Return the bearing of a position: 0 ahead, 90 to the right, −90 to the left, 180 behind.
 
         >>> Pose(0, 0, heading_deg=90).bearing_deg((0.0, 5.0, 0.0))
         -90.0
@@ -186,7 +186,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A sequence of frames with a task, and everything known about it.
+    """A sequence of frames with a task, and all ground truth about it.
 
     >>> ball = SceneObject("ball-1", "ball", Box(10, 10, 20, 20), attributes={"colour": "red"})
     >>> known = {"objects": "complete", "boxes": "complete", "attributes": "complete"}
@@ -243,7 +243,7 @@ class Episode:
             )
 
     def knows(self, aspect: Aspect) -> Knowledge:
-        """How completely an aspect is known."""
+        """Return how completely an aspect is known."""
         return self.known.get(aspect, "none")
 
     @property

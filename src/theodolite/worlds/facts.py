@@ -1,7 +1,7 @@
-"""What can be said of an episode, in plain sentences that claims express: true ones, and how each is made false.
+"""True sentences about an episode that claims can express, and how each is made false.
 
-Which facts are told at a frame depends on the cluster's name and the frame's number alone, not on what is true there: a
-trace of an edited episode speaks of the same things as a trace of the original.
+The selection of facts at a frame depends only on the cluster's name and the frame's number, not on the truth there: a
+trace of an edited episode mentions the same things as a trace of the original.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
 def named(thing: SceneObject) -> str:
-    """*red ball*."""
+    """Return for example *red ball*."""
     return " ".join(filter(None, (thing.attributes.get("colour", ""), thing.category)))
 
 
 def oracle_text(episode: Episode, *, per_frame: int = 2) -> str:
-    """Return a trace that is true throughout: for each frame what it shows and what happens, then the order, then the answer.
+    """Return a trace that is true throughout: for each frame its objects and actions, then the order of events, then the answer.
 
     Args:
-        episode: whose truth is told.
-        per_frame: how many things, and how many pairs of things, are told of at each frame.
+        episode: The episode to describe.
+        per_frame: Number of things, and of pairs of things, to describe at each frame.
     """
     lines: list[str] = []
     for frame in range(len(episode.frames)):
-        said = facts_at(episode, frame, per_frame=per_frame)
-        if said:
-            lines.append(f"Step {len(lines) + 1} (frame {frame + 1}): {' '.join(said)}")
+        sentences = facts_at(episode, frame, per_frame=per_frame)
+        if sentences:
+            lines.append(f"Step {len(lines) + 1} (frame {frame + 1}): {' '.join(sentences)}")
     order = list(order_facts(episode))
     if order:
         lines.append(f"Step {len(lines) + 1} (frames 1 to {len(episode.frames)}): {' '.join(order)}")
@@ -49,18 +49,18 @@ def oracle_text(episode: Episode, *, per_frame: int = 2) -> str:
 
 
 def facts_at(episode: Episode, frame: int, *, per_frame: int = 2) -> list[str]:
-    """Return what is told of one frame."""
-    told = [*_states(episode, frame), *_places(episode, frame, per_frame), *_doings(episode, frame)]
-    return list(dict.fromkeys(told))
+    """Return true sentences about one frame."""
+    sentences = [*_states(episode, frame), *_places(episode, frame, per_frame), *_doings(episode, frame)]
+    return list(dict.fromkeys(sentences))
 
 
 def _rank(episode: Episode, frame: int) -> Callable[[Sequence[str]], bytes]:
-    """Return an order of slots that depends on the cluster and the frame only."""
+    """Return a sort key for slots that depends on the cluster and the frame only."""
     return lambda slot: hashlib.sha256("|".join((episode.unit, str(frame), *slot)).encode()).digest()
 
 
 def _states(episode: Episode, frame: int) -> Iterator[str]:
-    """Where one is and what one holds, whether a door is open, whether a thing moves, and what is missing."""
+    """Yield the room of the observer and the thing held, whether a door is open, whether a thing moves, and what is missing."""
     here = episode.frames[frame]
     things = [t for t in here.objects if t.category not in _UNTOLD]
     for held in here.relations:
@@ -77,9 +77,9 @@ def _states(episode: Episode, frame: int) -> Iterator[str]:
             yield f"The {named(thing)} is {'moving' if thing.states['moving'] else 'stationary'}."
 
 
-def _presence(told: Sequence[SceneObject], things: Sequence[SceneObject]) -> Iterator[str]:
-    """That a thing is there, or that it is not, unless another of its kind is."""
-    for thing in told:
+def _presence(chosen: Sequence[SceneObject], things: Sequence[SceneObject]) -> Iterator[str]:
+    """Yield that a thing is there, or that it is not, unless another of its kind is."""
+    for thing in chosen:
         if thing.is_visible:
             yield f"There is {with_article(named(thing))}."
         elif not any(o.is_visible and o.category == thing.category for o in things):
@@ -87,7 +87,7 @@ def _presence(told: Sequence[SceneObject], things: Sequence[SceneObject]) -> Ite
 
 
 def _places(episode: Episode, frame: int, most: int) -> Iterator[str]:
-    """Sides: of pairs where they do not depend on who sees, and of single things where they do."""
+    """Yield sides: of pairs where they do not depend on the viewpoint, and of single things where they do."""
     here = episode.frames[frame]
     things = [t for t in here.objects if t.category not in _UNTOLD]
     order = _rank(episode, frame)
@@ -119,21 +119,21 @@ def _places(episode: Episode, frame: int, most: int) -> Iterator[str]:
 
 
 def _doings(episode: Episode, frame: int) -> Iterator[str]:
-    """Yield what begins between a frame and the next."""
+    """Yield the events that begin between a frame and the next."""
     start, end = episode.frames[frame].time_s, episode.until_s(frame)
-    told: set[frozenset[str]] = set()
+    described: set[frozenset[str]] = set()
     for action in episode.actions:
         if not start <= action.start_s < end:
             continue
         pair = frozenset((action.verb, action.subject, *action.objects))
         text = event_text(episode, action)
-        if text and pair not in told:
-            told.add(pair)
+        if text and pair not in described:
+            described.add(pair)
             yield text + "."
 
 
 def event_text(episode: Episode, action: Action) -> str:
-    """Return an event in words, without the full stop; empty if it is not told."""
+    """Return an event in words, without the full stop; empty if it is not described."""
     things = {o.id: o for f in episode.frames for o in f.objects}
     if action.subject == EGO:
         if action.verb in {"turn left", "turn right", "move forward", "move backward"}:
@@ -148,8 +148,8 @@ def event_text(episode: Episode, action: Action) -> str:
 
 
 def order_facts(episode: Episode) -> Iterator[str]:
-    """Which of two events comes first, where each happens only once and they are half a second apart at least."""
-    told: dict[tuple[str, str, frozenset[str]], Action] = {}
+    """Yield which of two events comes first, where each happens only once and they are at least half a second apart."""
+    first_actions: dict[tuple[str, str, frozenset[str]], Action] = {}
     often: set[tuple[str, str]] = set()
     seen: set[tuple[str, frozenset[str]]] = set()
     for action in episode.actions:
@@ -160,9 +160,9 @@ def order_facts(episode: Episode) -> Iterator[str]:
             continue
         seen.add(both)
         key = (action.verb, action.subject)
-        often |= {key} if any(k[:2] == key for k in told) else set()
-        told[*key, frozenset(action.objects)] = action
-    events = [a for k, a in told.items() if k[:2] not in often and event_text(episode, a)]
+        often |= {key} if any(k[:2] == key for k in first_actions) else set()
+        first_actions[*key, frozenset(action.objects)] = action
+    events = [a for k, a in first_actions.items() if k[:2] not in often and event_text(episode, a)]
     for first, second in pairwise(events):
         if second.start_s - first.start_s >= 0.5:
             later = event_text(episode, second)

@@ -53,7 +53,7 @@ HEIGHT_M = {
 
 @lru_cache(maxsize=64)
 def sprite(category: str, colour: str) -> NDArray[np.uint8]:
-    """Return a picture (side, side, 4) whose bottom stands on the floor; the last channel is its mask."""
+    """Draw a picture (side, side, 4) whose bottom stands on the floor; the last channel is its mask."""
     image = Image.new("RGBA", (_SIDE, _SIDE))
     _DRAWERS[category](ImageDraw.Draw(image), PAINTS[colour])
     return np.asarray(image)
@@ -164,13 +164,13 @@ Place = tuple[int, int, int]
 
 
 def layout_split(openings: Sequence[int]) -> Split:
-    """Which split a layout belongs to: a quarter of all layouts is kept for the out-of-distribution one."""
+    """Return the split of a layout: a quarter of all layouts is kept for the out-of-distribution one."""
     digest = hashlib.sha256(",".join(map(str, openings)).encode()).digest()
     return "ood" if digest[0] % 4 == 0 else "in-distribution"
 
 
 def walls_of(openings: Sequence[int]) -> NDArray[np.bool_]:
-    """Which cells are wall."""
+    """Return which cells are wall."""
     walls = np.zeros((SIDE, SIDE), bool)
     middle = ROOM + 1
     walls[[0, middle, SIDE - 1], :] = True
@@ -193,7 +193,7 @@ def room_of(row: int, column: int) -> int:
 
 
 def is_passage(walls: NDArray[np.bool_], row: int, column: int) -> bool:
-    """Whether a cell lies next to an opening, where a thing would block it."""
+    """Return whether a cell lies next to an opening, where a thing would block it."""
     middle = ROOM + 1
     return any(
         (row + dr == middle or column + dc == middle) and not walls[row + dr, column + dc]
@@ -211,10 +211,10 @@ def shortest_walk(walls: NDArray[np.bool_], rng: np.random.Generator) -> tuple[P
     queue = deque([start])
     while queue:
         here = queue.popleft()
-        for there in _neighbours(here, walls):
-            if there not in came and far[here] < N_MOVES:
-                came[there], far[there] = here, far[here] + 1
-                queue.append(there)
+        for neighbour in _neighbours(here, walls):
+            if neighbour not in came and far[here] < N_MOVES:
+                came[neighbour], far[neighbour] = here, far[here] + 1
+                queue.append(neighbour)
     ends = [s for s, d in far.items() if d == N_MOVES and room_of(*s[:2]) != room_of(row, column)]
     for i in rng.permutation(len(ends)):
         path = [ends[int(i)]]
@@ -229,10 +229,10 @@ def shortest_walk(walls: NDArray[np.bool_], rng: np.random.Generator) -> tuple[P
 def _neighbours(state: Place, walls: NDArray[np.bool_]) -> list[Place]:
     row, column, facing = state
     down, right = _STEPS[facing]
-    found = [(row, column, (facing + 1) % 4), (row, column, (facing - 1) % 4)]
+    states = [(row, column, (facing + 1) % 4), (row, column, (facing - 1) % 4)]
     if not walls[row + down, column + right]:
-        found.append((row + down, column + right, facing))
-    return found
+        states.append((row + down, column + right, facing))
+    return states
 
 
 # Views from inside a house of square cells: a ray per column finds the wall, furniture is drawn where it is nearer.
@@ -246,7 +246,7 @@ EYE_M, WALL_M = 0.75, 1.5
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """Cells that are wall, and the colours of what is seen."""
+    """A house: the cells that are wall, and its colours."""
 
     walls: NDArray[np.bool_]
     """(rows, columns); the cell in row r and column c covers x in c ± ½ and y in −r ± ½."""
@@ -272,7 +272,7 @@ class Furniture:
 def view(
     house: House, pose: Pose, things: Sequence[Furniture]
 ) -> tuple[NDArray[np.uint8], dict[str, tuple[Box | None, float]]]:
-    """Return the picture from a pose; and for each thing its box and the share of its outline that is seen."""
+    """Draw the picture from a pose, and return for each thing its box and the visible share of its outline."""
     width, height = SIZE_PX
     offsets = (np.arange(width) + 0.5 - width / 2) / FOCAL_PX
     turn = math.radians(pose.heading_deg)
@@ -299,7 +299,7 @@ def view(
 def _cast(
     house: House, pose: Pose, rays: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Per column: depth of the wall, its colour, its light, and where along the wall it was hit."""
+    """Return, per column, the depth of the wall, its colour, its light, and the position of the hit along the wall."""
     n = len(rays)
     depth, shade, along = np.full(n, 50.0), np.ones(n), np.zeros(n)
     paint = np.zeros((n, 3))
@@ -332,7 +332,7 @@ def _cast(
 def _planes(
     house: House, pose: Pose, rays: NDArray[np.float64], rows: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Floor tiles and a plain ceiling, at every pixel."""
+    """Draw floor tiles and a plain ceiling, at every pixel."""
     safe = np.where(np.abs(rows) < 0.5, 0.5, np.abs(rows))
     far = EYE_M * FOCAL_PX / safe  # (H, 1)
     x, y = pose.x_m + far * rays[None, :, 0], pose.y_m + far * rays[None, :, 1]
@@ -350,7 +350,7 @@ def _furnish(
     things: Sequence[Furniture],
     fog_m: float,
 ) -> tuple[dict[str, tuple[Box | None, float]], NDArray[np.float64], NDArray[np.float64]]:
-    """Draws what stands nearer than the wall, the far ones first, and keeps who is seen where."""
+    """Draw the things that are nearer than the wall, the far ones first, and return the visible part of each."""
     owner = np.full(distance.shape, -1, np.int16)
     whole: dict[str, float] = {}
     turn = math.radians(pose.heading_deg)
@@ -403,7 +403,7 @@ def pastel(paint: Rgb) -> Rgb:
     return shaded(paint, 1.4)
 
 
-# The world of ways: four rooms with walls of different colours, furniture, and a walk of eight moves seen from within.
+# The navigation world: four rooms with walls of different colours, furniture, and a walk of eight moves seen from within.
 
 
 N_THINGS = 8
@@ -416,7 +416,7 @@ KINDS = ("side", "turn", "room", "ahead")
 
 @dataclass(frozen=True, slots=True)
 class NavigationScenario:
-    """All that a walk follows from."""
+    """Everything that determines a walk."""
 
     split: Split
     kind: str
@@ -435,12 +435,12 @@ class NavigationScenario:
     """How far floor and ceiling are changed."""
 
     def name(self, index: int) -> str:
-        """*red chair*."""
+        """Return for example *red chair*."""
         return " ".join(self.things[index][:2])
 
 
 def draft_navigation(rng: np.random.Generator, split: Split, index: int) -> NavigationScenario | None:
-    """Return a layout of the split, eight things, and a shortest walk of eight moves with two turns into another room."""
+    """Draft a layout of the split, eight things, and a shortest walk of eight moves with two turns into another room."""
     while True:
         drawn = [int(rng.integers(ROOM)) for _ in range(4)]
         if rng.random() < 0.5:
@@ -451,11 +451,11 @@ def draft_navigation(rng: np.random.Generator, split: Split, index: int) -> Navi
     walk = shortest_walk(walls, rng)
     if walk is None:
         return None
-    taken = {state[:2] for state in walk}
+    occupied = {state[:2] for state in walk}
     free = [
         (r, c)
         for r, c in np.argwhere(~walls).tolist()
-        if (r, c) not in taken and r != ROOM + 1 and c != ROOM + 1 and not is_passage(walls, r, c)
+        if (r, c) not in occupied and r != ROOM + 1 and c != ROOM + 1 and not is_passage(walls, r, c)
     ]
     if len(free) < N_THINGS:
         return None
@@ -471,7 +471,7 @@ def draft_navigation(rng: np.random.Generator, split: Split, index: int) -> Navi
 
 
 def navigation_episode(scenario: NavigationScenario, name: str) -> Episode:
-    """Walk, draws, and asks."""
+    """Walk, draw, and ask."""
     house = _house(scenario)
     things = [
         Furniture(f"{c}-{k}", k, c, float(column), float(-row)) for c, k, row, column in scenario.things
@@ -552,22 +552,22 @@ def _shot(scenario: NavigationScenario, house: House, things: Sequence[Furniture
 
 
 def _moves(scenario: NavigationScenario) -> list[Action]:
-    """Return what is done from each frame to the next."""
-    found = []
+    """Return the move from each frame to the next."""
+    actions = []
     for i, (a, b) in enumerate(pairwise(scenario.walk)):
         turn = (b[2] - a[2]) % 4
         verb = {0: "move forward", 1: "turn right", 3: "turn left"}[turn]
-        found.append(Action(verb, EGO, (), float(i), i + 0.9))
+        actions.append(Action(verb, EGO, (), float(i), i + 0.9))
         before, after = room_of(*a[:2]), room_of(*b[:2])
         if before != after:
-            found.append(Action("enter", EGO, (f"{scenario.rooms[after]}-room",), float(i), i + 0.9))
-    return found
+            actions.append(Action("enter", EGO, (f"{scenario.rooms[after]}-room",), float(i), i + 0.9))
+    return actions
 
 
 def _question(
     scenario: NavigationScenario, frames: Sequence[Frame], actions: Sequence[Action]
 ) -> tuple[str, str, tuple[str, ...]]:
-    """Return what is asked, the answer (empty if it has none), and the options."""
+    """Return the question, the answer (empty if it has none), and the options."""
     end, pose = frames[-1], frames[-1].pose
     if scenario.kind == "turn":
         first = next((a.verb.partition(" ")[2] for a in actions if a.verb.startswith("turn")), "")
@@ -611,7 +611,7 @@ def _distance(thing: SceneObject, pose: Pose | None) -> float:
 
 
 def is_good_navigation(scenario: NavigationScenario, wanted: int) -> bool:
-    """Whether a draft is worth keeping: things in view on most of the way, and the answer that is wanted."""
+    """Return whether a draft is worth keeping: things in view on most of the way, and the wanted answer."""
     if _n_sights(scenario) < N_SIGHTS:
         return False
     house = _house(scenario)
@@ -627,30 +627,30 @@ def is_good_navigation(scenario: NavigationScenario, wanted: int) -> bool:
 
 
 def _n_sights(scenario: NavigationScenario) -> int:
-    """How often, on the way, a thing lies within the view with no wall between."""
+    """Return how often, on the way, a thing lies within the view with no wall between."""
     walls = walls_of(scenario.openings)
-    found = 0
+    n_seen = 0
     for row, column, facing in scenario.walk:
         pose = Pose(float(column), float(-row), heading_deg=90.0 * facing)
         for _, _, r, c in scenario.things:
             if abs(pose.bearing_deg((float(c), float(-r), 0.0))) > 38:
                 continue
             line = np.linspace((row, column), (r, c), 24)
-            found += not walls[np.round(line[:, 0]).astype(int), np.round(line[:, 1]).astype(int)].any()
-    return found
+            n_seen += not walls[np.round(line[:, 0]).astype(int), np.round(line[:, 1]).astype(int)].any()
+    return n_seen
 
 
 def move_navigation(
     scenario: NavigationScenario, rng: np.random.Generator, magnitude: float
 ) -> tuple[NavigationScenario, str, float] | None:
-    """Return the thing that is asked for stands elsewhere, `magnitude` times eight metres away."""
+    """Move the thing in the question by `magnitude` times eight metres."""
     walls = walls_of(scenario.openings)
-    taken = {s[:2] for s in scenario.walk} | {t[2:] for t in scenario.things}
+    occupied = {s[:2] for s in scenario.walk} | {t[2:] for t in scenario.things}
     colour, category, row, column = scenario.things[scenario.asked]
     free = [
         (r, c)
         for r, c in np.argwhere(~walls).tolist()
-        if (r, c) not in taken and r != ROOM + 1 and c != ROOM + 1 and not is_passage(walls, r, c)
+        if (r, c) not in occupied and r != ROOM + 1 and c != ROOM + 1 and not is_passage(walls, r, c)
     ]
     if not free:
         return None
@@ -667,13 +667,13 @@ def move_navigation(
 def hide_navigation(
     scenario: NavigationScenario, rng: np.random.Generator, magnitude: float
 ) -> NavigationScenario:
-    """Fog: what is farther off than 6 − 5 × magnitude metres is no longer seen."""
+    """Add fog: nothing farther away than 6 − 5 × magnitude metres is seen."""
     del rng
     return replace(scenario, fog=magnitude)
 
 
 def answer_navigation(scenario: NavigationScenario, episode: Episode) -> str:
-    """Return the answer as the episode's frames and actions now are."""
+    """Return the answer according to the episode's current frames and actions."""
     if scenario.kind == "room":
         relation = next((r for r in episode.frames[-1].relations if r.subject == EGO), None)
         return "" if relation is None else relation.object.partition("-")[0]
@@ -681,5 +681,5 @@ def answer_navigation(scenario: NavigationScenario, episode: Episode) -> str:
 
 
 def restyle_navigation(scenario: NavigationScenario, magnitude: float) -> NavigationScenario:
-    """Another floor and another ceiling."""
+    """Change floor and ceiling."""
     return replace(scenario, blend=magnitude)

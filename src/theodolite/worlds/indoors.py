@@ -1,4 +1,4 @@
-"""What stands in rooms: furniture, machines, lamps, and what lies on them. Every function takes a random generator and returns parts."""
+"""Builders of the contents of rooms: furniture, machines, lamps, and smaller things. Every function takes a random generator and returns parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from theodolite.worlds.render.parts import (
 
 
 def potted_plant(rng: np.random.Generator) -> list[Part]:
-    """Long leaves that bend outwards from a clay pot."""
+    """Build long leaves that bend outwards from a clay pot."""
     h = between(rng, 0.7, 1.2)
     pot_h, pot_r = 0.22 * h + 0.08, 0.11 + 0.08 * h
     clay = textured(pick(rng, ("#b5603c", "#d8d4c8", "#54606a")), "#8a4a30", "speckle", 0.05)
@@ -51,7 +51,7 @@ def potted_plant(rng: np.random.Generator) -> list[Part]:
 
 
 def pedal_bin(rng: np.random.Generator) -> list[Part]:
-    """Return a steel drum with a black lid."""
+    """Build a steel drum with a black lid."""
     h, r = between(rng, 0.42, 0.62), between(rng, 0.14, 0.18)
     return [
         cone((0, 0, 0), 0.03, (r * 1.03, r * 1.03), plain(DARK)),
@@ -63,7 +63,7 @@ def pedal_bin(rng: np.random.Generator) -> list[Part]:
 
 
 def cardboard_box(rng: np.random.Generator) -> list[Part]:
-    """Open flaps, tape on the front."""
+    """Build a box with open flaps and tape on the front."""
     length, width, h = between(rng, 0.35, 0.6), between(rng, 0.3, 0.45), between(rng, 0.25, 0.4)
     card = textured("#b98d58", "#a0763f", "speckle", 0.06)
     inner = plain("#7d5a33")
@@ -95,7 +95,7 @@ def cardboard_box(rng: np.random.Generator) -> list[Part]:
 
 
 def suitcase(rng: np.random.Generator) -> list[Part]:
-    """Return a trolley case: ribs, wheels, a long handle."""
+    """Build a trolley case: ribs, wheels, a long handle."""
     h, w, d = between(rng, 0.55, 0.68), between(rng, 0.38, 0.45), 0.24
     shell = plain(pick(rng, ("#b3161b", "#123a7a", "#1f6f6b", "#c7a21a", "#3a3d42")), gloss=0.3)
     rib = Material(tuple(0.6 * c for c in shell.colour), gloss=0.3)  # type: ignore[arg-type]
@@ -125,7 +125,7 @@ def suitcase(rng: np.random.Generator) -> list[Part]:
 
 
 def vase(rng: np.random.Generator) -> list[Part]:
-    """Return a belly, a neck, a bunch of flowers."""
+    """Build a belly, a neck, a bunch of flowers."""
     china = plain(pick(rng, ("#2d5f9e", "#e6e2d6", "#a8423a", "#3f7f6f")), gloss=0.5)
     parts = [
         cone((0, 0, 0), 0.03, (0.045, 0.06), china),
@@ -146,7 +146,7 @@ def vase(rng: np.random.Generator) -> list[Part]:
 
 
 def guitar(_: np.random.Generator) -> list[Part]:
-    """Leaning back on a stand: two bouts, a sound hole, a long neck."""
+    """Build a guitar leaning back on a stand: two bouts, a sound hole, a long neck."""
     top, dark = textured("#c98a45", "#a86a2c", "grain", 0.02, gloss=0.3), plain("#3a2313", gloss=0.2)
     turn = turn_y(-12)
 
@@ -175,7 +175,7 @@ def guitar(_: np.random.Generator) -> list[Part]:
 
 
 def wall_clock(_: np.random.Generator) -> list[Part]:
-    """Round, with twelve marks and two hands; its back at −x."""
+    """Build a round clock with twelve marks and two hands; its back at −x."""
     dark = plain("#161616")
     parts = [
         cone((-0.03, 0, 0.19), 0.05, (0.19, 0.19), dark, (1, 0, 0)),
@@ -193,7 +193,7 @@ def wall_clock(_: np.random.Generator) -> list[Part]:
 
 
 def framed_picture(rng: np.random.Generator) -> list[Part]:
-    """Return a frame around a painted landscape; its back at −x."""
+    """Build a frame around a painted landscape; its back at −x."""
     w, h = between(rng, 0.6, 0.9), between(rng, 0.45, 0.6)
     frame = plain(pick(rng, ("#7a5a1f", "#1d1a17", "#d8d2c4")), gloss=0.2)
     z = h / 2
@@ -222,7 +222,7 @@ def framed_picture(rng: np.random.Generator) -> list[Part]:
 
 
 def wine_bottle(_: np.random.Generator) -> list[Part]:
-    """Green glass with a label."""
+    """Build a bottle of green glass with a label."""
     glass = plain("#123a1c", gloss=0.7)
     return [
         cone((0, 0, 0), 0.19, (0.038, 0.038), glass),
@@ -234,7 +234,7 @@ def wine_bottle(_: np.random.Generator) -> list[Part]:
 
 
 def backpack(rng: np.random.Generator) -> list[Part]:
-    """Return a rounded sack with a front pocket, a loop and two straps."""
+    """Build a rounded sack with a front pocket, a loop and two straps."""
     cloth = textured(pick(rng, ("#b3261b", "#1f4e79", "#2f6b3a", "#3a3d42")), "#111111", "weave", 0.015)
     dark = plain("#1a1a1c")
     return [
@@ -257,7 +257,7 @@ def backpack(rng: np.random.Generator) -> list[Part]:
 
 
 def wood_tag(rng: np.random.Generator) -> Part:
-    """Return a small wooden tag."""
+    """Build a small wooden tag."""
     return box((0.172, 0.07, 0.2), (0.008, 0.02, 0.05), wood(rng))
 
 
@@ -265,7 +265,7 @@ def wood_tag(rng: np.random.Generator) -> Part:
 
 
 def refrigerator(rng: np.random.Generator) -> list[Part]:
-    """Freezer above, fridge below, long handles."""
+    """Build a freezer above a fridge, with long handles."""
     width, depth, h = between(rng, 0.6, 0.72), between(rng, 0.62, 0.7), between(rng, 1.65, 1.85)
     body = plain(pick(rng, ("#e8eaeb", "#b9bec3", "#f2efe6")), gloss=0.25)
     split, bar = h * 0.66, plain("#6a7076", gloss=0.5)
@@ -281,7 +281,7 @@ def refrigerator(rng: np.random.Generator) -> list[Part]:
 
 
 def washing_machine(_: np.random.Generator) -> list[Part]:
-    """Return a round door in a white front, a panel above it."""
+    """Build a round door in a white front, a panel above it."""
     w, d, h = 0.6, 0.58, 0.85
     white, steel = plain("#eef0f0", gloss=0.2), plain(CHROME, gloss=0.5)
     front = d / 2
@@ -302,7 +302,7 @@ def washing_machine(_: np.random.Generator) -> list[Part]:
 
 
 def stove(_: np.random.Generator) -> list[Part]:
-    """Return an oven with a glass door, four knobs, four rings on top."""
+    """Build an oven with a glass door, four knobs, four rings on top."""
     w, d, h = 0.6, 0.6, 0.87
     body, black, steel = plain("#e9e9e7", gloss=0.2), plain("#15171a", gloss=0.45), plain(CHROME, gloss=0.5)
     front = d / 2
@@ -327,7 +327,7 @@ def stove(_: np.random.Generator) -> list[Part]:
 
 
 def microwave(_: np.random.Generator) -> list[Part]:
-    """Return a dark window left, a panel with a knob right."""
+    """Build a dark window left, a panel with a knob right."""
     w, d, h = 0.5, 0.36, 0.29
     return [
         box((0, 0, h / 2), (d, w, h), plain("#c9cccf", gloss=0.3)),
@@ -340,7 +340,7 @@ def microwave(_: np.random.Generator) -> list[Part]:
 
 
 def kitchen_counter(rng: np.random.Generator) -> list[Part]:
-    """Cupboards under a worktop, with a sink and a tap."""
+    """Build cupboards under a worktop, with a sink and a tap."""
     n = int(rng.integers(2, 4))
     w, d, h = 0.6 * n, 0.6, 0.9
     front = plain(pick(rng, ("#e6e2d8", "#6f8a86", "#8fa0b2", "#c9b79a")))
@@ -369,7 +369,7 @@ def kitchen_counter(rng: np.random.Generator) -> list[Part]:
 
 
 def washbasin(_: np.random.Generator) -> list[Part]:
-    """Return a basin on a pedestal, with a tap."""
+    """Build a basin on a pedestal, with a tap."""
     china, steel = plain("#f3f4f2", gloss=0.35), plain(CHROME, gloss=0.6)
     return [
         cone((-0.05, 0, 0), 0.68, (0.11, 0.085), china),
@@ -382,11 +382,11 @@ def washbasin(_: np.random.Generator) -> list[Part]:
     ]
 
 
-# Lamps, screens and a fan: what a household plugs in.
+# Lamps, screens and a fan.
 
 
 def floor_lamp(rng: np.random.Generator) -> list[Part]:
-    """Return a foot, a pole, a shade that glows."""
+    """Build a foot, a pole, a shade that glows."""
     h, pole = between(rng, 1.45, 1.7), plain(pick(rng, ("#23252a", "#b8923a", "#8d9196")), gloss=0.4)
     shade = Material(linear("#f6e3b4"), glow=0.75)
     return [
@@ -397,7 +397,7 @@ def floor_lamp(rng: np.random.Generator) -> list[Part]:
 
 
 def table_lamp(rng: np.random.Generator) -> list[Part]:
-    """Return a bellied foot and a shade that glows."""
+    """Build a bellied foot and a shade that glows."""
     colour = plain(pick(rng, ("#2f6f6b", "#7a2f35", "#c9c3b6", "#31506e")), gloss=0.4)
     return [
         cone((0, 0, 0), 0.02, (0.075, 0.075), colour),
@@ -408,7 +408,7 @@ def table_lamp(rng: np.random.Generator) -> list[Part]:
 
 
 def television(rng: np.random.Generator) -> list[Part]:
-    """Return a flat screen on two feet, showing a landscape."""
+    """Build a flat screen on two feet, showing a landscape."""
     width = between(rng, 0.95, 1.35)
     h, bezel = width * 0.565, plain("#0c0d0f", gloss=0.35)
     z = 0.07 + h / 2
@@ -443,7 +443,7 @@ def television(rng: np.random.Generator) -> list[Part]:
 
 
 def monitor(_: np.random.Generator) -> list[Part]:
-    """Return a computer screen on a stand, with windows on it."""
+    """Build a computer screen on a stand, with windows on it."""
     black = plain("#15171a", gloss=0.3)
     return [
         box((-0.02, 0, 0.006), (0.18, 0.24, 0.012), black),
@@ -458,7 +458,7 @@ def monitor(_: np.random.Generator) -> list[Part]:
 
 
 def laptop(_: np.random.Generator) -> list[Part]:
-    """Open, its screen lit, its keys dark."""
+    """Build an open laptop, its screen lit, its keys dark."""
     grey = plain("#b4b8bd", gloss=0.3)
     lid = turn_y(-18)
     return [
@@ -472,7 +472,7 @@ def laptop(_: np.random.Generator) -> list[Part]:
 
 
 def standing_fan(_: np.random.Generator) -> list[Part]:
-    """Three blades in a ring, on a pole."""
+    """Build three blades in a ring, on a pole."""
     grey, blade = plain("#dfe3e6", gloss=0.3), plain("#5f9fc4", gloss=0.2)
     z = 1.1
     parts = [
@@ -509,7 +509,7 @@ def standing_fan(_: np.random.Generator) -> list[Part]:
 
 
 def bed(rng: np.random.Generator) -> list[Part]:
-    """Head at −x, foot at +x."""
+    """Build a bed with its head at −x and its foot at +x."""
     length, width = between(rng, 1.95, 2.1), between(rng, 1.0, 1.8)
     frame = wood(rng)
     linen = plain("#efece4")
@@ -557,16 +557,18 @@ def _seat(rng: np.random.Generator, width: float, cushions: int, fabric: Materia
             box((sx * (depth / 2 - 0.07), side * (width / 2 - 0.07), 0.06), (0.06, 0.06, 0.12), leg)
             for sx in (-1, 1)
         ]
-    each = (width - 2 * arm) / cushions
+    cushion_width = (width - 2 * arm) / cushions
     for i in range(cushions):
-        y = (i - (cushions - 1) / 2) * each
-        parts.append(box((0.1, y, seat - 0.02), (depth - 0.2, each - 0.025, 0.15), fabric))
-        parts.append(box((-depth / 2 + 0.27, y, seat + 0.24), (0.14, each - 0.04, 0.4), fabric, turn_y(-9)))
+        y = (i - (cushions - 1) / 2) * cushion_width
+        parts.append(box((0.1, y, seat - 0.02), (depth - 0.2, cushion_width - 0.025, 0.15), fabric))
+        parts.append(
+            box((-depth / 2 + 0.27, y, seat + 0.24), (0.14, cushion_width - 0.04, 0.4), fabric, turn_y(-9))
+        )
     return parts
 
 
 def sofa(rng: np.random.Generator) -> list[Part]:
-    """Two or three places."""
+    """Build a sofa with two or three seats."""
     seats = int(rng.integers(2, 4))
     fabric = cloth(rng)
     parts = _seat(rng, 0.34 + seats * between(rng, 0.58, 0.66), seats, fabric)
@@ -577,12 +579,12 @@ def sofa(rng: np.random.Generator) -> list[Part]:
 
 
 def armchair(rng: np.random.Generator) -> list[Part]:
-    """One place between two arms."""
+    """Build one seat between two arms."""
     return _seat(rng, between(rng, 0.85, 0.98), 1, cloth(rng))
 
 
 def chair(rng: np.random.Generator) -> list[Part]:
-    """Four legs, a seat, a back with slats."""
+    """Build four legs, a seat, and a back with slats."""
     w, d, seat, top = between(rng, 0.42, 0.48), between(rng, 0.42, 0.48), 0.45, between(rng, 0.86, 0.98)
     stuff = (
         wood(rng) if rng.random() < 0.75 else plain(pick(rng, ("#c8c4bc", "#2b2b2e", "#8a1f22")), gloss=0.1)
@@ -603,7 +605,7 @@ def chair(rng: np.random.Generator) -> list[Part]:
 
 
 def office_chair(rng: np.random.Generator) -> list[Part]:
-    """Return a star of five castors, a gas spring, a padded seat and back, two arm rests."""
+    """Build a star of five castors, a gas spring, a padded seat and back, two arm rests."""
     fabric = cloth(rng, pick(rng, ("#26282c", "#31506e", "#7a2f35", "#3f4a3a")))
     dark = plain(DARK, gloss=0.15)
     parts: list[Part] = [cone((0, 0, 0.09), 0.36, (0.03, 0.03), plain(METAL, gloss=0.3))]
@@ -624,7 +626,7 @@ def office_chair(rng: np.random.Generator) -> list[Part]:
 
 
 def stool(rng: np.random.Generator) -> list[Part]:
-    """Return a round seat on splayed legs."""
+    """Build a round seat on splayed legs."""
     height, r, stuff = between(rng, 0.45, 0.7), between(rng, 0.16, 0.19), wood(rng)
     parts = [cone((0, 0, height - 0.04), 0.04, (r, r), stuff)]
     for k in range(4):
@@ -638,7 +640,7 @@ def stool(rng: np.random.Generator) -> list[Part]:
 
 
 def bench(rng: np.random.Generator) -> list[Part]:
-    """Return a park bench: wooden slats on iron."""
+    """Build a park bench: wooden slats on iron."""
     length = between(rng, 1.5, 1.9)
     slat = textured("#9a6a3c", "#6f4824", "grain", 0.05)
     iron = plain("#23282c", gloss=0.2)
@@ -658,7 +660,7 @@ def bench(rng: np.random.Generator) -> list[Part]:
 
 
 def toilet(_: np.random.Generator) -> list[Part]:
-    """Bowl, seat, lid up, cistern."""
+    """Build bowl, seat, raised lid and cistern."""
     china, seat = plain("#f3f4f2", gloss=0.35), plain("#e4e5e3", gloss=0.2)
     return [
         cone((0.05, 0, 0), 0.2, (0.13, 0.15), china),
@@ -674,7 +676,7 @@ def toilet(_: np.random.Generator) -> list[Part]:
 
 
 def bathtub(rng: np.random.Generator) -> list[Part]:
-    """Return a rim around water, with a tap."""
+    """Build a rim around water, with a tap."""
     length, width, h = between(rng, 1.55, 1.75), between(rng, 0.7, 0.8), 0.56
     china, wall = plain("#f5f5f3", gloss=0.35), 0.07
     steel = plain("#c9ced3", gloss=0.6)
@@ -701,7 +703,7 @@ def bathtub(rng: np.random.Generator) -> list[Part]:
 
 
 def table(rng: np.random.Generator) -> list[Part]:
-    """Return a dining table: a top on four legs."""
+    """Build a dining table: a top on four legs."""
     length, width, h = between(rng, 1.2, 1.9), between(rng, 0.8, 0.95), between(rng, 0.73, 0.77)
     stuff, leg = wood(rng), 0.07
     parts = [box((0, 0, h - 0.02), (length, width, 0.04), stuff)]
@@ -715,7 +717,7 @@ def table(rng: np.random.Generator) -> list[Part]:
 
 
 def coffee_table(rng: np.random.Generator) -> list[Part]:
-    """Return a low table with a shelf under the top."""
+    """Build a low table with a shelf under the top."""
     length, width, h = between(rng, 0.9, 1.2), between(rng, 0.5, 0.65), between(rng, 0.4, 0.46)
     stuff = wood(rng)
     parts = [
@@ -731,7 +733,7 @@ def coffee_table(rng: np.random.Generator) -> list[Part]:
 
 
 def desk(rng: np.random.Generator) -> list[Part]:
-    """Return a top, drawers on one side, legs on the other. Its user sits at +x."""
+    """Build a top, drawers on one side, legs on the other. Its user sits at +x."""
     depth, length, h = between(rng, 0.65, 0.78), between(rng, 1.2, 1.6), 0.74
     stuff, knob = wood(rng), plain(CHROME, gloss=0.5)
     y = length / 2 - 0.22
@@ -757,7 +759,7 @@ def _lighter(stuff: Material) -> Material:
 
 
 def bookshelf(rng: np.random.Generator) -> list[Part]:
-    """Boards full of books; back against −x."""
+    """Build boards full of books; its back at −x."""
     width, depth, shelves = between(rng, 0.75, 1.0), 0.3, int(rng.integers(4, 6))
     pitch = between(rng, 0.33, 0.38)
     h, stuff = shelves * pitch + 0.04, wood(rng)
@@ -795,7 +797,7 @@ def bookshelf(rng: np.random.Generator) -> list[Part]:
 
 
 def wardrobe(rng: np.random.Generator) -> list[Part]:
-    """Two tall doors with handles."""
+    """Build two tall doors with handles."""
     width, depth, h = between(rng, 1.0, 1.5), between(rng, 0.55, 0.62), between(rng, 1.9, 2.15)
     stuff = wood(rng, 0.08)
     front, knob = _lighter(stuff), plain(CHROME, gloss=0.5)
@@ -821,7 +823,7 @@ def wardrobe(rng: np.random.Generator) -> list[Part]:
 
 
 def chest_of_drawers(rng: np.random.Generator) -> list[Part]:
-    """Drawers one above the other, two knobs each."""
+    """Build drawers one above the other, two knobs each."""
     width, depth, rows = between(rng, 0.7, 1.0), between(rng, 0.42, 0.5), int(rng.integers(3, 5))
     h, stuff = 0.1 + rows * 0.22, wood(rng)
     front, knob = _lighter(stuff), plain(DARK, gloss=0.3)
@@ -844,7 +846,7 @@ def chest_of_drawers(rng: np.random.Generator) -> list[Part]:
 
 
 def piano(_: np.random.Generator) -> list[Part]:
-    """Upright: a tall case, a ledge of white and black keys, pedals."""
+    """Build an upright piano: a tall case, a ledge of white and black keys, pedals."""
     black = plain("#17120f", gloss=0.5)
     parts = [
         box((-0.1, 0, 0.6), (0.34, 1.45, 1.2), black),

@@ -42,34 +42,42 @@ def linear(code: str) -> Colour:
 
 
 def plain(code: str, *, gloss: float = 0.0, glow: float = 0.0) -> Material:
-    """One colour."""
+    """Return a material of one colour."""
     return Material(linear(code), gloss=gloss, glow=glow)
 
 
 def textured(code: str, second: str, texture: str, scale_m: float, *, gloss: float = 0.0) -> Material:
-    """Two colours in a pattern."""
+    """Return a material of two colours in a pattern.
+
+    Args:
+        code: First colour, ``#rrggbb``.
+        second: Second colour.
+        texture: Name of the pattern.
+        scale_m: Size of its features.
+        gloss: Strength of the highlights.
+    """
     return Material(linear(code), texture, scale_m, linear(second), gloss=gloss)
 
 
 def wood(rng: np.random.Generator, scale_m: float = 0.05) -> Material:
-    """Return some wood."""
+    """Return a wood, drawn at random."""
     light, dark = WOODS[int(rng.integers(len(WOODS)))]
     return textured(light, dark, "grain", scale_m, gloss=0.08)
 
 
 def cloth(rng: np.random.Generator, code: str | None = None) -> Material:
-    """Return some fabric."""
+    """Return a fabric."""
     colour = code or FABRICS[int(rng.integers(len(FABRICS)))]
     return textured(colour, "#e8e0d4", "weave", 0.02)
 
 
 def pick(rng: np.random.Generator, codes: tuple[str, ...]) -> str:
-    """One of some colours."""
+    """Return one of some colours."""
     return codes[int(rng.integers(len(codes)))]
 
 
 def between(rng: np.random.Generator, low: float, high: float) -> float:
-    """Return a length in a range."""
+    """Return a random length in a range."""
     return float(rng.uniform(low, high))
 
 

@@ -30,7 +30,7 @@ _SHARPNESS = 4
 
 @dataclass(frozen=True, slots=True)
 class PlacedMark:
-    """A disc at its place."""
+    """A disc at its position."""
 
     id: int
     centre_px: tuple[float, float]
@@ -61,15 +61,15 @@ def place_marks(
     instance: NDArray[np.int32] | None = None,
     radii: tuple[float, float] = RADII,
 ) -> list[PlacedMark]:
-    """Find a place for every mark.
+    """Find a position for every mark.
 
-    Each object has candidate places, on it and around it. Marks are placed one after the other, smallest objects first, each
-    at the place of least cost, and then moved a few times given the places of all others.
+    Each object has candidate positions, on it and around it. Marks are placed one after the other, smallest objects first, each
+    at the position of least cost, and then moved a few times given the positions of all others.
 
     Args:
         boxes: Boxes of the objects, by mark.
         size_px: Width and height of the picture.
-        distances_m: Distances m of the objects from the camera, by mark, if known.
+        distances_m: Distances of the objects from the camera, by mark, if known.
         instance: For each pixel the mark of the object it shows; 0 for none, below 0 for an object without a mark.
         radii: Smallest and largest radius, as shares of the picture's width.
     """
@@ -81,24 +81,24 @@ def place_marks(
         )
         for mark in order
     }
-    found: dict[int, PlacedMark] = {}
+    placed_marks: dict[int, PlacedMark] = {}
     for _ in range(_ROUNDS):
         for mark in order:
-            rest = [placed for other, placed in found.items() if other != mark]
-            found[mark] = min(
+            rest = [placed for other, placed in placed_marks.items() if other != mark]
+            placed_marks[mark] = min(
                 choices[mark], key=lambda c: _cost(c, boxes[mark], rest, rivals[mark], instance)
             )
-    return [found[mark] for mark in sorted(found)]
+    return [placed_marks[mark] for mark in sorted(placed_marks)]
 
 
 def _rivals(mark: int, boxes: Mapping[int, Box], distances_m: Mapping[int, float] | None) -> list[_Rival]:
-    found = []
+    rivals = []
     for other, box in boxes.items():
         if other != mark:
             is_smaller = box.area_px < boxes[mark].area_px
             is_nearer = distances_m is not None and distances_m[other] < distances_m[mark]
-            found.append(_Rival(box, is_nearer or (distances_m is None and is_smaller)))
-    return found
+            rivals.append(_Rival(box, is_nearer or (distances_m is None and is_smaller)))
+    return rivals
 
 
 def _radius_px(box: Box, width_px: int, radii: tuple[float, float]) -> float:
@@ -114,7 +114,7 @@ def _candidates(
     instance: NDArray[np.int32] | None,
     radius: float,
 ) -> list[PlacedMark]:
-    """On the object: a grid over its box, restricted to its pixels if they are known. Around it: rings of places."""
+    """Return candidates on the object, a grid over its box, restricted to its pixels if they are known; and rings around it."""
     width, height = size_px
     anchor = _anchor(mark, box, rivals, instance)
     inside = [
@@ -140,7 +140,7 @@ def _candidates(
 
 
 def _pushed_in(mark: PlacedMark, size_px: tuple[int, int]) -> PlacedMark:
-    """Return the same mark, moved into the picture."""
+    """Return the same mark, shifted into the picture."""
     edge = mark.radius_px + 1
     x, y = (
         min(max(v, edge), max(edge, side - edge)) for v, side in zip(mark.centre_px, size_px, strict=True)
@@ -195,7 +195,7 @@ def _cost(
     rivals: Sequence[_Rival],
     instance: NDArray[np.int32] | None,
 ) -> float:
-    """Low if no other disc lies under it, nothing hides the object, it is near its anchor, and it needs no line."""
+    """Return a cost: low if the disc covers no other disc, nothing hides the object, it is near its anchor, and it needs no line."""
     (x, y), r = mark.centre_px, mark.radius_px
     is_on = _holds(box, mark.centre_px) and not mark.has_line
     cost = sum(_crowding(mark, other) for other in placed)
@@ -246,7 +246,7 @@ def _gap_to_line(point: tuple[float, float], mark: PlacedMark) -> float:
 
 
 def draw_marks(picture: Pixels, marks: Sequence[PlacedMark]) -> Pixels:
-    """Return the picture with its marks: lines first, then discs."""
+    """Draw the marks on a picture: lines first, then discs."""
     from PIL import Image, ImageDraw
 
     base = Image.fromarray(picture).convert("RGB")
@@ -265,14 +265,14 @@ def draw_marks(picture: Pixels, marks: Sequence[PlacedMark]) -> Pixels:
         base.paste(colour, mask=layer.resize(base.size, Image.Resampling.BOX))
     for mark in marks:
         disc = _disc(mark.id, round(mark.radius_px, 1))
-        place = (round(mark.centre_px[0] - disc.width / 2), round(mark.centre_px[1] - disc.height / 2))
-        base.paste(disc, place, mask=disc.getchannel("A"))
+        corner_px = (round(mark.centre_px[0] - disc.width / 2), round(mark.centre_px[1] - disc.height / 2))
+        base.paste(disc, corner_px, mask=disc.getchannel("A"))
     return np.asarray(base)
 
 
 @lru_cache(maxsize=512)
 def _disc(number: int, radius_px: float) -> Image:
-    """Return a dark disc with a white rim and a white number, drawn large and scaled down."""
+    """Draw a dark disc with a white rim and a white number, large, and scale it down."""
     from PIL import Image, ImageDraw, ImageFont
 
     side = 2 * math.ceil(radius_px) + 3

@@ -1,7 +1,7 @@
 """Walks through rooms of MiniWorld, a three-dimensional simulator: an extra, because it draws with OpenGL.
 
-What a frame shows of a thing is found by drawing it with and without the thing: where the two differ, it is seen. So boxes and
-visibility are exact for these pixels, occlusion included. MiniWorld's axes are x, y up, z towards the viewer, and angles run
+Each frame is drawn with and without a thing; the thing is visible where the two differ. So boxes and visibility are exact for
+these pixels, occlusion included. MiniWorld's axes are x, y up, z towards the viewer, and angles run
 counter-clockwise from +x; here x stays, north is −z, and the heading is 90° minus the angle.
 """
 
@@ -43,11 +43,11 @@ KINDS, OPTIONS = ("side", "turn"), ("left", "right")
 
 
 def make_miniworld(n: int, *, seed: int = 0, splits: tuple[Split, ...] = SPLITS) -> Iterator[Episode]:
-    """Walk of eight moves, `n` of each split; the same seed gives the same walks, and the same pixels on the same driver.
+    """Make walks of eight moves, `n` of each split; the same seed gives the same walks, and the same pixels on the same driver.
 
     Raises:
         MissingExtraError: MiniWorld is not installed.
-        UsageError: it cannot draw here.
+        UsageError: MiniWorld cannot draw on this machine.
     """
     if importlib.util.find_spec("miniworld") is None:
         raise MissingExtraError("miniworld", "miniworld", "the world 'miniworld'")
@@ -116,25 +116,25 @@ class _Simulator:
         self._entities, self.sides_m = entity, sides_m
 
     def furnish(self, things: list[_Placed]) -> list[Any]:
-        """Put things in place of those that were there."""
+        """Replace the things in the room."""
         kinds = {"box": self._entities.Box, "ball": self._entities.Ball, "key": self._entities.Key}
         self._env.entities = [self._env.agent]
         placed = []
         for thing in things:
-            made = kinds[thing.category](thing.colour)
-            made.randomize(self._env.params.no_random(), None)  # sets the paint, and nothing at random
-            self._env.place_entity(made, pos=np.array([thing.x_m, 0.0, -thing.y_m]), dir=0.0)
-            placed.append(made)
+            entity = kinds[thing.category](thing.colour)
+            entity.randomize(self._env.params.no_random(), None)  # sets the paint, and nothing at random
+            self._env.place_entity(entity, pos=np.array([thing.x_m, 0.0, -thing.y_m]), dir=0.0)
+            placed.append(entity)
         return placed
 
     def look(self, pose: Pose) -> NDArray[np.uint8]:
-        """Return what is seen from a pose."""
+        """Return the picture from a pose."""
         self._env.agent.pos = np.array([pose.x_m, 0.0, -pose.y_m])
         self._env.agent.dir = np.radians(90.0 - pose.heading_deg)
         return np.array(self._env.render_obs(), np.uint8)
 
     def without(self, thing: Any, pose: Pose) -> NDArray[np.uint8]:
-        """Return the same with one thing taken away."""
+        """Return the same picture with one thing taken away."""
         kept, self._env.entities = self._env.entities, [e for e in self._env.entities if e is not thing]
         try:
             return self.look(pose)
@@ -142,7 +142,7 @@ class _Simulator:
             self._env.entities = kept
 
     def close(self) -> None:
-        """Lets go of the drawing context."""
+        """Release the drawing context."""
         self._env.close()
 
 
@@ -160,7 +160,7 @@ class _Draft:
     def drawn(
         cls, sides_m: tuple[float, float], split: Split, kind: str, rng: np.random.Generator
     ) -> _Draft | None:
-        """Four things and a walk among them; None if it runs into something, or if the question has no clear answer."""
+        """Draw four things and a walk among them; None if it runs into something, or if the question has no clear answer."""
         things = _furniture(sides_m, split, rng)
         poses = _way(rng, sides_m)
         asked = things[int(rng.integers(len(things)))]
@@ -188,7 +188,7 @@ class _Draft:
 
 
 def _furniture(sides_m: tuple[float, float], split: Split, rng: np.random.Generator) -> list[_Placed]:
-    """One thing of each look, no two within a metre and a half."""
+    """Return one thing of each look, no two within a metre and a half."""
     colours, categories = LOOKS[split]
     looks = [(c, k) for c in colours for k in categories]
     spots: list[NDArray[np.float64]] = []
@@ -204,7 +204,7 @@ def _furniture(sides_m: tuple[float, float], split: Split, rng: np.random.Genera
 
 
 def _way(rng: np.random.Generator, sides_m: tuple[float, float]) -> list[Pose]:
-    """Eight moves, three of them turns; whether they stay in the room is for others to see."""
+    """Return eight moves, three of them turns; the caller checks whether they stay in the room."""
     x, z = rng.uniform(_MARGIN_M, np.array(sides_m) - _MARGIN_M)
     poses = [Pose(float(x), float(-z), 0.0, float(rng.integers(8)) * _TURN_DEG)]
     turns = set(rng.permutation(N_MOVES)[:3].tolist())
@@ -221,7 +221,7 @@ def _way(rng: np.random.Generator, sides_m: tuple[float, float]) -> list[Pose]:
 
 
 def _walk(simulator: _Simulator, draft: _Draft, split: Split, name: str) -> Episode | None:
-    """Return the walk, drawn; None if it shows too little, or nothing of what is asked about."""
+    """Draw the walk; None if it shows too little, or nothing that the question is about."""
     placed = simulator.furnish(draft.things)
     frames = tuple(
         _shot(simulator, draft.things, placed, pose, moment) for moment, pose in enumerate(draft.poses)
@@ -275,7 +275,7 @@ def _shot(simulator: _Simulator, things: list[_Placed], placed: list[Any], pose:
 
 
 def _sight(with_it: NDArray[np.uint8], without_it: NDArray[np.uint8]) -> Box | None:
-    """Where two pictures differ; None if they hardly do."""
+    """Return the box where two pictures differ; None if they hardly do."""
     rows, columns = np.nonzero((with_it != without_it).any(axis=2))
     if rows.size < _LEAST_PX:
         return None

@@ -62,7 +62,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A moment."""
+    """The state at one moment."""
 
     cell: Cell
     facing: int
@@ -79,35 +79,35 @@ class State:
         return self.cell[0] + STEPS[self.facing][0], self.cell[1] + STEPS[self.facing][1]
 
     def at(self, cell: Cell) -> Item | None:
-        """Return what stands in a cell."""
+        """Return the item in a cell."""
         return next((i for i in self.items.values() if i.cell == cell and i.id != self.held), None)
 
     def is_free(self, cell: Cell) -> bool:
-        """Whether the agent can go there."""
-        there = self.at(cell)
-        return cell not in self.walls and (there is None or (there.category == "door" and self.is_open))
+        """Return whether the agent can go there."""
+        item = self.at(cell)
+        return cell not in self.walls and (item is None or (item.category == "door" and self.is_open))
 
 
 def moved(state: State, move: str) -> State | None:
-    """Return the moment after a move; None if it has no effect."""
+    """Return the state after a move; None if the move has no effect."""
     if move in {"turn left", "turn right"}:
         turn = 1 if move == "turn right" else -1
         return replace(state, facing=(state.facing + turn) % 4, done=((move, ""),))
-    front, there = state.front, state.at(state.front)
+    front, item = state.front, state.at(state.front)
     if move == "go forward" and state.is_free(front):
         return replace(state, cell=front, done=(("move forward", ""),))
-    if move == "open the door" and there is not None and there.category == "door" and not state.is_open:
-        return replace(state, is_open=True, done=(("open", there.id),))
-    if move == "pick up" and there is not None and there.category != "door" and not state.held:
-        return replace(state, held=there.id, done=((move, there.id),))
-    if move == "put down" and state.held and there is None and front not in state.walls:
+    if move == "open the door" and item is not None and item.category == "door" and not state.is_open:
+        return replace(state, is_open=True, done=(("open", item.id),))
+    if move == "pick up" and item is not None and item.category != "door" and not state.held:
+        return replace(state, held=item.id, done=((move, item.id),))
+    if move == "put down" and state.held and item is None and front not in state.walls:
         items = state.items | {state.held: replace(state.items[state.held], cell=front)}
         return replace(state, items=items, held="", done=((move, state.held),))
     return None
 
 
 def next_moves(state: State, clause: Clause) -> tuple[str, ...]:
-    """All moves that begin a shortest way to keep a clause; empty if it is kept already, or cannot be kept.
+    """Return all first moves of a shortest way to fulfil a clause; empty if it is fulfilled already, or cannot be.
 
     >>> start = State((2, 2), 1, {"b": Item("b", "red", "ball", (2, 5))}, frozenset())
     >>> next_moves(start, Clause("go to", "b"))
@@ -127,7 +127,7 @@ def next_moves(state: State, clause: Clause) -> tuple[str, ...]:
 
 
 def _facing(target: str) -> Callable[[State], bool]:
-    return lambda s: (there := s.at(s.front)) is not None and there.id == target
+    return lambda s: (item := s.at(s.front)) is not None and item.id == target
 
 
 def _gap_beside(clause: Clause) -> Callable[[State], bool]:
@@ -146,7 +146,7 @@ def _is_next_to(state: State, clause: Clause) -> bool:
 
 
 def _first_moves(state: State, is_there: Callable[[State], bool], last: str) -> tuple[str, ...]:
-    """Return the first moves of all shortest ways to a state where something holds, and then `last`, if the way is empty."""
+    """Return the first moves of all shortest ways to a state where a condition holds, and `last` if the way is empty."""
     if is_there(state):
         return (last,) if last else ()
     start = (state.cell, state.facing, state.is_open)
@@ -159,13 +159,13 @@ def _first_moves(state: State, is_there: Callable[[State], bool], last: str) -> 
         following: dict[tuple[Cell, int, bool], tuple[State, set[str]]] = {}
         for here, names in layer.values():
             for move in ("turn left", "turn right", "go forward", "open the door"):
-                there = moved(here, move)
-                if there is None:
+                after = moved(here, move)
+                if after is None:
                     continue
-                key = (there.cell, there.facing, there.is_open)
+                key = (after.cell, after.facing, after.is_open)
                 if key in seen:
                     continue
-                old = following.setdefault(key, (there, set()))
+                old = following.setdefault(key, (after, set()))
                 old[1].update(names or {move})
         seen.update(following)
         layer = following
@@ -173,7 +173,13 @@ def _first_moves(state: State, is_there: Callable[[State], bool], last: str) -> 
 
 
 def follow(state: State, clauses: tuple[Clause, ...], *, most: int = 60) -> Iterator[tuple[State, int]]:
-    """Yield the expert's moments, the first among them, each with the number of the clause that it serves."""
+    """Yield the expert's states, including the first, each with the number of the clause that it serves.
+
+    Args:
+        state: The first state.
+        clauses: Clauses of the mission, in order.
+        most: Maximum number of moves.
+    """
     yield state, 0
     steps = 0
     for number, clause in enumerate(clauses):
@@ -189,7 +195,7 @@ def follow(state: State, clauses: tuple[Clause, ...], *, most: int = 60) -> Iter
 
 
 def _straight(moves: tuple[str, ...]) -> str:
-    """Of several good moves, forward."""
+    """Return one of several good moves, preferably forward."""
     return "go forward" if "go forward" in moves else moves[0]
 
 
@@ -213,7 +219,13 @@ _Pen = ImageDraw.ImageDraw
 def draw_grid(
     state: State, *, blend: float = 0.0, reach: float | None = None
 ) -> tuple[NDArray[np.uint8], dict[str, Box | None]]:
-    """Return the picture of a moment, and the box of each item; None for what lies in the dark, farther off than `reach` cells."""
+    """Draw a state, and return the box of each item; None for those in the dark, farther away than `reach` cells.
+
+    Args:
+        state: The state to draw.
+        blend: Position between the two palettes of floor and wall, from 0 to 1.
+        reach: Distance in cells up to which the house is lit. Default: all of it.
+    """
     tile = TILE_PX * _SUPER
     canvas = Image.new("RGB", (SIDE * tile, SIDE * tile))
     pen = ImageDraw.Draw(canvas)
@@ -234,12 +246,12 @@ def draw_grid(
         held = state.items[state.held]
         whole = icon(held.category, held.colour, state.is_open)
         patch = whole.resize((tile // 2, tile // 2), Image.Resampling.LANCZOS)
-        place = (state.cell[1] * tile + tile // 4, state.cell[0] * tile + tile // 4)
+        corner_px = (state.cell[1] * tile + tile // 4, state.cell[0] * tile + tile // 4)
         pen.ellipse(
-            (place[0] - 6, place[1] - 6, place[0] + tile // 2 + 6, place[1] + tile // 2 + 6),
+            (corner_px[0] - 6, corner_px[1] - 6, corner_px[0] + tile // 2 + 6, corner_px[1] + tile // 2 + 6),
             fill=(255, 255, 255),
         )
-        canvas.paste(patch, place, patch)
+        canvas.paste(patch, corner_px, patch)
         boxes[held.id] = _box(whole, state.cell, 0.5, (0.25, 0.25))
     pixels = np.asarray(canvas.resize(SIZE_PX, Image.Resampling.LANCZOS)).astype(float)
     if reach is not None:
@@ -279,7 +291,7 @@ def _tile(pen: _Pen, cell: Cell, floor: Rgb, wall: Rgb | None) -> None:
 
 
 def _agent(pen: _Pen, state: State) -> None:
-    """An arrow head that points where the agent faces."""
+    """Draw an arrow head that points where the agent faces."""
     tile = TILE_PX * _SUPER
     middle = np.array([state.cell[1] + 0.5, state.cell[0] + 0.5]) * tile
     down, right = STEPS[state.facing]
@@ -307,7 +319,7 @@ def _box(patch: Image.Image, cell: Cell, scale: float, shift: tuple[float, float
 
 @lru_cache(maxsize=128)
 def icon(category: str, colour: str, is_open: bool) -> Image.Image:  # noqa: FBT001 - part of the look
-    """Return a thing on a transparent tile."""
+    """Draw a thing on a transparent tile."""
     tile = TILE_PX * _SUPER
     image = Image.new("RGBA", (tile, tile))
     pen = ImageDraw.Draw(image)
@@ -363,7 +375,7 @@ TEMPLATES: dict[Split, str] = {"in-distribution": "{0}, then {1}", "ood": "{1} a
 
 @dataclass(frozen=True, slots=True)
 class InstructionScenario:
-    """All that an episode follows from."""
+    """Everything that determines an episode."""
 
     split: Split
     kind: str
@@ -382,12 +394,12 @@ class InstructionScenario:
     blend: float = 0.0
 
     def name(self, index: int) -> str:
-        """*red door*."""
+        """Return for example *red door*."""
         return " ".join(self.items[index][:2])
 
 
 def draft_instruction(rng: np.random.Generator, split: Split, index: int) -> InstructionScenario | None:
-    """Two rooms, a closed door, five things, an agent, and a mission of two clauses."""
+    """Draft two rooms, a closed door, five things, an agent, and a mission of two clauses."""
     is_upright = split == "in-distribution"
     middle = SIDE // 2
     gap = int(rng.integers(2, SIDE - 2))
@@ -420,7 +432,7 @@ def draft_instruction(rng: np.random.Generator, split: Split, index: int) -> Ins
 def _cut_before(
     scenario: InstructionScenario, move: str, rng: np.random.Generator
 ) -> InstructionScenario | None:
-    """Return the scenario shown up to where the expert is about to make a move; None if it never does."""
+    """Return the scenario, shown up to just before the expert makes a move; None if the expert never makes it."""
     states, _, _ = _states(scenario)
     verb = {"go forward": "move forward", "open the door": "open"}.get(move, move)
     places = [k for k in range(N_FRAMES, len(states)) if states[k].done[0][0] == verb]
@@ -452,15 +464,15 @@ def mission_text(scenario: InstructionScenario) -> str:
     >>> mission_text(s)
     'pick up the blue key after you open the red door'
     """
-    said = []
+    clauses = []
     for verb, a, b in scenario.mission:
         first = f"the {scenario.name(a)}"
-        said.append(f"put {first} next to the {scenario.name(b)}" if b >= 0 else f"{verb} {first}")
-    return TEMPLATES[scenario.split].format(*said)
+        clauses.append(f"put {first} next to the {scenario.name(b)}" if b >= 0 else f"{verb} {first}")
+    return TEMPLATES[scenario.split].format(*clauses)
 
 
 def _states(scenario: InstructionScenario) -> tuple[list[State], list[int], tuple[Clause, ...]]:
-    """Return the expert's whole way, the clause that each moment serves, and the clauses."""
+    """Return all states of the expert, the clause that each serves, and the clauses."""
     ids = [f"{c}-{k}" for c, k, *_ in scenario.items]
     items = {
         i: Item(i, c, k, (row, column)) for i, (c, k, row, column) in zip(ids, scenario.items, strict=True)
@@ -479,18 +491,18 @@ def _states(scenario: InstructionScenario) -> tuple[list[State], list[int], tupl
 
 
 def _shown(scenario: InstructionScenario, states: Sequence[State]) -> int:
-    """How many moments are shown."""
+    """Return how many states are shown."""
     return min(len(states), max(2, round(scenario.share * (len(states) - 1)) + 1))
 
 
 def is_good_instruction(scenario: InstructionScenario, wanted: int) -> bool:
-    """Whether a draft is worth keeping: the mission can be kept, in neither few nor many moves, with one best next move."""
+    """Return whether a draft is worth keeping: the mission is possible, in neither few nor many moves, with one best next move."""
     states, serves, clauses = _states(scenario)
     if not LENGTH[0] <= len(states) - 1 <= LENGTH[1] or not is_kept(states[-1], clauses[-1]):
         return False
     opened = [n for s, n in zip(states, serves, strict=True) if s.is_open]
     if any(c.verb == "open" and opened and opened[0] < k for k, c in enumerate(clauses)):
-        return False  # the door had to be opened on the way, before the mission says so
+        return False  # the door had to be opened on the way, before its clause
     n = _shown(scenario, states)
     if n < N_FRAMES or (scenario.kind == "done" and scenario.share < 1 and n >= len(states)):
         return False
@@ -503,7 +515,7 @@ def is_good_instruction(scenario: InstructionScenario, wanted: int) -> bool:
 
 
 def instruction_episode(scenario: InstructionScenario, name: str) -> Episode:
-    """Lets the expert act, draws, and asks."""
+    """Let the expert act, draw, and ask."""
     states, serves, clauses = _states(scenario)
     n = _shown(scenario, states)
     moments = sorted({round(x) for x in np.linspace(0, n - 1, min(n, N_FRAMES))})
@@ -564,26 +576,26 @@ def _shot(scenario: InstructionScenario, state: State, index: int) -> Frame:
 
 
 def _actions(states: Sequence[State]) -> list[Action]:
-    """Return the moves, one a second, and the times in which something is held."""
-    found, since = [], None
+    """Return the moves, one per second, and the intervals in which something is held."""
+    actions, since = [], None
     for i, state in enumerate(states[1:]):
         for verb, target in state.done:
-            found.append(Action(verb, EGO, (target,) if target else (), float(i), i + 0.9))
+            actions.append(Action(verb, EGO, (target,) if target else (), float(i), i + 0.9))
         if state.held and since is None:
             since = (i + 1, state.held)
         if since is not None and (not state.held or i == len(states) - 2):
-            found.append(Action("hold", EGO, (since[1],), float(since[0]), float(max(since[0], i))))
+            actions.append(Action("hold", EGO, (since[1],), float(since[0]), float(max(since[0], i))))
             since = None
-    return found
+    return actions
 
 
 def move_instruction(
     scenario: InstructionScenario, rng: np.random.Generator, magnitude: float
 ) -> tuple[InstructionScenario, str, float] | None:
-    """Return a thing of the mission lies elsewhere, about `magnitude` times eight cells away; the expert acts accordingly."""
+    """Move a thing of the mission about `magnitude` times eight cells; the expert acts accordingly."""
     asked = [k for _, a, b in scenario.mission for k in (a, b) if k > 0]
     middle = SIDE // 2
-    taken = {item[2:] for item in scenario.items} | {scenario.start[:2]}
+    occupied = {item[2:] for item in scenario.items} | {scenario.start[:2]}
     for _ in range(40):
         k = int(rng.choice(asked))
         row, column = scenario.items[k][2:]
@@ -592,7 +604,7 @@ def move_instruction(
             for r in range(1, SIDE - 1)
             for c in range(1, SIDE - 1)
             if (c if scenario.is_upright else r) != middle
-            and (r, c) not in taken
+            and (r, c) not in occupied
             and abs(r - scenario.items[0][2]) + abs(c - scenario.items[0][3]) > 2
         ]
         off = np.array([abs(np.hypot(r - row, c - column) - 8 * magnitude) for r, c in free])
@@ -614,21 +626,21 @@ def move_instruction(
 def hide_instruction(
     scenario: InstructionScenario, rng: np.random.Generator, magnitude: float
 ) -> InstructionScenario:
-    """Darkness: only cells within 1 + 5 × (1 − magnitude) of the agent are lit."""
+    """Add darkness: only cells within 1 + 5 × (1 − magnitude) of the agent are lit."""
     del rng
     return replace(scenario, dark=magnitude)
 
 
 def answer_instruction(scenario: InstructionScenario, episode: Episode) -> str:
-    """Return the answer after the frames were reordered: the mission is accomplished only where the last frame is the expert's last."""
+    """Return the answer after the frames were reordered: the mission is accomplished only if the expert's last frame is last."""
     if scenario.kind == "next":
         return ""
     whole = instruction_episode(scenario, "x")
-    here, there = episode.frames[-1].picture, whole.frames[-1].picture
-    is_last = here is not None and there is not None and here.digest == there.digest
+    shown, expected = episode.frames[-1].picture, whole.frames[-1].picture
+    is_last = shown is not None and expected is not None and shown.digest == expected.digest
     return whole.answer if is_last else "no"
 
 
 def restyle_instruction(scenario: InstructionScenario, magnitude: float) -> InstructionScenario:
-    """Another floor and other walls."""
+    """Change floor and walls."""
     return replace(scenario, blend=magnitude)

@@ -1,4 +1,4 @@
-"""What stands and drives along streets: vehicles, people, trees, street furniture."""
+"""Builders of the contents of streets: vehicles, people, trees, street furniture."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from theodolite.worlds.render.parts import Material, Part, ball, box, cone, hull
 
 
 def person(rng: np.random.Generator) -> list[Part]:
-    """Walking: one leg ahead, the arms against it. Built for 1.72 m and scaled."""
+    """Build a walking person: one leg ahead, the arms against it. Modelled at 1.72 m, then scaled."""
     k = between(rng, 1.55, 1.88) / 1.72
     top, legs = plain(pick(rng, CLOTHES)), plain(pick(rng, ("#22304f", "#2a2a2c", "#5a4a35", "#6b7078")))
     skin, hair, shoe = plain(pick(rng, SKINS)), plain(pick(rng, HAIRS)), plain("#1a1512")
@@ -87,7 +87,7 @@ def _scaled(part: Part, k: float) -> Part:
 
 
 def tree(rng: np.random.Generator) -> list[Part]:
-    """Return a trunk, a few branches, and a crown of overlapping clumps."""
+    """Build a trunk, a few branches, and a crown of overlapping clumps."""
     h = between(rng, 4.0, 6.5)
     bark = textured("#5c432c", "#3a2818", "grain", 0.12)
     dark, light = (("#1f5a25", "#5f9a3a"), ("#2c6a2a", "#86a83c"), ("#7a6a1f", "#c9a23a"))[
@@ -121,11 +121,11 @@ def tree(rng: np.random.Generator) -> list[Part]:
     return parts
 
 
-# What stands along a street.
+# Street furniture.
 
 
 def traffic_cone(_: np.random.Generator) -> list[Part]:
-    """Orange with two white bands, on a square foot."""
+    """Build an orange cone with two white bands, on a square foot."""
     orange, white = plain("#f2580f"), plain("#f4f2ec")
     h, r0, r1 = 0.72, 0.15, 0.03
 
@@ -144,7 +144,7 @@ def traffic_cone(_: np.random.Generator) -> list[Part]:
 
 
 def barrier(_: np.random.Generator) -> list[Part]:
-    """Return a striped board on two feet, with a lamp: road works."""
+    """Build a striped board on two feet, with a lamp: road works."""
     parts = [box((0, 0, z), (0.04, 2.0, 0.25), plain("#f2f0ea")) for z in (0.85, 0.45)]
     for z in (0.85, 0.45):
         for k in range(5):
@@ -167,7 +167,7 @@ def barrier(_: np.random.Generator) -> list[Part]:
 
 
 def street_lamp(rng: np.random.Generator) -> list[Part]:
-    """Return a pole, an arm over the road (towards +x), a lantern."""
+    """Build a pole, an arm over the road (towards +x), a lantern."""
     h = between(rng, 4.6, 5.6)
     iron = plain("#3c4347", gloss=0.25)
     return [
@@ -181,7 +181,7 @@ def street_lamp(rng: np.random.Generator) -> list[Part]:
 
 
 def traffic_light(rng: np.random.Generator) -> list[Part]:
-    """Red, amber and green on a pole; faces +x. One of them is lit."""
+    """Build red, amber and green lamps on a pole; faces +x. One of them is lit."""
     iron, black = plain("#4a5054", gloss=0.2), plain("#15171a")
     lit = int(rng.integers(3))
     colours = (("#ff2a1f", "#571410"), ("#ffb31f", "#5a4010"), ("#2bff5a", "#0f4a20"))
@@ -199,7 +199,7 @@ def traffic_light(rng: np.random.Generator) -> list[Part]:
 
 
 def stop_sign(_: np.random.Generator) -> list[Part]:
-    """Return a red octagon with a white rim and bar; faces +x."""
+    """Build a red octagon with a white rim and bar; faces +x."""
     z, r = 2.2, 0.38
     angles = np.radians(22.5 + 45 * np.arange(8))
 
@@ -222,7 +222,7 @@ def stop_sign(_: np.random.Generator) -> list[Part]:
 
 
 def _letters(x: float, z: float, white: Material) -> list[Part]:
-    """STOP, in strokes; read from +x, so the first letter is at the smallest y."""
+    """Build STOP in strokes; read from +x, so the first letter is at the smallest y."""
     strokes = {
         "S": ((0, 1, 1, 1), (0, 0.5, 1, 0.5), (0, 0, 1, 0), (0, 0.5, 0, 1), (1, 0, 1, 0.5)),
         "T": ((0, 1, 1, 1), (0.5, 0, 0.5, 1)),
@@ -241,7 +241,7 @@ def _letters(x: float, z: float, white: Material) -> list[Part]:
 
 
 def fire_hydrant(_: np.random.Generator) -> list[Part]:
-    """Red: a barrel, a dome, two side outlets and one in front."""
+    """Build a red barrel with a dome, two side outlets and one in front."""
     red = plain("#c4201a", gloss=0.3)
     return [
         cone((0, 0, 0), 0.07, (0.17, 0.17), red),
@@ -257,7 +257,7 @@ def fire_hydrant(_: np.random.Generator) -> list[Part]:
 
 
 def wheelie_bin(rng: np.random.Generator) -> list[Part]:
-    """Return a tapered bin with a lid, a handle and two wheels at the back."""
+    """Build a tapered bin with a lid, a handle and two wheels at the back."""
     body = plain(pick(rng, ("#2f6b3a", "#2a4f8a", "#4a4d50", "#6b4a2a")), gloss=0.15)
     lid = plain(pick(rng, ("#1e3f25", "#1d2f52", "#222426", "#d8b31a")), gloss=0.15)
     corners = np.array(
@@ -286,7 +286,7 @@ def wheelie_bin(rng: np.random.Generator) -> list[Part]:
 
 
 def bus_stop(_: np.random.Generator) -> list[Part]:
-    """Return a shelter: a roof, glass at the back and one end, a bench, a sign. Opens towards +x."""
+    """Build a shelter: a roof, glass at the back and one end, a bench, a sign. Opens towards +x."""
     iron, glass = plain("#3f474c", gloss=0.3), Material(linear("#9db8c2"), gloss=0.6)
     return [
         box((0, 0, 2.45), (1.5, 3.6, 0.09), iron),
@@ -307,7 +307,7 @@ def bus_stop(_: np.random.Generator) -> list[Part]:
 
 
 def _rim(x: float, radius: float, thick: float) -> list[Part]:
-    """Return a spoked wheel in the x–z plane, its tyre made of short pieces."""
+    """Build a spoked wheel in the x–z plane, its tyre made of short pieces."""
     parts: list[Part] = []
     n = 22
     for k in range(n):
@@ -327,7 +327,7 @@ def _rim(x: float, radius: float, thick: float) -> list[Part]:
 
 
 def bicycle(rng: np.random.Generator) -> list[Part]:
-    """Two spoked wheels, a diamond frame, saddle and handlebar."""
+    """Build two spoked wheels, a diamond frame, saddle and handlebar."""
     paint = plain(pick(rng, ("#b3161b", "#1d4f91", "#2f7a45", "#d98a1a", "#1b1c1f")), gloss=0.4)
     dark = plain(DARK)
     back, front, pedal, seat, head = (
@@ -360,7 +360,7 @@ def bicycle(rng: np.random.Generator) -> list[Part]:
 
 
 def motorcycle(rng: np.random.Generator) -> list[Part]:
-    """Fat wheels, an engine block, a tank, a long saddle, an exhaust."""
+    """Build fat wheels, an engine block, a tank, a long saddle and an exhaust."""
     paint = plain(pick(rng, ("#b3161b", "#1d3f91", "#1b1c1f", "#d9751a")), gloss=0.5)
     steel, dark = plain(CHROME, gloss=0.6), plain(DARK)
     parts: list[Part] = []
@@ -399,7 +399,7 @@ def motorcycle(rng: np.random.Generator) -> list[Part]:
 
 
 def _wheels(xs: tuple[float, ...], half: float, radius: float, thick: float = 0.2) -> list[Part]:
-    """Tyres with hubs, on both sides, flush with the flank at y = ±half."""
+    """Build tyres with hubs, on both sides, flush with the flank at y = ±half."""
     parts: list[Part] = []
     for x in xs:
         for side in (-1, 1):
@@ -423,7 +423,7 @@ def _wheels(xs: tuple[float, ...], half: float, radius: float, thick: float = 0.
 
 
 def _ends(length: float, width: float, z_front: float, z_back: float) -> list[Part]:
-    """Head and tail lamps, grille, number plates."""
+    """Build head and tail lamps, grille and number plates."""
     x, y = length / 2, width / 2 - 0.24
     parts = [box((x - 0.02, s * y, z_front), (0.08, 0.32, 0.13), LAMP) for s in (-1, 1)]
     parts += [box((-x + 0.02, s * y, z_back), (0.08, 0.3, 0.14), TAIL) for s in (-1, 1)]
@@ -433,7 +433,7 @@ def _ends(length: float, width: float, z_front: float, z_back: float) -> list[Pa
 
 
 def car(rng: np.random.Generator) -> list[Part]:
-    """Return a saloon or hatchback: bonnet, raked glass, roof, pillars."""
+    """Build a saloon or hatchback: bonnet, raked glass, roof, pillars."""
     length, width, h = between(rng, 4.1, 4.8), between(rng, 1.76, 1.88), between(rng, 1.42, 1.54)
     is_hatch = rng.random() < 0.45
     paint = plain(pick(rng, CAR_PAINTS), gloss=0.45)
@@ -490,7 +490,7 @@ def car(rng: np.random.Generator) -> list[Part]:
 
 
 def _pillar(px: float, lean: float, belt: float, h: float, y: float, paint: Material) -> Part:
-    """Return a post between two windows, leaning inwards with the glass."""
+    """Build a post between two windows, leaning inwards with the glass."""
     side = 1.0 if y > 0 else -1.0
     slant = float(np.tan(np.radians(lean))) * (h - belt) / 2
     low = np.array([px - slant, y - side * 0.06, belt - 0.02])
@@ -499,7 +499,7 @@ def _pillar(px: float, lean: float, belt: float, h: float, y: float, paint: Mate
 
 
 def van(rng: np.random.Generator) -> list[Part]:
-    """Return a delivery van: short nose, tall closed body."""
+    """Build a delivery van: short nose, tall closed body."""
     length, width, h = between(rng, 5.2, 5.9), between(rng, 1.95, 2.05), between(rng, 2.2, 2.6)
     paint = plain(pick(rng, ("#eef0f0", "#c9a21a", "#2f5f9e", "#9a9fa4")), gloss=0.3)
     x, y = length / 2, width / 2
@@ -539,7 +539,7 @@ def van(rng: np.random.Generator) -> list[Part]:
 
 
 def truck(rng: np.random.Generator) -> list[Part]:
-    """Return a cab in front, a box body behind, six wheels."""
+    """Build a cab in front, a box body behind, six wheels."""
     length, width, h = between(rng, 6.8, 8.2), between(rng, 2.3, 2.5), between(rng, 3.0, 3.5)
     paint = plain(pick(rng, ("#b3161b", "#1d4f91", "#e4e5e3", "#2f7a45", "#d98a1a")), gloss=0.35)
     x, y, cab = length / 2, width / 2, 1.8
@@ -580,7 +580,7 @@ def truck(rng: np.random.Generator) -> list[Part]:
 
 
 def bus(rng: np.random.Generator) -> list[Part]:
-    """Return a row of windows between two bands, doors on the kerb side, a destination sign."""
+    """Build a row of windows between two bands, doors on the kerb side, a destination sign."""
     length, width, h = between(rng, 10.5, 12.0), 2.55, between(rng, 3.0, 3.2)
     paint = plain(pick(rng, ("#c4161a", "#d8a01a", "#1f6fb0", "#2f8a4a")), gloss=0.35)
     x, y = length / 2, width / 2

@@ -1,4 +1,4 @@
-"""What the worlds are made of: colours and things, and which of them only the out-of-distribution split shows."""
+"""Colours and kinds of things of the worlds, and which of them only the out-of-distribution split shows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SPLITS: tuple[Split, ...] = ("in-distribution", "ood")
 
 
 def shaded(paint: Rgb, factor: float) -> Rgb:
-    """Return a colour in more or less light: towards black below 1, towards white above.
+    """Return a colour under more or less light: towards black below 1, towards white above.
 
     >>> shaded((100, 50, 0), 0.5), shaded((100, 50, 0), 2.0)
     ((50, 25, 0), (255, 255, 255))
@@ -40,5 +40,5 @@ def shaded(paint: Rgb, factor: float) -> Rgb:
 
 
 def blended(first: Rgb, second: Rgb, share: float) -> Rgb:
-    """Return a mixture, with `share` of the second."""
+    """Return a mixture of two colours, with `share` of the second."""
     return tuple(round(a + (b - a) * share) for a, b in zip(first, second, strict=True))  # type: ignore[return-value]

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 from theodolite.geometry import Box
 from theodolite.geometry.directions import OPPOSITE
 
-# Sixteen everyday things, drawn from simple shapes: what the drawn pictures show.
+# Sixteen everyday things, drawn from simple shapes.
 
 
 _Pen = ImageDraw.ImageDraw
@@ -173,13 +173,13 @@ THINGS: tuple[str, ...] = tuple(_DRAWERS)
 
 @lru_cache(maxsize=1024)
 def sprite(name: str, side_px: int) -> NDArray[np.uint8]:
-    """Return a thing as an RGBA image, shape (side, side, 4)."""
+    """Draw a thing as an RGBA image, shape (side, side, 4)."""
     image = Image.new("RGBA", (_SIDE, _SIDE))
     _DRAWERS[name](ImageDraw.Draw(image))
     return np.asarray(image.resize((side_px, side_px), Image.Resampling.LANCZOS))
 
 
-# Pictures of a few things on a random background, and where each is relative to the others.
+# Pictures of a few things on a random background, and their relative positions.
 #
 # Positions do not depend on names, so that only the picture gives a direction. `SHORTCUT` is a table of names: a pair is
 # *aligned* where it agrees with the picture and *crossed* where it does not.
@@ -221,7 +221,7 @@ class PlacedThing:
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Of the square."""
+        """The middle of the square."""
         return self.x + self.side / 2, self.y + self.side / 2
 
 
@@ -234,7 +234,7 @@ class DrawnScene:
     """Seed of the background and its clutter."""
 
     def mirrored(self, *, across: bool) -> DrawnScene:
-        """Positions mirrored left-right if `across`, else up-down; each thing keeps its own look."""
+        """Return the scene mirrored left-right if `across`, else up-down; each thing keeps its own look."""
         return replace(
             self,
             things=tuple(
@@ -244,7 +244,7 @@ class DrawnScene:
         )
 
     def swapped(self, first: int, second: int) -> DrawnScene:
-        """Two things with their places exchanged."""
+        """Return the scene with two things exchanged."""
         things = list(self.things)
         a, b = things[first], things[second]
         things[first], things[second] = replace(b, name=a.name), replace(a, name=b.name)
@@ -252,7 +252,7 @@ class DrawnScene:
 
 
 def direction(target: PlacedThing, reference: PlacedThing) -> str | None:
-    """Where the target is, seen from the reference; None if it is between two directions."""
+    """Return where the target is, seen from the reference; None if it is between two directions."""
     (x, y), (x0, y0) = target.middle, reference.middle
     dx, dy = x - x0, y - y0
     slant = math.degrees(math.atan2(min(abs(dx), abs(dy)), max(abs(dx), abs(dy))))
@@ -264,7 +264,7 @@ def direction(target: PlacedThing, reference: PlacedThing) -> str | None:
 
 
 def draw_scene(rng: np.random.Generator, n_things: int | None = None) -> DrawnScene:
-    """Two to five things that do not touch."""
+    """Draw two to five things that do not touch."""
     n = n_things or int(rng.integers(2, 6))
     names = rng.permutation(len(THINGS))[:n]
     placed: list[PlacedThing] = []
@@ -292,7 +292,7 @@ def touch(a: PlacedThing, b: PlacedThing, gap: int = 4) -> bool:
 
 
 def render(scene: DrawnScene) -> NDArray[np.uint8]:
-    """Return the picture, (320, 320, 3)."""
+    """Render the picture, (320, 320, 3)."""
     canvas = _ground(scene.ground)
     for thing in scene.things:
         cut = sprite(thing.name, thing.side)
@@ -303,7 +303,7 @@ def render(scene: DrawnScene) -> NDArray[np.uint8]:
 
 
 def _ground(seed: int) -> NDArray[np.uint8]:
-    """Soft patches of colour, grain, and faint lines, ellipses and bars."""
+    """Draw soft patches of colour, grain, and faint lines, ellipses and bars."""
     rng = np.random.default_rng(seed)
     base = rng.uniform(70, 226) + rng.normal(0, 20, 3)
     cells = int(rng.integers(2, 7))

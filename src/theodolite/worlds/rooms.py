@@ -14,12 +14,12 @@ from theodolite.worlds.render.parts import Material, Part, box
 from theodolite.worlds.render.shade import Light, Solid
 from theodolite.worlds.things import Thing, World, is_free, look, moved, new_thing
 
-# What each kind of room contains.
+# The contents of each kind of room.
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a kind of room contains, in order of importance."""
+    """The contents of a kind of room, in order of importance."""
 
     walls: tuple[str, ...]
     """Stand with their backs to a wall."""
@@ -113,7 +113,7 @@ class Room:
 
 
 def room_shell(seed: int, kind: str, room: Room) -> tuple[Solid, ...]:
-    """Floor, walls, ceiling, skirting, a window."""
+    """Build floor, walls, ceiling, skirting and a window."""
     rng = np.random.default_rng(seed)
     d, w, t = room.depth, room.width, 0.1
     if kind in {"kitchen", "bathroom"}:
@@ -144,7 +144,7 @@ def room_shell(seed: int, kind: str, room: Room) -> tuple[Solid, ...]:
 
 
 def _window(room: Room) -> list[Part]:
-    """In a side wall: a frame, a cross, and sky."""
+    """Build a window in a side wall: a frame, a cross, and sky."""
     side = 1 if room.window[0] == 1 else -1
     x, y, z = room.window[1], side * room.width / 2, 1.55
     frame, sky = plain("#f7f5ef"), Material(linear("#a9cdec"), "cloud", 0.6, linear("#f6fafc"), glow=0.92)
@@ -166,7 +166,7 @@ SIZE_PX = (960, 720)
 
 
 def make_room(rng: np.random.Generator, n_things: int) -> World:
-    """Return a room with about `n_things` objects in view of a camera at eye height near one wall."""
+    """Make a room with about `n_things` objects in view of a camera at eye height near one wall."""
     kind = str(rng.choice(list(PLANS)))
     small = kind == "bathroom"
     depth = between(rng, 3.6, 4.4) if small else between(rng, 4.6, 6.4)
@@ -209,20 +209,20 @@ def _furnished(rng: np.random.Generator, plan: Plan, room: Room, n: int, eye: np
             break
         choice = rng.random()
         if walls and (turn < 2 or choice < 0.35):
-            found = _at_wall(rng, walls.pop(0), room, things, eye)
+            thing = _at_wall(rng, walls.pop(0), room, things, eye)
         elif choice < 0.6 and floor:
-            found = _on_floor(rng, floor.pop(int(rng.integers(min(3, len(floor))))), room, things, eye)
+            thing = _on_floor(rng, floor.pop(int(rng.integers(min(3, len(floor))))), room, things, eye)
         elif choice < 0.9:
-            found = _on_top(rng, plan, things)
+            thing = _on_top(rng, plan, things)
         else:
-            found = _hung(rng, plan, room, things)
-        if found is not None and _is_welcome(found, things):
-            things.append(found)
+            thing = _hung(rng, plan, room, things)
+        if thing is not None and _is_welcome(thing, things):
+            things.append(thing)
     return things
 
 
 def _is_welcome(thing: Thing, things: Sequence[Thing]) -> bool:
-    """Limits the number of each kind: four chairs, two of most objects, one clock."""
+    """Limit the number of each kind: four chairs, two of most objects, one clock."""
     most = {"chair": 4, "clock": 1, "bottle": 1}.get(thing.category, 2)
     return sum(other.category == thing.category for other in things) < most
 
@@ -230,7 +230,7 @@ def _is_welcome(thing: Thing, things: Sequence[Thing]) -> bool:
 def _at_wall(
     rng: np.random.Generator, kind: str, room: Room, things: Sequence[Thing], eye: np.ndarray
 ) -> Thing | None:
-    """With its back to the far wall or a side wall, if there is room."""
+    """Place an object with its back to the far wall or a side wall, if there is room."""
     base = new_thing(kind, rng, (0, 0, 0))
     back = -float(base.low[0])
     half = float(base.high[1] - base.low[1]) / 2
@@ -251,31 +251,33 @@ def _at_wall(
 def _on_floor(
     rng: np.random.Generator, kind: str, room: Room, things: Sequence[Thing], eye: np.ndarray
 ) -> Thing | None:
-    """Anywhere; chairs near a table face it."""
+    """Place an object anywhere; chairs near a table face it."""
     base = new_thing(kind, rng, (0, 0, 0))
     tables = [t for t in things if t.category in {"table", "desk"}]
     for attempt in range(40):
         if kind in {"chair", "office chair"} and tables and attempt < 25:
             table = tables[int(rng.integers(len(tables)))]
             side = turn_of_side(rng, table)
-            place = table.place[:2] + side[0]
+            position = table.place[:2] + side[0]
             turn = side[1] + between(rng, -15, 15)
         else:
-            place = np.array(
+            position = np.array(
                 [
                     between(rng, 1.5, room.depth - 0.4),
                     between(rng, -room.width / 2 + 0.35, room.width / 2 - 0.35),
                 ]
             )
-            turn = float(np.degrees(np.arctan2(eye[1] - place[1], eye[0] - place[0]))) + between(rng, -60, 60)
-        thing = moved(base, (float(place[0]), float(place[1]), 0.0), turn)
+            turn = float(np.degrees(np.arctan2(eye[1] - position[1], eye[0] - position[0]))) + between(
+                rng, -60, 60
+            )
+        thing = moved(base, (float(position[0]), float(position[1]), 0.0), turn)
         if _fits(thing, room, things, eye, 0.06):
             return thing
     return None
 
 
 def turn_of_side(rng: np.random.Generator, table: Thing) -> tuple[np.ndarray, float]:
-    """Return a place before one of a table's sides, relative to it, and the turn that faces the table."""
+    """Return a position before one of a table's sides, relative to it, and the turn that faces the table."""
     quarter = 0 if table.category == "desk" else int(rng.integers(4))
     angle = np.radians(table.turn_deg + 90.0 * quarter)
     reach = (table.high[0] if quarter % 2 == 0 else table.high[1]) + between(rng, 0.16, 0.35)
@@ -286,7 +288,7 @@ def turn_of_side(rng: np.random.Generator, table: Thing) -> tuple[np.ndarray, fl
 
 
 def _on_top(rng: np.random.Generator, plan: Plan, things: Sequence[Thing]) -> Thing | None:
-    """On a surface that has room, facing as its support does."""
+    """Place an object on a surface that has room, facing as its support does."""
     supports = [t for t in things if t.category in plan.tops]
     if not supports:
         return None
@@ -323,14 +325,14 @@ def _surface_m(thing: Thing) -> float:
 
 
 def _hung(rng: np.random.Generator, plan: Plan, room: Room, things: Sequence[Thing]) -> Thing | None:
-    """On the far wall or a side wall, above what stands there."""
+    """Hang an object on the far wall or a side wall, above what stands there."""
     base = new_thing(str(rng.choice(plan.hung)), rng, (0, 0, 0))
     if not _is_welcome(base, things):
         return None
     for _ in range(15):
         z, wall = between(rng, 1.4, 1.75), int(rng.integers(3))
         if wall == 0:
-            place, turn = (
+            position, turn = (
                 (room.depth - 0.03, between(rng, -room.width / 2 + 0.6, room.width / 2 - 0.6)),
                 180.0,
             )
@@ -339,8 +341,8 @@ def _hung(rng: np.random.Generator, plan: Plan, room: Room, things: Sequence[Thi
             x = between(rng, 2.2, room.depth - 0.6)
             if wall == room.window[0] and abs(x - room.window[1]) < 1.2:
                 continue
-            place, turn = (x, side * (room.width / 2 - 0.03)), -90.0 * side
-        thing = moved(base, (*place, z), turn)
+            position, turn = (x, side * (room.width / 2 - 0.03)), -90.0 * side
+        thing = moved(base, (*position, z), turn)
         if is_free(thing, things, 0.15):
             return thing
     return None

@@ -1,4 +1,4 @@
-"""Scene graphs: what is in a picture, how large it is and where, in metres, and the words for it."""
+"""Scene graphs: the objects of a picture, their sizes and positions in metres, and the words for their relations."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Relation: TypeAlias = frozenset[Predicate]
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """What the six words are decided by: metres to the right, forward, and of the bottom and top along the vertical."""
+    """The input of the six relation words: metres to the right, forward, and of the bottom and top along the vertical."""
 
     right_m: float
     forward_m: float
@@ -70,22 +70,22 @@ def relation(target: Stand, reference: Stand) -> Relation:
     ['in front of', 'right']
     """
     dx, dz = target.right_m - reference.right_m, target.forward_m - reference.forward_m
-    said: set[Predicate] = set()
+    true_words: set[Predicate] = set()
     if abs(dx) > RELATION_MARGIN_M:
-        said.add("right" if dx > 0 else "left")
+        true_words.add("right" if dx > 0 else "left")
     if abs(dz) > RELATION_MARGIN_M:
-        said.add("behind" if dz > 0 else "in front of")
+        true_words.add("behind" if dz > 0 else "in front of")
     is_up = target.bottom_m - reference.top_m > -RELATION_MARGIN_M
     is_down = target.top_m - reference.bottom_m < RELATION_MARGIN_M
     if is_up and not is_down:
-        said.add("up")
+        true_words.add("up")
     if is_down and not is_up:
-        said.add("down")
-    return frozenset(said)
+        true_words.add("down")
+    return frozenset(true_words)
 
 
 def opposite(words: Iterable[Predicate]) -> Relation:
-    """Return what is true the other way round.
+    """Return the words that are true in the other direction.
 
     >>> sorted(opposite({"left", "up"}))
     ['down', 'right']
@@ -95,13 +95,13 @@ def opposite(words: Iterable[Predicate]) -> Relation:
 
 def in_order(words: Iterable[str]) -> list[Predicate]:
     """Return the words in the order of `PREDICATES`, in which they are written to files and prompts."""
-    found = set(words)
-    return [word for word in PREDICATES if word in found]
+    present = set(words)
+    return [word for word in PREDICATES if word in present]
 
 
-# Scene graphs: what is in a picture, how large it is and where, in metres.
+# Scene graphs: the objects of a picture, their sizes and positions in metres.
 #
-# `SceneGraph` holds everything that is known about one picture. `StarGraph` is what a model is asked for and what the solver
+# `SceneGraph` holds the ground truth of one picture. `StarGraph` is the form that models are asked for and that the solver
 # uses: the marked objects with size and distance to the camera, and one edge from a centre object to each other one. A model
 # knows objects only by the number of their mark.
 
@@ -188,7 +188,7 @@ class GivenEdge:
 
 @dataclass(frozen=True)
 class SceneGraph:
-    """Everything known about one picture."""
+    """Ground truth of one picture."""
 
     id: str
     domain: Domain
@@ -248,7 +248,7 @@ class SceneGraph:
         return relation(self.stand(target), self.stand(reference))
 
     def between_m(self, first: int, second: int) -> float:
-        """From middle to middle, in space."""
+        """Return the distance from middle to middle, in space."""
         return math.dist(self[first].centre_cam, self[second].centre_cam)
 
     @cached_property
@@ -282,7 +282,7 @@ class SceneGraph:
         return "sparse" if n <= 3 else "common" if n <= 8 else "dense"
 
     def star(self) -> StarGraph:
-        """Return the true graph around the centre object, in metres to two decimals."""
+        """Return the true graph around the centre object, in metres with two decimals."""
         nodes = tuple(
             Node(
                 thing.id,

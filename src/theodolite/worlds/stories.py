@@ -1,4 +1,4 @@
-"""Episodes of the drawn worlds, each from a seed of its own, and edits of them at the source."""
+"""Episodes of the drawn worlds, each with its own seed, and edits of their scenarios."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from theodolite.worlds.episodes import EGO, FAMILIES, Action, Edit, Episode, Fam
 from theodolite.worlds.facts import oracle_text
 from theodolite.worlds.palette import SPLITS
 
-# Making episodes: a draft is drawn until it is a good one, each from a seed of its own.
+# Making episodes: drafts are drawn, each with its own seed, until one is good.
 
 
 _MOST_DRAFTS = 4000
@@ -26,7 +26,7 @@ EXTRA_WORLD = "miniworld"
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """How one world is made and edited; a scenario is all that an episode follows from."""
+    """How one world is made and edited; a scenario determines an episode completely."""
 
     name: str
     n_kinds: int
@@ -84,10 +84,10 @@ WORLDS: dict[str, World] = {
 
 
 def world_named(name: str) -> World:
-    """Return a world of the table.
+    """Return the world of this name.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: There is no world of that name.
     """
     if name not in WORLDS:
         raise UsageError(f"there is no world {name!r}; there are {', '.join((*WORLDS, EXTRA_WORLD))}")
@@ -95,12 +95,18 @@ def world_named(name: str) -> World:
 
 
 def make_world(name: str, n: int, *, seed: int = 0, splits: tuple[Split, ...] = SPLITS) -> Iterator[Episode]:
-    """Episodes of a world, `n` of each split; the same seed gives the same pixels.
+    """Make episodes of a world, `n` of each split; the same seed gives the same pixels.
 
     Kinds of question take turns, and within a kind the right answer runs through the options. ``miniworld`` is an extra.
 
+    Args:
+        name: Name of the world.
+        n: Number of episodes per split.
+        seed: Seed of the draws.
+        splits: The splits to make.
+
     Raises:
-        UsageError: there is no such world, or none of it is wanted.
+        UsageError: There is no such world, or `n` is not positive.
     """
     if n < 1:
         raise UsageError(f"a world needs at least one episode of each split, got n={n}")
@@ -140,9 +146,9 @@ def _drawn(world: World, split: Split, index: int, seed: int, seen: set[str]) ->
     )
 
 
-# Edits at the source: the scenario is changed and everything that follows from it is made anew, pictures and truth.
+# Edits at the source: the scenario is changed, and pictures and truth are made anew from it.
 #
-# ``position``    a thing that the task names starts elsewhere
+# ``position``    a thing in the task starts elsewhere
 # ``temporal``    the last part of the sequence is played backwards
 # ``visibility``  a screen, fog or darkness hides things
 # ``irrelevant``  table and wall, floor and ceiling take other colours; nothing that can be claimed changes
@@ -165,18 +171,18 @@ _TRIES = 5
 
 
 def perturbed(episode: Episode, family: Family, *, magnitude: float = 0.5, seed: int = 0) -> Episode | None:
-    """Return the episode after an edit, with its new truth and a trace that is true of it; None if the edit is not to be had.
+    """Return the episode after an edit, with its new truth and a true trace of it; None if the edit is impossible.
 
     ``meta["oracle_before"]`` keeps the trace that was true before.
 
     Args:
-        episode: of a world made here; ``temporal`` takes any that has two frames.
-        family: see above.
-        magnitude: how strong, in (0, 1]; what was reached is written into `Edit.magnitude`.
-        seed: of the draws.
+        episode: An episode of a world made here; ``temporal`` takes any that has two frames.
+        family: Family of the edit; see `FAMILIES`.
+        magnitude: Strength, in (0, 1]; the strength that was reached is written into `Edit.magnitude`.
+        seed: Seed of the draws.
 
     Raises:
-        UsageError: the family or the magnitude is not one of those above, the episode is itself an edit, or it was not made here.
+        UsageError: The family or the magnitude is invalid, the episode is itself an edit, or it was not made here.
     """
     if family not in FAMILIES:
         raise UsageError(f"there is no family of edits {family!r}; there are {', '.join(FAMILIES)}")
@@ -186,10 +192,10 @@ def perturbed(episode: Episode, family: Family, *, magnitude: float = 0.5, seed:
         raise UsageError(
             f"the episode {episode.id!r} is already an edit of {episode.edit.base!r}; edit that one"
         )
-    made = _remade(episode, family, magnitude, seed)
-    if made is None or "oracle" not in episode.meta:
-        return made
-    return replace(made, meta={**made.meta, "oracle_before": episode.meta["oracle"]})
+    edited = _remade(episode, family, magnitude, seed)
+    if edited is None or "oracle" not in episode.meta:
+        return edited
+    return replace(edited, meta={**edited.meta, "oracle_before": episode.meta["oracle"]})
 
 
 def _remade(episode: Episode, family: Family, magnitude: float, seed: int) -> Episode | None:
@@ -204,7 +210,7 @@ def _remade(episode: Episode, family: Family, magnitude: float, seed: int) -> Ep
 
 
 def _edited(episode: Episode, family: Family, magnitude: float, seed: int) -> Iterator[Episode]:
-    """Yield new episodes that differ from the old one as they should, those whose question has an answer first."""
+    """Yield new episodes that differ from the old one as required, first those whose question has an answer."""
     spare = []
     world = WORLDS[episode.world]
     scenario = check(world.scenario, episode.meta["scenario"])
@@ -222,16 +228,16 @@ def _edited(episode: Episode, family: Family, magnitude: float, seed: int) -> It
                 if family == "visibility"
                 else world.restyle(scenario, magnitude)
             )
-        made = world.episode(new, f"{episode.id}~{family}-{magnitude:g}")
-        changed = changed_things(episode, made)
+        redrawn = world.episode(new, f"{episode.id}~{family}-{magnitude:g}")
+        changed = changed_things(episode, redrawn)
         if bool(changed) == (family == "irrelevant"):
             continue
-        there = {t.id for frame in episode.frames for t in frame.objects}
-        edited = (touched,) if touched else tuple(name for name in changed if name in there)
+        listed = {t.id for frame in episode.frames for t in frame.objects}
+        edited = (touched,) if touched else tuple(name for name in changed if name in listed)
         note = _NOTES[family].format(", ".join(edited) or "nothing", reached)
         edit = Edit(episode.id, family, round(reached, 4), edited, note)
-        new_episode = replace(made, edit=edit, cluster=episode.unit)
-        if made.answer or family != "position":
+        new_episode = replace(redrawn, edit=edit, cluster=episode.unit)
+        if redrawn.answer or family != "position":
             yield with_oracle(new_episode)
         else:
             spare.append(new_episode)
@@ -246,27 +252,27 @@ _NOTES = {
 
 
 def changed_things(old: Episode, new: Episode) -> tuple[str, ...]:
-    """Return the ids of things of which any frame shows something else than before."""
-    found = set()
+    """Return the ids of things that look different in any frame."""
+    changed = set()
     for a, b in zip(old.frames, new.frames, strict=False):
         mine, theirs = ({t.id: _told(t) for t in frame.objects} for frame in (a, b))
-        found |= {name for name in mine | theirs if mine.get(name) != theirs.get(name)}
+        changed |= {name for name in mine | theirs if mine.get(name) != theirs.get(name)}
         if a.pose != b.pose:
-            found.add(EGO)
+            changed.add(EGO)
     if len(old.frames) != len(new.frames) or old.actions != new.actions:
-        found.add(EGO if any(a.subject == EGO for a in old.actions) else "events")
-    return tuple(sorted(found))
+        changed.add(EGO if any(a.subject == EGO for a in old.actions) else "events")
+    return tuple(sorted(changed))
 
 
 def _told(thing: SceneObject) -> tuple[object, ...]:
-    """Return what a frame shows of a thing: where it stands unseen is nothing that a trace could tell."""
+    """Return the visible properties of a thing: the position of an unseen thing cannot be described in a trace."""
     if not thing.is_visible:
         return (False,)
     return thing.box, tuple(thing.states.items()), thing.position_m
 
 
 def _reversed_end(episode: Episode, magnitude: float) -> Episode | None:
-    """Return the last `magnitude` of the frames in reverse, with all that happens between them."""
+    """Return the last `magnitude` of the frames in reverse, with all actions between them."""
     n = len(episode.frames)
     length = min(n, max(2, round(magnitude * n)))
     if n < 2:
@@ -302,7 +308,7 @@ def _reversed_end(episode: Episode, magnitude: float) -> Episode | None:
 
 
 def _turned(actions: tuple[Action, ...], start: float, end: float) -> Iterator[Action]:
-    """Yield what happens between two times, backwards: *enter* becomes *leave*."""
+    """Yield the actions between two times, backwards: *enter* becomes *leave*."""
     for action in actions:
         if action.end_s < start or action.start_s >= end:
             continue
@@ -318,7 +324,7 @@ def _turned(actions: tuple[Action, ...], start: float, end: float) -> Iterator[A
 
 
 def _jumps(frames: tuple[Frame, ...], cut: int) -> Iterator[Action]:
-    """Yield what comes and goes where the two parts meet."""
+    """Yield the things that appear and disappear where the two parts meet."""
     if not cut:
         return
     before, after = ({t.id for t in frames[i].objects if t.is_visible} for i in (cut - 1, cut))

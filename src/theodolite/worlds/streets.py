@@ -28,7 +28,7 @@ _SPOTS: tuple[tuple[str, float], ...] = (
 
 
 def make_street(rng: np.random.Generator, n_things: int) -> World:
-    """Return a street with about n objects in view of a camera on the road."""
+    """Make a street with about `n_things` objects in view of a camera on the road."""
     half = between(rng, 3.6, 5.2)
     eye = (0.0, between(rng, -half * 0.55, half * 0.35), between(rng, 1.5, 1.9))
     camera = PinholeCamera.from_field_of_view(between(rng, 62, 72), SIZE_PX)
@@ -76,12 +76,12 @@ def _is_ahead(thing: Thing, eye: tuple[float, float, float], yaw_deg: float, cam
 
 
 def _far(rng: np.random.Generator, low: float, high: float) -> float:
-    """Return a distance; smaller ones are more frequent."""
+    """Return a random distance; smaller ones are more frequent."""
     return float(low * (high / low) ** rng.random())
 
 
 def _lane(rng: np.random.Generator, half: float, _: tuple[float, float]) -> Thing:
-    """Driving: on the right half ahead of us, on the left half towards us."""
+    """Place a vehicle in a lane: on the right half ahead of us, on the left half towards us."""
     kind = str(rng.choice(["car", "car", "car", "van", "truck", "bus", "motorcycle", "bicycle"]))
     is_oncoming = rng.random() < 0.5
     y = (half * 0.5 if is_oncoming else -half * 0.5) + between(rng, -0.35, 0.35)
@@ -90,7 +90,7 @@ def _lane(rng: np.random.Generator, half: float, _: tuple[float, float]) -> Thin
 
 
 def _parked(rng: np.random.Generator, half: float, _: tuple[float, float]) -> Thing:
-    """At the kerb."""
+    """Place a vehicle at the kerb."""
     kind = str(rng.choice(["car", "car", "car", "car", "van", "motorcycle", "truck"]))
     side = 1 if rng.random() < 0.5 else -1
     low = 12.0 if kind == "truck" else 6.0
@@ -99,7 +99,7 @@ def _parked(rng: np.random.Generator, half: float, _: tuple[float, float]) -> Th
 
 
 def _pavement(rng: np.random.Generator, half: float, _: tuple[float, float]) -> Thing:
-    """People anywhere; furniture along the kerb, facing the road or the traffic."""
+    """Place people anywhere on the pavement; furniture along the kerb, facing the road or the traffic."""
     kinds = ["pedestrian"] * 7 + [
         "bench",
         "wheelie bin",
@@ -130,7 +130,7 @@ def _pavement(rng: np.random.Generator, half: float, _: tuple[float, float]) -> 
 
 
 def _works(rng: np.random.Generator, half: float, works: tuple[float, float]) -> Thing:
-    """Cones and barriers around one place on the road."""
+    """Place cones and barriers around one position on the road."""
     kind = "traffic cone" if rng.random() < 0.7 else "barrier"
     x, y = works[0] + between(rng, -3.5, 5), works[1] + between(rng, -1.4, 1.4)
     return new_thing(
@@ -147,7 +147,7 @@ _SPOT_MAKERS: dict[str, Callable[[np.random.Generator, float, tuple[float, float
 
 
 def _backdrop(seed: int, half: float) -> tuple[Solid, ...]:
-    """Ground, road, markings, pavements, houses and distant hills."""
+    """Build ground, road, markings, pavements, houses and distant hills."""
     rng = np.random.default_rng(seed)
     ground = Part(
         "convex",
@@ -183,7 +183,7 @@ def _backdrop(seed: int, half: float) -> tuple[Solid, ...]:
 
 
 def _houses(rng: np.random.Generator, half: float) -> list[Part]:
-    """Two rows of fronts with windows, doors and roofs; a hedge in the gaps; hills at the end."""
+    """Build two rows of fronts with windows, doors and roofs; a hedge in the gaps; hills at the end."""
     parts: list[Part] = []
     fronts = ("#b5714f", "#c9b38a", "#9fa7ad", "#d8cdb8", "#8f6a58", "#a8b09a")
     for side in (-1, 1):

@@ -151,13 +151,13 @@ N_VARIANTS = 20
 
 @cache
 def variant(category: str, number: int) -> tuple[tuple[Part, ...], Array, Array]:
-    """Return the parts of one object of a category, and the corners of its box; the same on every machine."""
+    """Build the parts of one object of a category, and the corners of its box; the same on every machine."""
     parts = tuple(CATALOGUE[category](np.random.default_rng([zlib.crc32(category.encode()), number])))
     return parts, *extent(parts)
 
 
 def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float = 0.0) -> Thing:
-    """Return a certain object of a category at a place."""
+    """Return a particular object of a category at a place."""
     parts, low, high = variant(category, number)
     return Thing(category, parts, low, high, np.asarray(place, np.float64), turn_deg)
 
@@ -213,7 +213,7 @@ def is_free(thing: Thing, others: Sequence[Thing], gap_m: float) -> bool:
 
 
 def look(eye_m: Sequence[float], yaw_deg: float, pitch_deg: float) -> SE3:
-    """world_SE3_cam of a camera at a place; yaw counter-clockwise from world x, pitch upwards."""
+    """Return the pose world_SE3_cam of a camera at a place; yaw counter-clockwise from world x, pitch upwards."""
     yaw, pitch = np.radians(yaw_deg), np.radians(pitch_deg)
     forward = np.array([np.cos(yaw) * np.cos(pitch), np.sin(yaw) * np.cos(pitch), np.sin(pitch)])
     right = np.array([np.sin(yaw), -np.cos(yaw), 0.0])

@@ -41,13 +41,13 @@ _SHOWN_TRACES, _SEARCHED_TRACES = 3, 24
 def trace_row(
     trace: JudgedTrace, episode: Episode, *, steps: Sequence[int] | None = None, title: str = ""
 ) -> Drawing:
-    """Return a trace step by step: the frame with the boxes of the objects, the sentence, and each claim with its verdict.
+    """Draw a trace step by step: the frame with the boxes of the objects, the sentence, and each claim with its verdict.
 
     Args:
-        trace: Judged.
-        episode: With pictures.
-        steps: Which steps, from 0; by default the first four.
-        title: By default the task.
+        trace: The judged trace.
+        episode: Its episode, with pictures.
+        steps: Indices of the steps to draw, from 0. Default: the first four.
+        title: Title of the figure. Default: the task.
     """
     chosen = list(steps) if steps is not None else list(range(min(4, len(trace.steps))))
     if not chosen or max(chosen) >= len(trace.steps):
@@ -108,23 +108,23 @@ def _box_colour(thing: SceneObject, step: JudgedStep) -> str | None:
 
 
 def _speaks_of(claim: Claim, thing: SceneObject) -> bool:
-    said = [mention for mention in (claim.subject, claim.object) if mention is not None]
+    mentions = [mention for mention in (claim.subject, claim.object) if mention is not None]
     looks = set(thing.attributes.values())
     wanted = {claim.predicate} if claim.kind == "attribute" else set()
-    return any(may_mean(m.head, thing.category) and set(m.attributes) | wanted <= looks for m in said)
+    return any(may_mean(m.head, thing.category) and set(m.attributes) | wanted <= looks for m in mentions)
 
 
 def _sentence(axes: Axes, step: JudgedStep) -> None:
     axes.set_axis_off()
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)
-    said = textwrap.wrap(
+    wrapped = textwrap.wrap(
         "“" + step.step.text.partition("): ")[2].strip() + "”"
         if "): " in step.step.text
         else f"“{step.step.text}”",
         40,
     )
-    shown = said if len(said) <= _LINES else [*said[: _LINES - 1], said[_LINES - 1] + " …"]
+    shown = wrapped if len(wrapped) <= _LINES else [*wrapped[: _LINES - 1], wrapped[_LINES - 1] + " …"]
     axes.text(0, 1.0, "\n".join(shown), va="top", fontsize=9, color=INK, linespacing=1.25)
     y = 1.0 - 0.115 * len(shown) - 0.07
     claims = step.counted()
@@ -146,11 +146,11 @@ def _rest(claims: Sequence[tuple[Claim, Verdict]]) -> str:
 
 
 def _words(claim: Claim, verdict: Verdict) -> str:
-    said = re.sub(r"^i\b|\bi(?= \()", "I", str(claim).partition(": ")[2])
-    said = re.sub(r"\bi$", "me", said)
+    words = re.sub(r"^i\b|\bi(?= \()", "I", str(claim).partition(": ")[2])
+    words = re.sub(r"\bi$", "me", words)
     if verdict.label == "unsupported" and verdict.truth:
-        return f"{said} – in truth: {verdict.truth}"
-    return f"{said} ({verdict.reason})" if verdict.reason else said
+        return f"{words} – in truth: {verdict.truth}"
+    return f"{words} ({verdict.reason})" if verdict.reason else words
 
 
 def progress_profile(
@@ -158,17 +158,21 @@ def progress_profile(
     *,
     title: str = "Grounding over the course of a trace",
 ) -> Drawing:
-    """SGR of the first quarter, the middle half and the last quarter of the steps, one line per group."""
+    """Draw SGR of the first quarter, the middle half and the last quarter of the steps, one line per group."""
     if not groups:
         raise UsageError("there is nothing to draw")
     with styled():
         figure = new_figure(6.4, 3.8)
         axes = figure.add_subplot()
-        for place, (name, by_stage) in enumerate(groups.items()):
-            found = [(i, e) for i, stage in enumerate(STAGES) if (e := by_stage[stage]) is not None]
-            shift = 0.03 * (place - (len(groups) - 1) / 2)
+        for index, (name, by_stage) in enumerate(groups.items()):
+            points = [(i, e) for i, stage in enumerate(STAGES) if (e := by_stage[stage]) is not None]
+            shift = 0.03 * (index - (len(groups) - 1) / 2)
             _line(
-                axes, [i + shift for i, _ in found], [e for _, e in found], SERIES[place % len(SERIES)], name
+                axes,
+                [i + shift for i, _ in points],
+                [e for _, e in points],
+                SERIES[index % len(SERIES)],
+                name,
             )
         axes.set_xticks(range(3), ["first quarter", "middle half", "last quarter"])
         axes.set_xlim(-0.25, 2.25)
@@ -200,10 +204,10 @@ def grounding_against_retention(
     retention: Retention = "ratio",
     title: str = "Does grounding predict robustness?",
 ) -> Drawing:
-    """One point per model and benchmark, numbered by model in the order of SGR, with the correlation in the title.
+    """Draw one point per model and benchmark, numbered by model in the order of SGR, with the correlation in the title.
 
     Args:
-        rows: What is plotted.
+        rows: The models and benchmarks to plot.
         association: The correlation of the same rows.
         retention: The kind of retention.
         title: The first line of the title.
@@ -213,10 +217,10 @@ def grounding_against_retention(
     with styled():
         figure = new_figure(7.6, max(4.4, 1.8 + 0.21 * (len(numbers) + len(names))))
         axes = figure.add_subplot()
-        for place, benchmark in enumerate(names):
+        for index, benchmark in enumerate(names):
             mine = [row for row in rows if row.benchmark == benchmark and "sgr" in row.predictors]
             x, y = [row.predictors["sgr"] for row in mine], [row.retention(retention) for row in mine]
-            colour = SERIES[place % len(SERIES)]
+            colour = SERIES[index % len(SERIES)]
             axes.plot(
                 x, y, "o", color=colour, markersize=11.5, markeredgecolor="white", label=benchmark, zorder=3
             )
@@ -258,16 +262,16 @@ def grounding_against_retention(
 
 def _numbers(rows: Sequence[ModelRow]) -> dict[str, int]:
     """Return a number for each model, from 1 for the one with the highest mean SGR."""
-    found: dict[str, list[float]] = {}
+    by_model: dict[str, list[float]] = {}
     for row in rows:
         if "sgr" in row.predictors:
-            found.setdefault(row.model, []).append(row.predictors["sgr"])
-    ranked = sorted(found, key=lambda model: -float(np.mean(found[model])))
+            by_model.setdefault(row.model, []).append(row.predictors["sgr"])
+    ranked = sorted(by_model, key=lambda model: -float(np.mean(by_model[model])))
     return {model: number for number, model in enumerate(ranked, 1)}
 
 
 def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual reliance") -> Drawing:
-    """VRS by equation 4 and by facts, one pair of bars per model; random changes have 1."""
+    """Draw VRS by equation 4 and by facts, one pair of bars per model; random changes score 1."""
     if not models:
         raise UsageError("there is nothing to draw")
     with styled():
@@ -277,15 +281,19 @@ def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual relian
             (left, "vrs_paper", "equation 4 (paper)", LAYOUT),
             (right, "vrs_sound", "by facts (sound)", SERIES[0]),
         ):
-            for place, reliance in enumerate(models.values()):
-                found: Estimate | None = getattr(reliance, which)
-                if found is None:
-                    axes.text(0, place, " no value", va="center", color=QUIET, fontsize=8.5, bbox=_PAPER)
+            for row, reliance in enumerate(models.values()):
+                estimate: Estimate | None = getattr(reliance, which)
+                if estimate is None:
+                    axes.text(0, row, " no value", va="center", color=QUIET, fontsize=8.5, bbox=_PAPER)
                     continue
-                axes.barh(place, found.value, color=colour, height=0.55, zorder=2)
-                axes.hlines(place, found.low, found.high, color=INK, linewidth=1.4, zorder=3)
+                axes.barh(row, estimate.value, color=colour, height=0.55, zorder=2)
+                axes.hlines(row, estimate.low, estimate.high, color=INK, linewidth=1.4, zorder=3)
                 axes.text(
-                    max(found.value, found.high), place, f"  {found.value:.1f}", va="center", fontsize=8.5
+                    max(estimate.value, estimate.high),
+                    row,
+                    f"  {estimate.value:.1f}",
+                    va="center",
+                    fontsize=8.5,
                 )
             axes.axvline(1, color=QUIET, linewidth=1, linestyle=(0, (3, 2)))
             axes.set_title(name, fontsize=9.5)
@@ -301,7 +309,7 @@ def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual relian
 def sensitivity_chart(
     cells: Sequence[SensitivityCell], *, title: str = "What editing the pictures does"
 ) -> Drawing:
-    """ΔSGR and ΔAcc of each family of edits, against the old and the new truth."""
+    """Draw ΔSGR and ΔAcc of each family of edits, against the old and the new truth."""
     shown = [cell for cell in cells if cell.delta_sgr is not None]
     if not shown:
         raise UsageError("no family of edits has a number to draw")
@@ -316,21 +324,21 @@ def sensitivity_chart(
             strict=True,
         ):
             for cell in (cell for cell in shown if cell.truth == truth):
-                place = families.index(cell.family)
+                row = families.index(cell.family)
                 for shift, estimate, colour in (
                     (-0.13, cell.delta_sgr, SERIES[0]),
                     (0.13, cell.delta_accuracy, SERIES[4]),
                 ):
                     if estimate is not None:
                         axes.hlines(
-                            place + shift,
+                            row + shift,
                             100 * estimate.low,
                             100 * estimate.high,
                             color=colour,
                             linewidth=1.6,
                             alpha=0.6,
                         )
-                        axes.plot([100 * estimate.value], [place + shift], "o", color=colour, markersize=7)
+                        axes.plot([100 * estimate.value], [row + shift], "o", color=colour, markersize=7)
             axes.axvline(0, color=QUIET, linewidth=1)
             axes.set_title(name, fontsize=9.5)
             axes.set_xlabel("change in points")
@@ -345,11 +353,11 @@ def sensitivity_chart(
 
 
 def draw_runs(runs: Mapping[str, ScoredTraces], folder: Path) -> list[Path]:
-    """Draws SGR by stage, reliance, sensitivity, and traces of the first run.
+    """Draw SGR by stage, reliance, sensitivity, and traces of the first run.
 
     Args:
-        runs: By the name to show.
-        folder: Where to write.
+        runs: Scored runs by display name.
+        folder: Folder to write to.
     """
     drawings: dict[str, Drawing] = {}
     profiles = {
@@ -359,7 +367,7 @@ def draw_runs(runs: Mapping[str, ScoredTraces], folder: Path) -> list[Path]:
     }
     if any(estimate is not None for by_stage in profiles.values() for estimate in by_stage.values()):
         drawings["progress"] = progress_profile(profiles)
-    relied = {name: found for name, run in runs.items() if (found := run.reliance) is not None}
+    relied = {name: reliance for name, run in runs.items() if (reliance := run.reliance) is not None}
     if relied:
         drawings["reliance"] = reliance_bars(relied)
     for i, (name, run) in enumerate(runs.items(), 1):
@@ -372,13 +380,15 @@ def draw_runs(runs: Mapping[str, ScoredTraces], folder: Path) -> list[Path]:
 
 
 def _worst_traces(run: ScoredTraces) -> Iterator[Drawing]:
-    """Traces step by step, those with the most refuted claims first."""
+    """Yield traces step by step, those with the most refuted claims first."""
     some = [t for t in run.read.traces if t.is_own and t.trace is not None][:_SEARCHED_TRACES]
     judged = [run.read.judged(t, run.verifier, run.options.hedges) for t in some]
     kept = [trace for trace in judged if trace is not None and trace.steps]
     for trace in sorted(kept, key=_n_refuted, reverse=True)[:_SHOWN_TRACES]:
-        said = [i for i, step in enumerate(trace.steps) if step.counted()] or list(range(len(trace.steps)))
-        steps = sorted({said[round(i * (len(said) - 1) / 3)] for i in range(4)})
+        claiming = [i for i, step in enumerate(trace.steps) if step.counted()] or list(
+            range(len(trace.steps))
+        )
+        steps = sorted({claiming[round(i * (len(claiming) - 1) / 3)] for i in range(4)})
         yield trace_row(trace, run.read.episodes[trace.trace.episode], steps=steps)
 
 
@@ -387,14 +397,14 @@ def _n_refuted(trace: JudgedTrace) -> int:
 
 
 def draw_prediction(rows: Sequence[ModelRow], prediction: Prediction, folder: Path) -> list[Path]:
-    """Draws SGR against retention and against OOD accuracy."""
-    found = []
+    """Draw SGR against retention and against OOD accuracy."""
+    paths = []
     kinds: tuple[tuple[Retention, str], ...] = (("ratio", "retention"), ("ood accuracy", "ood_accuracy"))
     for kind, name in kinds:
         law = next(a for a in prediction.associations if (a.predictor, a.retention) == ("sgr", kind))
         drawing = grounding_against_retention(rows, law, retention=kind)
-        found.append(_save(drawing, folder / f"sgr_{name}.png"))
-    return found
+        paths.append(_save(drawing, folder / f"sgr_{name}.png"))
+    return paths
 
 
 def _save(drawing: Drawing, path: Path) -> Path:

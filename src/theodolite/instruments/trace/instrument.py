@@ -124,8 +124,8 @@ class MakeEpisodes(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not all(0 < value <= 1 for value in self.magnitudes):
-            given = ", ".join(f"{value:g}" for value in self.magnitudes)
-            raise UsageError(f"--magnitudes takes numbers in (0, 1], separated by commas, not {given!r}")
+            listing = ", ".join(f"{value:g}" for value in self.magnitudes)
+            raise UsageError(f"--magnitudes takes numbers in (0, 1], separated by commas, not {listing!r}")
 
 
 def make_episodes(options: MakeEpisodes, messages: Messages) -> Outcome:
@@ -324,7 +324,7 @@ def _check_empty(folder: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TraceRun(RunOptions):
-    """What a run asks."""
+    """Settings of a run of traces."""
 
     data: Annotated[
         Path | None, DATA.but(help="Your own episodes. Default: as in a diagnosis.", stored="always")
@@ -394,7 +394,7 @@ def plan_traces(study: Study, options: TraceRun, data: Path) -> RunPlan:
 
 
 def _bare(bare: Sequence[Episode], n: int) -> list[str]:
-    """Say which episodes have no picture."""
+    """Return a note on the episodes that have no picture."""
     if not bare:
         return []
     named = ", ".join(episode.id for episode in bare[:3]) + (", …" if len(bare) > 3 else "")
@@ -402,7 +402,7 @@ def _bare(bare: Sequence[Episode], n: int) -> list[str]:
 
 
 def _unlearnt(model: str, episodes: Sequence[Episode]) -> list[str]:
-    """Say if a shipped twin is asked about episodes of a kind that it never learnt."""
+    """Return a note if a shipped twin is asked about a kind of episode that it was not trained on."""
     from theodolite.instruments.trace.data.stories import is_story
 
     unknown = sum(not is_story(episode) for episode in episodes)
@@ -444,7 +444,7 @@ def plan_relevance(study: Study, options: TraceRun, data: Path) -> RunPlan:  # n
 
 @dataclass(frozen=True, kw_only=True)
 class Judging(Options):
-    """How traces are judged and counted."""
+    """Settings of judging and counting."""
 
     unverifiable: Annotated[Handling, Option("How to count claims that cannot be judged.")] = "exclude"
     count: Annotated[
@@ -467,7 +467,7 @@ class Judging(Options):
     seed: Seed = 0
 
     def scoring(self, verifier: str, also_by: tuple[str, ...] = ()) -> ScoreOptions:
-        """Return them as scores take them."""
+        """Return these settings as options for scoring."""
         from theodolite.instruments.trace.score import ScoreOptions
 
         hedges: Any = "as stated" if self.guesses == "stated" else "abstract"
@@ -533,19 +533,19 @@ def _table1(runs: Sequence[Path], options: ScoreOptions, data: Path | None) -> l
 def _draw(
     folder: Path, beside: Sequence[Path], options: ScoreOptions, data: Path | None, figures: Path
 ) -> str:
-    """Draw the figures of a run beside others, and say how many."""
+    """Draw the figures of a run beside others, and return a note on how many."""
     from theodolite.instruments.trace.experiments.grounding import ScoredTraces
     from theodolite.instruments.trace.figures import draw_runs
 
     scored: dict[str, ScoredTraces] = {}
-    for name, place in named_runs([folder, *beside]):
-        with Run.open(place) as run:
-            scored[name] = ScoredTraces(run, data=data if place == folder else None, options=options)
+    for name, run_folder in named_runs([folder, *beside]):
+        with Run.open(run_folder) as run:
+            scored[name] = ScoredTraces(run, data=data if run_folder == folder else None, options=options)
     return _drawn(draw_runs(scored, figures), figures)
 
 
 def _drawn(paths: Sequence[Path], folder: Path) -> str:
-    """Say how many figures were drawn."""
+    """Return a note on how many figures were drawn."""
     return f"drew {len(paths)} figures into {folder}" if paths else "there is nothing to draw"
 
 
@@ -611,7 +611,7 @@ def verify_traces(options: VerifyTraces, messages: Messages) -> Outcome:
 
 
 def _ablate(options: VerifyTraces, verifier: str, messages: Messages) -> Outcome:
-    """Remove parts of the pipeline."""
+    """Measure the pipeline without some of its parts."""
     from theodolite.instruments.trace.experiments.ablation import ablate, ablation_table, across_models
     from theodolite.instruments.trace.experiments.grounding import problem_tables
     from theodolite.instruments.trace.experiments.verify import joined, load_traces
@@ -767,12 +767,12 @@ def predict_from_runs(options: PredictRobustness, messages: Messages) -> Outcome
     if not paper:
         return Outcome(tables)
     printed = predict.paper_tables()
-    said = f"{printed['source']}; the text prints: {_printed(printed['printed'])}"
-    return Outcome(tables, {"printed": printed["printed"]}, [said])
+    note = f"{printed['source']}; the text prints: {_printed(printed['printed'])}"
+    return Outcome(tables, {"printed": printed["printed"]}, [note])
 
 
 def _printed(numbers: Mapping[str, Any]) -> str:
-    """Numbers by name, in words: ``r pooled 0.83, VRS (GPT-4o 6.31)``."""
+    """Format numbers by name: ``r pooled 0.83, VRS (GPT-4o 6.31)``."""
     return ", ".join(
         f"{name} ({_printed(value)})" if isinstance(value, Mapping) else f"{name} {value}"
         for name, value in numbers.items()
@@ -780,7 +780,7 @@ def _printed(numbers: Mapping[str, Any]) -> str:
 
 
 def _rows_of(folders: Sequence[Path], messages: Messages) -> tuple[list[ModelRow], list[Table]]:
-    """Return the rows of runs, and the table of how the result depends on the conditions of measuring."""
+    """Return the rows of runs, and the table of how the result depends on the way of measuring."""
     from theodolite.instruments.trace.experiments.predict import read_scored_run, rows_from_runs
     from theodolite.instruments.trace.experiments.robustness import robustness, robustness_table
 
@@ -865,7 +865,7 @@ def calibrate_verifier(options: CalibrateVerifier, messages: Messages) -> Outcom
     sets = [read_episodes(path) for path in options.data]
     result, target = calibrate_checkpoint(model, sets, out, error=options.error, seed=options.seed)
     title = f"{model or 'the shipped CLIP'}, against the annotations of {result.n_units} episodes"
-    problems = problem_tables([problem for each in sets for problem in each.problems])
+    problems = problem_tables([problem for episode_set in sets for problem in episode_set.problems])
     notes = []
     if target is None:
         notes = ["the shipped calibration is not changed; --out PATH writes this one"]
@@ -950,11 +950,11 @@ class Trace(Instrument):
     makes_data_slowly = True
 
     def verbs(self) -> Mapping[str, Verb[Any]]:
-        """Make and import episodes, score, audit; and judge, export, label, predict, calibrate."""
+        """Return the verbs: make and import episodes, score, audit; and judge, export, label, predict, calibrate."""
         return VERBS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
-        """Episodes of every split with their edits, each again without its frames; pairs; and the user's own."""
+        """Yield the runs: episodes of every split with their edits, each again without its frames; pairs; and the user's own."""
         asked = study.options
         if isinstance(asked, TraceRun) and asked.data is not None:
             yield (plan_relevance if asked.relevance else plan_traces)(study, asked, asked.data)
@@ -973,13 +973,13 @@ class Trace(Instrument):
             yield _run_plan(f"trace-pairs-{split}", folder, split=split, are_pairs=True)
 
     def score(self, run: Run) -> list[ItemScore]:
-        """Every metric of every episode; none of pairs."""
+        """Compute every metric of every episode; nothing for pairs."""
         from theodolite.instruments.trace.score import item_scores
 
         return item_scores(run) if run.info.instrument == self.name else []
 
     def tables(self, run: Run) -> list[Table]:
-        """Grounding, consistency and edits; none of pairs."""
+        """Return the tables of grounding, consistency and edits; none for pairs."""
         from theodolite.instruments.trace.experiments.grounding import run_tables
 
         return run_tables(run) if run.info.instrument == self.name else []
@@ -993,7 +993,7 @@ class Trace(Instrument):
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
     ) -> list[Signature]:
-        """Temporal drift, and language prior."""
+        """Return temporal drift and language prior."""
         from theodolite.instruments.trace.score import trace_signatures
 
         return trace_signatures(folders, scores, seed=seed)
@@ -1006,26 +1006,24 @@ class Trace(Instrument):
         for key in ("sgr", "hr", "tcs"):
             ordered = sorted(rows, key=lambda row: row.predictors[key])
             for row, word in ((ordered[0], "lowest"), (ordered[-1], "highest")):
-                what = f"{row.model} on {row.benchmark}, the {word} of {len(rows)} models"
+                description = f"{row.model} on {row.benchmark}, the {word} of {len(rows)} models"
                 yield Reference(
-                    f"trace.{key}", round(row.predictors[key], 4), what, "step grounding, Table 1"
+                    f"trace.{key}", round(row.predictors[key], 4), description, "step grounding, Table 1"
                 )
 
     def describe(self, study: Study) -> str:
-        """Return what a study asks about."""
+        """Return a description of what a study asks about."""
         own = f"; and {study.data.words}" if study.data else ""
         n = 6 * _episodes(study.size)
         return f"{n} drawn stories of four frames, with their edits, half of them against the shortcut{own}"
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """Episodes in a file or folder, or a log of traces beside its episodes."""
+        """Find episodes in a file or folder, or a log of traces beside its episodes."""
         if path.is_dir():
             if not has_file(path, "episodes.jsonl"):
                 return None
             logs = tuple(
-                each
-                for each in sorted(path.glob("*.jsonl"))
-                if each.name != "episodes.jsonl" and _is_log(each)
+                log for log in sorted(path.glob("*.jsonl")) if log.name != "episodes.jsonl" and _is_log(log)
             )
             return UserData("trace", "episodes", path, logs=logs)
         if path.suffix != ".jsonl":
@@ -1042,7 +1040,7 @@ class Trace(Instrument):
         return UserData("trace", "traces", path.parent, logs=(path,))
 
     def unused(self, study: Study) -> Mapping[str, int]:
-        """Return the broken lines of a data set."""
+        """Return the number of invalid lines of a data set."""
         from theodolite.instruments.trace.data.dataset import read_episodes
 
         return counted_problems(read_episodes(study.data.path).problems) if study.data is not None else {}
@@ -1056,8 +1054,8 @@ class Trace(Instrument):
         from theodolite.instruments.trace.data.traces import logged_models, write_log_run
 
         return [
-            RecordedModel(each.name, each.identity, partial(write_log_run, each, data))
-            for each in logged_models(data)
+            RecordedModel(model.name, model.identity, partial(write_log_run, model, data))
+            for model in logged_models(data)
         ]
 
 
@@ -1069,23 +1067,23 @@ def _episodes(size: str | int) -> int:
 
 
 def _sets(study: Study) -> list[tuple[Path, str, int, int]]:
-    """Folder, split, episodes of each world and seed of every data set.
+    """Return folder, split, number of episodes per world, and seed of every data set.
 
     Episodes are named by their seed, and equal names would be one cluster, so each split has its own seed.
     """
     n, splits = _episodes(study.size), study.splits
     return [
-        (study.place(f"trace-{split}"), split, n, len(splits) * study.seed + place)
-        for place, split in enumerate(splits)
+        (study.place(f"trace-{split}"), split, n, len(splits) * study.seed + index)
+        for index, split in enumerate(splits)
     ]
 
 
 def _pair_sets(study: Study) -> list[tuple[Path, str, int, int]]:
-    """Return the same of the data sets of pairs."""
+    """Return the same for the data sets of pairs."""
     n, splits = _MORE_PAIRS * _episodes(study.size), study.splits
     return [
-        (study.place(f"trace-pairs-{split}"), split, n, _PAIR_SEEDS + len(splits) * study.seed + place)
-        for place, split in enumerate(splits)
+        (study.place(f"trace-pairs-{split}"), split, n, _PAIR_SEEDS + len(splits) * study.seed + index)
+        for index, split in enumerate(splits)
     ]
 
 
@@ -1096,7 +1094,7 @@ def _is_log(path: Path) -> bool:
 
 
 def _run_plan(name: str, folder: Path, *, split: str, are_pairs: bool = False) -> RunPlan:
-    """Episodes with their edits; unless they are for pairs alone, each again without its frames."""
+    """Plan a run on episodes with their edits; unless they are for pairs alone, each again without its frames."""
     from theodolite.instruments.trace.data.dataset import read_episodes
     from theodolite.instruments.trace.questions import plan_pairs, plan_study
 

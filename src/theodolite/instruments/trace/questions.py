@@ -23,7 +23,7 @@ from theodolite.worlds.episodes import Episode
 
 
 def with_truth(item: Item, settings: Mapping[str, Any]) -> Item:
-    """Return an item with its truth, from its episode in the data of the run; without the data, from what its meta held."""
+    """Return an item with its truth, from its episode in the data of the run; if the data is gone, from the item's meta."""
     meta = cast("dict[str, Any]", dict(item.meta))
     gold, cluster, form = meta.pop("gold", None), meta.pop("cluster", None), meta.pop("format", None)
     wording = str(meta.setdefault("wording", "original"))
@@ -55,7 +55,7 @@ def _episodes(folder: str) -> Mapping[str, Episode]:
 
 
 def relevance_with_truth(item: Item, _: Mapping[str, Any]) -> Item:
-    """Return an item of a run of relevance on frames with its truth."""
+    """Return an item of a relevance run with its truth."""
     meta = cast("dict[str, Any]", dict(item.meta))
     truth = Truth(
         (str(meta.pop("gold")),),
@@ -133,7 +133,7 @@ def frame_label(index: int, time_s: float) -> str:
 
 
 def paraphrase(task: str, key: str) -> str:
-    """Return the unchanged task after another lead-in, which is chosen by `key`.
+    """Return the unchanged task after another lead-in, chosen by `key`.
 
     >>> paraphrase("Which ball is red?", "e1").endswith("Which ball is red?")
     True
@@ -155,8 +155,8 @@ def plan_study(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterat
     """Yield the items of a diagnosis: every episode, including edits, and every unedited one again without its frames.
 
     Args:
-        episodes: With pictures.
-        max_tokens: The longest response.
+        episodes: Episodes with pictures.
+        max_tokens: Maximum length of a response.
     """
     yield from map(_of_run, plan_traces(episodes, max_tokens=max_tokens))
     for episode in episodes:
@@ -168,8 +168,8 @@ def plan_pairs(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterat
     """Yield the items of a run of pairs: every episode, including edits.
 
     Args:
-        episodes: With pictures.
-        max_tokens: The longest response.
+        episodes: Episodes with pictures.
+        max_tokens: Maximum length of a response.
     """
     for item in plan_traces(episodes, max_tokens=max_tokens):
         of_run = _of_run(item)
@@ -180,7 +180,7 @@ def plan_pairs(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterat
 
 
 def _of_run(item: Item) -> Item:
-    """Return an item whose split is that of its run: in a diagnosis, episodes of a split make a run."""
+    """Return an item with the split of its run: in a diagnosis, the episodes of one split make a run."""
     return replace(item, truth=replace(item.truth, split=""))
 
 
@@ -196,10 +196,10 @@ def plan_traces(
 
     Args:
         episodes: Those without pictures are left out; `without_pictures` lists them.
-        styles: Styles of the prompt.
+        styles: Prompt styles.
         wordings: Wordings of the task.
-        max_frames: Show at most this many frames, evenly spaced. They keep their numbers.
-        max_tokens: The longest response.
+        max_frames: Maximum number of frames to show, evenly spaced. They keep their numbers.
+        max_tokens: Maximum length of a response.
     """
     bare = {episode.id for episode in without_pictures(episodes)}
     shown = [episode for episode in episodes if episode.id not in bare]
@@ -230,10 +230,10 @@ def without_pictures(episodes: Sequence[Episode]) -> list[Episode]:
 
 
 def _recall(episode: Episode, frames: Sequence[int], *, is_only: bool) -> ReplayMatch:
-    """How loosely a replay may match its record.
+    """Return how loosely a replay may match its record.
 
-    An edit is asked about in the words of its original, and fewer frames under the same name: there the request must be
-    identical. If several episodes share a task, the id must match.
+    An edit has the same prompt as its original, and a run with fewer frames has the same item names: there the request must
+    be identical. If several episodes share a task, the id must match.
     """
     if episode.edit is not None or len(frames) < len(episode.frames):
         return "content"
@@ -268,7 +268,7 @@ def _item(
 
 
 def truth_of(episode: Episode, wording: str = "original") -> Truth:
-    """Return what is right about an episode in a wording, apart from the edit that it was made by."""
+    """Return the right answer and the rest of the truth of an episode in a wording, without its edit."""
     condition = PLAIN if wording == "original" else wording
     if episode.edit is not None:
         condition = f"{episode.edit.family} edit"
@@ -288,10 +288,16 @@ def truth_of(episode: Episode, wording: str = "original") -> Truth:
 def with_edit(
     item: Item, episode: Episode, others: Mapping[str, Episode], max_frames: int | None = None
 ) -> Truth:
-    """Return the truth of an item with the edit that its episode was made by, where the effect on the answer is known.
+    """Return the truth of an item with the edit of its episode, where the effect on the answer is known.
 
-    An edit is relevant if it changes the right answer, and neutral if it changes nothing that the question asks for. The words
-    of the prompt, with the times of the frames, must be the same before and after.
+    An edit is relevant if it changes the right answer, and neutral if it changes nothing that the question asks for. The prompt,
+    including the times of the frames, must be the same before and after.
+
+    Args:
+        item: The item of the edited episode.
+        episode: The edited episode.
+        others: Episodes by id, including the original.
+        max_frames: Maximum number of frames shown.
     """
     edit = episode.edit
     before = others.get(edit.base) if edit is not None else None
@@ -314,7 +320,7 @@ def with_edit(
 
 
 def _hint(episode: Episode, wording: Wording) -> dict[str, str]:
-    """Return what scripted models know: the true trace, and, for an edit, the original and the trace that was true of it."""
+    """Return what scripted models know: the true trace, and, for an edit, the original and its true trace."""
     hint = {"answer": episode.answer, "episode": episode.id}
     if wording == BLIND:
         return {"gold": _NOTHING_SEEN, **hint}
@@ -325,7 +331,7 @@ def _hint(episode: Episode, wording: Wording) -> dict[str, str]:
 
 
 def _chosen(episode: Episode, most: int | None) -> list[int]:
-    """At most this many frames, evenly spaced, including the first and the last."""
+    """Return at most this many frames, evenly spaced, including the first and the last."""
     n = len(episode.frames)
     if most is None or n <= most:
         return list(range(n))

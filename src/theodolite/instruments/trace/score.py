@@ -106,12 +106,12 @@ class RunTrace:
 
     @property
     def style(self) -> str:
-        """Of the prompt."""
+        """The prompt style."""
         return str(self.result.item.meta["style"])
 
     @property
     def wording(self) -> str:
-        """Of the task."""
+        """The wording of the task."""
         return str(self.result.item.meta.get("wording") or "original")
 
     @property
@@ -129,17 +129,17 @@ class JudgedRun:
     """The traces of a run, with verdicts on demand. Get it from `judged_run`."""
 
     def __init__(self, run: Run, data: Path) -> None:
-        found = read_episodes(data)
+        episode_set = read_episodes(data)
         self.folder = run.folder
         self.model = run.info.model
         self.split = str(run.info.settings.get("split") or "")
-        self.episodes: Mapping[str, Episode] = {episode.id: episode for episode in found.episodes}
+        self.episodes: Mapping[str, Episode] = {episode.id: episode for episode in episode_set.episodes}
         results = list(run.results())
         known = [r for r in results if str(r.item.meta["episode"]) in self.episodes]
         self.traces = _read(known, self.episodes)
         asked = {str(r.item.meta["episode"]) for r in results}
         self.problems: tuple[Problem, ...] = (
-            *found.problems,
+            *episode_set.problems,
             *(
                 Problem(r.item.name, "its episode is no longer in the data")
                 for r in results
@@ -153,7 +153,7 @@ class JudgedRun:
             ),
             *(
                 Problem(episode.id, "has no picture, so no model was asked about it")
-                for episode in without_pictures(found.episodes)
+                for episode in without_pictures(episode_set.episodes)
                 if episode.id not in asked
             ),
         )
@@ -206,10 +206,12 @@ class JudgedRun:
         if trace.trace.failure:
             return trace.trace.failure
         if key not in self._moves:
-            said, episode = trace.trace, trace.episode
+            own_trace, episode = trace.trace, trace.episode
 
             def judged() -> list[Transition] | str:
-                return transitions(said, episode, verifier, tau=tau, embedder=sentence_model, hedges=hedges)
+                return transitions(
+                    own_trace, episode, verifier, tau=tau, embedder=sentence_model, hedges=hedges
+                )
 
             self._moves[key] = guarded(judged, unread=str)
         return self._moves[key]
@@ -227,7 +229,7 @@ class JudgedRun:
         return self._pairs[key]
 
     def edits(self, style: str) -> tuple[list[tuple[RunTrace, RunTrace]], list[Problem]]:
-        """Every answered edit in one style beside its original, and the edits whose original has no answer."""
+        """Return every answered edit in one style beside its original, and the edits whose original has no answer."""
         asked = [t for t in self.traces if t.style == style and t.wording == "original" and t.trace]
         by_episode = {t.episode.id: t for t in asked}
         pairs, lonely = [], []
@@ -248,7 +250,7 @@ def judged_run(run: Run, data: str | Path | None = None) -> JudgedRun:
 
     Args:
         run: A run of ``trace run`` or of a diagnosis.
-        data: The episodes, if they are no longer where the run found them.
+        data: The episodes, if they were moved since the run.
 
     Raises:
         UsageError: The run is of another instrument, or its episodes cannot be read.
@@ -265,7 +267,7 @@ def _judged_run(folder: Path, _: Tally, data: Path) -> JudgedRun:
 
 
 def _read(results: Sequence[Result], episodes: Mapping[str, Episode]) -> tuple[RunTrace, ...]:
-    """Read the answers and parses all traces together."""
+    """Read the answers and parse all traces together."""
     shown = [episodes[str(r.item.meta["episode"])] for r in results]
     answers = [read_item(result.item, result.record) for result in results]
     answered = [
@@ -322,11 +324,11 @@ class _EpisodeTraces:
 def item_scores(
     run: Run, *, data: str | Path | None = None, options: ScoreOptions | None = None
 ) -> list[ItemScore]:
-    """Every metric of every episode of a run, in its first prompt style.
+    """Compute every metric of every episode of a run, in its first prompt style.
 
     Args:
         run: A run of ``trace run`` or of a diagnosis.
-        data: The episodes, if they are no longer where the run found them.
+        data: The episodes, if they were moved since the run.
         options: How to judge and count.
 
     Raises:
@@ -337,7 +339,7 @@ def item_scores(
 
 
 def style_scores(read: JudgedRun, style: str, verifier: Verifier, how: ScoreOptions) -> list[ItemScore]:
-    """Every metric of every episode in one prompt style."""
+    """Compute every metric of every episode in one prompt style."""
     return [
         ItemScore(
             traces.own.episode.id,
@@ -353,17 +355,17 @@ def style_scores(read: JudgedRun, style: str, verifier: Verifier, how: ScoreOpti
 
 
 def _by_episode(read: JudgedRun, style: str) -> list[_EpisodeTraces]:
-    found = {t.episode.id: _EpisodeTraces(t) for t in read.own(style)}
+    by_episode = {t.episode.id: _EpisodeTraces(t) for t in read.own(style)}
     for t in read.traces:
         edit = t.episode.edit
-        base = found.get(edit.base if edit is not None else t.episode.id)
+        base = by_episode.get(edit.base if edit is not None else t.episode.id)
         if base is None or t.style != style:
             continue
         if edit is not None and t.wording == "original":
             base.edits.append(t)
         elif edit is None and t.wording == BLIND:
             base.blind = t
-    return list(found.values())
+    return list(by_episode.values())
 
 
 def _of_episode(read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how: ScoreOptions) -> _Values:
@@ -391,7 +393,13 @@ def _of_episode(read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how
 
 
 def of_trace(judged: JudgedTrace, moves: Sequence[Transition] | str, how: Counting) -> _Values:
-    """Yield the metrics of a single trace."""
+    """Yield the metrics of a single trace.
+
+    Args:
+        judged: The judged trace.
+        moves: Its transitions, or why there are none.
+        how: Which claims count.
+    """
     if judged.is_correct is not None:
         yield "right", float(judged.is_correct), judged.trace.unread
     elif judged.failure:
@@ -420,7 +428,7 @@ def refutable_of(found: Sequence[tuple[Swap, Label]] | str) -> tuple[float | Non
 
 
 def reliance_metrics(judged: JudgedTrace, pairs: Sequence[EditedPair], how: Counting) -> _Values:
-    """VRS in both versions, facts updated, and SGR on edited frames, over the edits of one episode."""
+    """Yield VRS in both versions, facts updated, and SGR on edited frames, over the edits of one episode."""
     before = trace_sgr(judged, how)
     drops = [
         (before - after, pair)
@@ -448,7 +456,13 @@ def reliance_metrics(judged: JudgedTrace, pairs: Sequence[EditedPair], how: Coun
 
 
 def answer_metrics(own: RunTrace, edits: Sequence[RunTrace], pairs: Sequence[EditedPair]) -> _Values:
-    """How answers change with the edits that change the right answer."""
+    """Yield how answers change with the edits that change the right answer.
+
+    Args:
+        own: The original.
+        edits: Its edits.
+        pairs: The edited pairs of the answered edits, in the same order.
+    """
     answered = [after for after in edits if after.trace is not None]
     turned = [
         (after, pair)
@@ -462,12 +476,12 @@ def answer_metrics(own: RunTrace, edits: Sequence[RunTrace], pairs: Sequence[Edi
 
 
 def retelling_metrics(own: Trace, edits: Sequence[RunTrace]) -> _Values:
-    """How many steps have other words after relevant edits, and after irrelevant ones."""
+    """Yield how many steps have other words after relevant edits, and after irrelevant ones."""
     shares: dict[bool, list[float]] = {True: [], False: []}
     for after in edits:
         if after.trace is None or after.episode.edit is None:
             continue
-        steps = list(zip_longest(*([_words(step) for step in each.steps] for each in (own, after.trace))))
+        steps = list(zip_longest(*([_words(step) for step in trace.steps] for trace in (own, after.trace))))
         if steps:
             shares[after.episode.edit.is_relevant].append(float(np.mean([a != b for a, b in steps])))
     relevant, irrelevant = mean_of(shares[True]), mean_of(shares[False])
@@ -477,20 +491,26 @@ def retelling_metrics(own: Trace, edits: Sequence[RunTrace]) -> _Values:
 
 
 def blind_metrics(own: RunTrace, seen: Trace, blind: RunTrace) -> _Values:
-    """How much the answer and the statements change without frames."""
+    """Yield how much the answer and the statements change without frames.
+
+    Args:
+        own: The item with frames.
+        seen: Its trace.
+        blind: The item without frames.
+    """
     if blind.trace is None and blind.answer.status != "refused":
         yield from ((key, None, blind.reason) for key in OF_BLIND)
         return
     yield ("blind_changes", *_changes(own.answer, blind.answer))
-    said = _statements(seen)
+    stated = _statements(seen)
     blindly = _statements(blind.trace) if blind.trace is not None else set()
-    yield "blind_retold", len(said - blindly) / len(said) if said else None, "states nothing"
+    yield "blind_retold", len(stated - blindly) / len(stated) if stated else None, "states nothing"
 
 
 def _changes(before: Answer, after: Answer) -> tuple[float | None, str]:
-    """1 if the second answer is another one; None and the reason if this cannot be said.
+    """Return 1 if the second answer differs from the first; None and the reason if this cannot be decided.
 
-    To refuse, or to say that no option holds, is another answer than an option.
+    A refusal, or the answer that no option holds, differs from any option.
     """
     if not before.is_read:
         return None, before.status
@@ -505,7 +525,7 @@ def _words(step: Step) -> str:
 
 
 def _statements(trace: Trace) -> set[tuple[object, str]]:
-    """Return the facts that a trace states, of any frame."""
+    """Return the facts that a trace states about any frame."""
     return {
         (belief.slot, belief.value)
         for step in trace.steps
@@ -534,7 +554,7 @@ def difference_over(rows: Sequence[tuple[float | None, float | None, str]]) -> s
 
 
 def write_answers(run: Run, read: JudgedRun) -> None:
-    """Store what was read in the answers, beside the raw text."""
+    """Store the parsed answers beside the raw text."""
     run.write_parsed(
         Parsed(t.result.item.id, READER, t.answer.status, t.answer.value) for t in read.traces if t.trace
     )
@@ -565,7 +585,7 @@ LANGUAGE_PRIOR = SignatureKind(
 
 
 def trace_signatures(folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int) -> list[Signature]:
-    """Temporal drift and language prior."""
+    """Compute temporal drift and language prior."""
     verifier = open_verifier("annotation")
     judged: list[JudgedTrace] = []
     for folder in folders:
@@ -626,7 +646,7 @@ VERIFIER = "annotation"
 
 
 def view_of(run: Run) -> Callable[[Result], dict[str, Any] | None]:
-    """Return a function that gives the steps of an item. Items whose episode is gone are left out."""
+    """Return a function that returns the steps of an item. Items whose episode is gone are left out."""
     read, verifier = judged_run(run), open_verifier(VERIFIER)
     traces = {trace.result.item.id: trace for trace in read.traces}
 

@@ -1,7 +1,6 @@
 """Scripted models of known grounding: ``scripted:trace-looker``, ``trace-noise``, ``trace-fixed`` and a dial from 0 to 1.
 
-They read the item's hint as a person reads a crib; what each may use is plain in its few lines. The hint holds a true trace of
-the very frames that the model is shown, so that using it is looking.
+They read the item's hint, which holds a true trace of the frames shown to the model: using the hint simulates looking.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ RECALL = 0.85
 
 
 def _true_trace(request: Request) -> tuple[list[str], str]:
-    """Return the lines and the answer of the hint's trace."""
+    """Return the lines and the answer of the hint's true trace."""
     return _lines_and_answer(str(request.hint.get("gold", "")))
 
 
@@ -45,23 +44,23 @@ def _rng(*words: str) -> np.random.Generator:
 
 
 def looker(request: Request) -> str:
-    """Tells what the frames show."""
+    """Describe what the frames show."""
     lines, answer = _true_trace(request)
     return _text(lines, answer)
 
 
 def noise(request: Request) -> str:
-    """Tells of the things that the question names, tossing a coin for each statement, anew for every request."""
+    """Describe the objects that the question names, choosing each statement at random, anew for every request."""
     return _made_up(request, _rng("noise", request.digest))
 
 
 def fixed(request: Request) -> str:
-    """Make a text out of the question's words alone: whatever the frames show, it stays the same."""
+    """Write a text from the words of the question alone, whatever the frames show."""
     return _made_up(request, _rng("fixed", _question(request)))
 
 
 def _question(request: Request) -> str:
-    """Return what is asked, without the labels of the frames."""
+    """Return the question, without the labels of the frames."""
     return re.sub(r"Frame \d+ \([^)]*\):", "", request.text).strip()
 
 
@@ -69,20 +68,20 @@ def _made_up(request: Request, rng: np.random.Generator) -> str:
     names = list(dict.fromkeys(re.findall(rf"\b(?:{'|'.join(PAINTS)}) [a-z]+", _question(request))))[:3]
     lines = []
     for frame in range(1, len(request.pictures) + 1):
-        said = [f"The {name} is on my {_pick(rng, ('left', 'right'))}." for name in names]
-        said += [f"The {a} is {_pick(rng, ('left', 'right'))} of the {b}." for a, b in pairwise(names)]
-        said.append(_pick(rng, ("I turn left.", "I turn right.", "I move forward.")))
-        lines.append(f"Step {frame} (frame {frame}): {' '.join(said)}")
+        sentences = [f"The {name} is on my {_pick(rng, ('left', 'right'))}." for name in names]
+        sentences += [f"The {a} is {_pick(rng, ('left', 'right'))} of the {b}." for a, b in pairwise(names)]
+        sentences.append(_pick(rng, ("I turn left.", "I turn right.", "I move forward.")))
+        lines.append(f"Step {frame} (frame {frame}): {' '.join(sentences)}")
     return _text(lines, _guess(request, rng))
 
 
 def dial(grounding: float) -> Script:
-    """Return a model that looks at a share of what it tells and of what it is asked, and else goes by heart.
+    """Return a model that uses the frames for a share of its sentences and answers, and otherwise a learnt prior.
 
-    Each sentence is looked for with probability `grounding`, and is true then; otherwise it is said by heart, and false. The
-    answer is looked for with the same probability; otherwise it is recalled, which is right in 85 of 100 cases on the split
-    that it has learnt, and a guess on the other. What is said by heart stays the same when the frames are edited. One coin is
-    tossed for each sentence of an episode and one for its answer, so that models on the dial are nested.
+    Each sentence is taken from the frames with probability `grounding`, and is then true; otherwise it is recalled, and false.
+    The answer is taken from the frames with the same probability; otherwise it is recalled, which is right in 85 of 100 cases on
+    the split that the model has learnt, and a guess on the other. Recalled sentences do not change when the frames are edited.
+    One random number is drawn for each sentence of an episode and one for its answer, so that models on the dial are nested.
     """
 
     def script(request: Request) -> str:
@@ -94,38 +93,38 @@ def dial(grounding: float) -> Script:
         guess = _guess(request, rng)
         by_heart = learnt_answer if recalls and "-ood-" not in base else guess
         last = len(request.pictures)
-        told = [
+        described = [
             _half_seen(seen, known if _is_within(known, last) else "", grounding, f"{base}|{number}")
             for number, (seen, known) in enumerate(zip_longest(lines, learnt, fillvalue=""))
         ]
-        return _text([line for line in told if line], answer if looks else by_heart)
+        return _text([line for line in described if line], answer if looks else by_heart)
 
     return script
 
 
 def _is_within(line: str, last: int) -> bool:
-    """Whether a line speaks of frames that are there."""
+    """Return whether a line is about a frame up to the last one."""
     _, *frames = re.findall(r"\d+", line.partition(": ")[0]) or [""]
     return all(int(frame) <= last for frame in frames)
 
 
 def _half_seen(seen: str, known: str, grounding: float, name: str) -> str:
-    """Return a line of which some sentences are as the frames show, and the others as they were learnt, which is false."""
+    """Return a line of which some sentences are true of the frames, and the others are recalled, which makes them false."""
     heading = sentences_of(seen or known)[0]
     shown, learnt = (sentences_of(line)[1] if line else [] for line in (seen, known))
-    said = []
-    for place in range(max(len(shown), len(learnt))):
-        rng = _rng("dial", name, str(place))
+    sentences = []
+    for index in range(max(len(shown), len(learnt))):
+        rng = _rng("dial", name, str(index))
         looks = rng.random() < grounding
-        if looks and place < len(shown):
-            said.append(shown[place])
-        elif not looks and place < len(learnt):
-            said.append(falsified(learnt[place], rng))
-    return heading + " ".join(said) if said else ""
+        if looks and index < len(shown):
+            sentences.append(shown[index])
+        elif not looks and index < len(learnt):
+            sentences.append(falsified(learnt[index], rng))
+    return heading + " ".join(sentences) if sentences else ""
 
 
 def __getattr__(name: str) -> Any:
-    """``dial_25`` and its like, for the registry."""
+    """Return ``dial_25`` and the like, for the registry."""
     if name.startswith("dial_") and name[5:].isdigit() and int(name[5:]) in DIAL:
         return dial(int(name[5:]) / 100)
     raise AttributeError(f"module 'theodolite.instruments.trace.scripts' has no attribute {name!r}")

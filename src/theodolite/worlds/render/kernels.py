@@ -86,7 +86,7 @@ def _cast(  # noqa: C901, PLR0913, PLR0917 - a kernel is one loop over plain arr
     stamp: Any,
     alone: Any,
 ) -> None:
-    """Casts every part over its window and keeps the nearest. Counts the pixels that each object would cover by itself."""
+    """Cast every part over its window and keep the nearest. Count the pixels that each object would cover by itself."""
     o, d, lo, ld = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     for part in range(len(shapes)):
         for row in range(windows[part, 0], windows[part, 1]):
@@ -136,15 +136,15 @@ def _noise(points: Any, scale: float, shift: float, lattice: Any, weight: float,
         total[n] += weight * (low * (1 - ax) + high * ax)
 
 
-def _share_lit(place: Any, height: Any, depth: Any, reach: float, slack: float, lit: Any) -> None:
-    """The share of the nine texels around each point that nothing nearer to the light covers."""
+def _share_lit(texels: Any, height: Any, depth: Any, reach: float, slack: float, lit: Any) -> None:
+    """Write the share of the nine texels around each point that nothing nearer to the light covers into `lit`."""
     rows, columns = depth.shape
-    for n in range(len(place)):
+    for n in range(len(texels)):
         count = 0
         for dy in range(-1, 2):
             for dx in range(-1, 2):
-                column = math.floor(place[n, 0] + dx * reach)
-                row = math.floor(place[n, 1] + dy * reach)
+                column = math.floor(texels[n, 0] + dx * reach)
+                row = math.floor(texels[n, 1] + dy * reach)
                 is_on = 0 <= row < rows and 0 <= column < columns
                 if not is_on or height[n] <= depth[row, column] + slack:
                     count += 1

@@ -1,4 +1,4 @@
-"""What objects are built from: convex solids, cones and ellipsoids, each with a material.
+"""The solids that objects are built from: convex solids, cones and ellipsoids, each with a material.
 
 A `Part` is given in the frame of its object: x forward, y left, z up, the ground at z = 0, metres.
 """
@@ -71,19 +71,19 @@ class Part:
 
 
 def turn_z(degrees: float) -> Array:
-    """Rotation about the vertical, counter-clockwise from above."""
+    """Return a rotation about the vertical, counter-clockwise from above."""
     c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def turn_y(degrees: float) -> Array:
-    """Rotation about the left axis: positive tips the front down."""
+    """Return a rotation about the left axis: positive tips the front down."""
     c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
 def turn_x(degrees: float) -> Array:
-    """Rotation about the forward axis."""
+    """Return a rotation about the forward axis."""
     c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
@@ -93,7 +93,7 @@ _CORNERS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1
 
 
 def box(centre: Vector, size: Vector, material: Material, turn: Array | None = None) -> Part:
-    """Return a box, by its middle and its three sides, perhaps turned about its middle."""
+    """Return a box, by its centre and its three sides, optionally turned about its centre."""
     half, middle = np.asarray(size, np.float64) / 2, np.asarray(centre, np.float64)
     rotation = np.eye(3) if turn is None else turn
     normals = _BOX_NORMALS @ rotation.T
@@ -113,7 +113,7 @@ def prism(
 
     Args:
         profile: Corners (x, z), clockwise or counter-clockwise.
-        across: From y to y.
+        across: The range of y.
         material: Material of all sides.
         taper: How much narrower the solid is, in y, at its highest corner than at its lowest.
         top_z: Where the taper is reached; the highest corner by default.
@@ -142,8 +142,8 @@ def hull(points: Array, material: Material) -> Part:
     """Return the convex hull of points."""
     from scipy.spatial import ConvexHull
 
-    found = ConvexHull(points)
-    planes = np.unique(found.equations.round(7), axis=0)
+    solid = ConvexHull(points)
+    planes = np.unique(solid.equations.round(7), axis=0)
     return Part("convex", material, np.asarray(points, np.float64), planes[:, :3], -planes[:, 3])
 
 
@@ -152,7 +152,7 @@ _RING = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
 
 
 def _axes_along(x: float, y: float, z: float) -> Array:
-    """Three axes of length one, the third along a direction."""
+    """Return three axes of length one, the third along a direction."""
     length = math.sqrt(x * x + y * y + z * z)
     x, y, z = x / length, y / length, z / length
     first = (0.0, z, -y) if abs(x) < 0.9 else (-z, 0.0, x)
@@ -168,7 +168,15 @@ def cone(
     material: Material,
     axis: Vector = (0, 0, 1),
 ) -> Part:
-    """Return a cylinder or cut cone: the middle of its base, its height along an axis, and the radii of base and top."""
+    """Return a cylinder or a cut cone.
+
+    Args:
+        base: Middle of the base.
+        height: Height along the axis.
+        radii: Radii of base and top.
+        material: Material of the surface.
+        axis: Direction from base to top.
+    """
     axes = _axes_along(*map(float, axis))
     along, middle = axes[2], np.asarray(base, np.float64)
     ring = _RING @ axes[:2]
@@ -212,7 +220,7 @@ def extent(parts: Sequence[Part]) -> tuple[Array, Array]:
 
 
 def _bounds(part: Part) -> tuple[Array, Array]:
-    """Exact: of an ellipsoid |x_k − c_k| ≤ √Σ (a_ik r_i)²; of a cone, those of its two rims."""
+    """Return exact bounds: of an ellipsoid |x_k − c_k| ≤ √Σ (a_ik r_i)²; of a cone, those of its two rims."""
     if part.shape == "ellipsoid":
         reach = np.sqrt(((part.axes * part.radii[:, None]) ** 2).sum(axis=0))
         return part.centre - reach, part.centre + reach

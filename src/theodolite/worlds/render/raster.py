@@ -1,4 +1,4 @@
-"""Depth and identity of what each pixel shows: every part is ray-cast over the pixels it can cover, the nearest wins.
+"""Depth and identity at each pixel: every part is ray-cast over the pixels it can cover, and the nearest wins.
 
 A ray is x(t) = o + t d. For a picture o = 0 and d = (u, v, 1) in the camera's frame, so that t is the depth z; for a shadow
 map d = (0, 0, 1) and o = (u, v, 0) in the light's frame. Both are affine in the pixel.
@@ -34,7 +34,7 @@ class Lattice:
 
     @classmethod
     def of_camera(cls, camera: PinholeCamera, samples: int = 1) -> Lattice:
-        """`samples` × `samples` rays per pixel."""
+        """Return `samples` × `samples` rays per pixel."""
         columns = (np.arange(camera.width_px * samples) + 0.5) / samples
         rows = (np.arange(camera.height_px * samples) + 0.5) / samples
         return cls((columns - camera.cx_px) / camera.fx_px, (rows - camera.cy_px) / camera.fy_px)
@@ -65,7 +65,7 @@ class Lattice:
         return (slice(int(r0), int(r1)), slice(int(c0), int(c1))) if r1 > r0 and c1 > c0 else None
 
     def rays(self, rows: slice, columns: slice) -> tuple[Triple, Triple]:
-        """Start and directions, each three arrays that broadcast to (rows, columns)."""
+        """Return starts and directions, each three arrays that broadcast to (rows, columns)."""
         u, v = self.us[None, columns], self.vs[rows, None]
         one, nil = np.ones((1, 1)), np.zeros((1, 1))
         return ((u, v, nil), (nil, nil, one)) if self.is_parallel else ((nil, nil, nil), (u, v, one))
@@ -104,7 +104,7 @@ def hit(part: Part, start: Triple, way: Triple) -> Array:
 
 
 def _hit_convex(part: Part, start: Triple, way: Triple) -> Array:
-    """Between the last plane that is entered and the first that is left."""
+    """Return the t between the last plane that is entered and the first that is left."""
     enter, leave = np.array(-np.inf), np.array(np.inf)
     for (nx, ny, nz), offset in zip(part.normals.tolist(), part.offsets.tolist(), strict=True):
         slope = _dot(nx, ny, nz, way)
@@ -129,7 +129,7 @@ def _dot(x: float, y: float, z: float, vector: Triple) -> Array:
 
 
 def _local(part: Part, start: Triple, way: Triple) -> tuple[Triple, Triple]:
-    """Rays in the part's own axes, its centre the origin."""
+    """Return rays in the part's own axes, its centre the origin."""
     moved = (start[0] - part.centre[0], start[1] - part.centre[1], start[2] - part.centre[2])
     first, second, third = (tuple(map(float, axis)) for axis in part.axes)
     origin = (_along(first, moved), _along(second, moved), _along(third, moved))
@@ -153,7 +153,7 @@ def _hit_ellipsoid(part: Part, start: Triple, way: Triple) -> Array:
 
 
 def _hit_cone(part: Part, start: Triple, way: Triple) -> Array:
-    """Return the mantle x² + y² = (r0 + k z)², 0 ≤ z ≤ h, and the two discs."""
+    """Intersect with the mantle x² + y² = (r0 + k z)², 0 ≤ z ≤ h, and the two discs."""
     (ox, oy, oz), (dx, dy, dz) = _local(part, start, way)
     r0, r1, height = map(float, part.radii)
     k = (r1 - r0) / height
@@ -178,17 +178,17 @@ def rasterise(parts: Sequence[Part], lattice: Lattice) -> Buffers:
     """Return the nearest part of each pixel.
 
     Args:
-        parts: In the view's frame.
+        parts: The parts, in the view's frame.
         lattice: The pixels.
     """
     return cast_parts(parts, np.zeros(len(parts), np.int64), lattice)[0]
 
 
 def visible_shares(things: Sequence[Sequence[Part]], lattice: Lattice) -> tuple[Array, NDArray[np.int64]]:
-    """For each object: the share of its pixels that nothing hides, and how many pixels it would cover by itself.
+    """Return, for each object, the share of its pixels that nothing hides, and how many pixels it would cover by itself.
 
     Args:
-        things: The parts of each, in the view's frame.
+        things: The parts of each object, in the view's frame.
         lattice: The pixels.
     """
     parts = [part for thing in things for part in thing]
@@ -202,11 +202,11 @@ def visible_shares(things: Sequence[Sequence[Part]], lattice: Lattice) -> tuple[
 def cast_parts(
     parts: Sequence[Part], owners: NDArray[np.int64], lattice: Lattice, *, is_compiled: bool = True
 ) -> tuple[Buffers, NDArray[np.int64]]:
-    """Depth and part of each pixel, and how many pixels each owner would cover by itself.
+    """Return depth and part of each pixel, and how many pixels each owner would cover by itself.
 
     Args:
-        parts: In the view's frame; those of one owner in a row.
-        owners: Owners of each part, from 0.
+        parts: The parts, in the view's frame; those of one owner are contiguous.
+        owners: Index of the owner of each part, from 0.
         lattice: The pixels.
         is_compiled: True to use compiled loops if numba is installed.
     """
@@ -233,18 +233,18 @@ def cast_parts(
         if window is None:
             continue
         depth, owner, mark = buffers.depth[window], buffers.part[window], stamp[window]
-        found = np.broadcast_to(hit(part, *lattice.rays(*window)), depth.shape).astype(np.float32)
-        is_new = np.isfinite(found) & (mark != owners[index])
+        hits = np.broadcast_to(hit(part, *lattice.rays(*window)), depth.shape).astype(np.float32)
+        is_new = np.isfinite(hits) & (mark != owners[index])
         alone[owners[index]] += int(is_new.sum())
         mark[is_new] = owners[index]
-        is_nearer = found < depth
-        depth[is_nearer] = found[is_nearer]
+        is_nearer = hits < depth
+        depth[is_nearer] = hits[is_nearer]
         owner[is_nearer] = index
     return buffers, alone
 
 
 def _packed(parts: Sequence[Part], lattice: Lattice) -> tuple[NDArray[np.generic], ...]:
-    """Parts as plain arrays: shapes, windows, ranges of planes, planes, axes, centres, radii."""
+    """Return parts as plain arrays: shapes, windows, ranges of planes, planes, axes, centres, radii."""
     codes = {"convex": kernels.CONVEX, "cone": kernels.CONE, "ellipsoid": kernels.ELLIPSOID}
     windows = np.zeros((len(parts), 4), np.int64)
     for index, part in enumerate(parts):

@@ -63,10 +63,10 @@ class Render:
 def render(
     solids: Sequence[Solid], camera: PinholeCamera, world_SE3_cam: SE3, light: Light, *, samples: int = 2
 ) -> Render:
-    """Draws solids.
+    """Draw solids.
 
     Args:
-        solids: What to draw.
+        solids: The solids to draw.
         camera: Its intrinsics.
         world_SE3_cam: Its pose; x right, y down, z forward.
         light: Sun, sky and haze.
@@ -101,14 +101,14 @@ def render(
 
 
 def _is_plain(part: NDArray[np.int32], samples: int) -> NDArray[np.bool_]:
-    """For each pixel: True if all its rays hit the same part. Such a pixel is shaded only along its diagonal."""
+    """Return, for each pixel, True if all its rays hit the same part. Such a pixel is shaded only along its diagonal."""
     height, width = part.shape[0] // samples, part.shape[1] // samples
     rays = part.reshape(height, samples, width, samples)
     return np.asarray((rays == rays[:, :1, :, :1]).all(axis=(1, 3)))
 
 
 def _spare(is_plain: NDArray[np.bool_], samples: int) -> NDArray[np.bool_]:
-    """For each ray: True if it need not be shaded."""
+    """Return, for each ray, True if it need not be shaded."""
     off_diagonal = ~np.eye(samples, dtype=bool)
     return np.asarray(np.kron(is_plain, off_diagonal))
 
@@ -122,7 +122,7 @@ def _spread(colour: NDArray[np.float32], is_plain: NDArray[np.bool_], samples: i
 
 
 def _placed(solids: Sequence[Solid], dst_SE3_world: SE3) -> tuple[list[Part], list[int]]:
-    """All parts in one frame, and the solid that each belongs to."""
+    """Return all parts in one frame, and the solid that each belongs to."""
     placed, owners = [], []
     for number, solid in enumerate(solids):
         move = dst_SE3_world @ solid.world_SE3_thing
@@ -132,28 +132,28 @@ def _placed(solids: Sequence[Solid], dst_SE3_world: SE3) -> tuple[list[Part], li
 
 
 def _points(pixels: NDArray[np.intp], buffers: Buffers, lattice: Lattice) -> Array:
-    """Shape (n, 3): what the pixels show, in the camera's frame."""
+    """Return the visible points, shape (n, 3), in the camera's frame."""
     rows, columns = np.divmod(pixels, lattice.shape[1])
     t = buffers.depth.ravel()[pixels].astype(np.float64)
     return np.stack([lattice.us[columns] * t, lattice.vs[rows] * t, t], axis=1)
 
 
 def _normals(part: Part, points: Array) -> Array:
-    """Outward, of length one, where a point lies on the surface."""
+    """Return outward unit normals at points on the surface."""
     if part.shape == "convex":
         return np.asarray(part.normals[np.argmax(points @ part.normals.T - part.offsets, axis=1)])
     local = (points - part.centre) @ part.axes.T
     if part.shape == "ellipsoid":
-        found = local / part.radii**2
+        normals = local / part.radii**2
     else:
         r0, r1, height = part.radii
         round_ = np.hypot(local[:, 0], local[:, 1])
         reach = r0 + (r1 - r0) * local[:, 2] / height
-        found = np.stack([local[:, 0], local[:, 1], -round_ * (r1 - r0) / height], axis=1)
+        normals = np.stack([local[:, 0], local[:, 1], -round_ * (r1 - r0) / height], axis=1)
         is_cap = np.abs(round_ - reach) > 1e-3 * max(r0, r1) + 1e-6
-        found[is_cap] = np.where(local[is_cap, 2:] > height / 2, [[0.0, 0.0, 1.0]], [[0.0, 0.0, -1.0]])
-    found /= np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
-    return np.asarray(found @ part.axes)
+        normals[is_cap] = np.where(local[is_cap, 2:] > height / 2, [[0.0, 0.0, 1.0]], [[0.0, 0.0, -1.0]])
+    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)
+    return np.asarray(normals @ part.axes)
 
 
 def _lit(
@@ -168,21 +168,21 @@ def _lit(
     sunlit = facing * shadows.share_lit(world_points, world_normals)
     up = 0.5 + 0.5 * world_normals[:, 2:]
     ambient = up * np.asarray(light.sky) + (1 - up) * np.asarray(light.ground)
-    found = albedo * (ambient + sunlit[:, None] * np.asarray(light.sun))
+    colour = albedo * (ambient + sunlit[:, None] * np.asarray(light.sun))
     if part.material.gloss:
         view = -points / np.linalg.norm(points, axis=1, keepdims=True) @ world_SE3_cam.rotation.T
         half = view + to_sun
         half /= np.linalg.norm(half, axis=1, keepdims=True)
         shine = np.clip((world_normals * half).sum(axis=1), 0, 1) ** 40 * (sunlit > 0)
         mirror = np.clip(1 - (world_normals * view).sum(axis=1), 0, 1) ** 3
-        found = found + part.material.gloss * (
+        colour = colour + part.material.gloss * (
             0.8 * shine[:, None] + 0.35 * mirror[:, None] * np.asarray(light.background[1])
         )
-    found = found + part.material.glow * (albedo - found)
+    colour = colour + part.material.glow * (albedo - colour)
     if light.haze_m:
         veil = 1 - np.exp(-np.linalg.norm(points, axis=1) / light.haze_m)
-        found = found + veil[:, None] * (np.asarray(light.background[1]) - found)
-    return np.asarray(found)
+        colour = colour + veil[:, None] * (np.asarray(light.background[1]) - colour)
+    return np.asarray(colour)
 
 
 class _ShadowMap:
@@ -209,35 +209,35 @@ class _ShadowMap:
         self._depth = rasterise(parts, lattice).depth
 
     def share_lit(self, points: Array, normals: Array) -> Array:
-        """Shape (n,), in [0, 1], smoothed over a few texels."""
+        """Return the lit share of each point, shape (n,), in [0, 1], smoothed over a few texels."""
         if self._depth is None:
             return np.ones(len(points))
         seen = self._light_SE3_world.apply(points + normals * 2.0 * self._step)
-        place = (seen[:, :2] - self._low) / self._step
+        texels = (seen[:, :2] - self._low) / self._step
         loops = kernels.compiled()
         if loops is not None:
             lit = np.empty(len(points))
-            loops["share_lit"](place, seen[:, 2].copy(), self._depth, self._softness, 1.5 * self._step, lit)
+            loops["share_lit"](texels, seen[:, 2].copy(), self._depth, self._softness, 1.5 * self._step, lit)
             return lit
-        return self._plain_share_lit(place, seen[:, 2], self._depth)
+        return self._plain_share_lit(texels, seen[:, 2], self._depth)
 
-    def _plain_share_lit(self, place: Array, height: Array, depth: NDArray[np.float32]) -> Array:
-        lit = np.zeros(len(place))
+    def _plain_share_lit(self, texels: Array, height: Array, depth: NDArray[np.float32]) -> Array:
+        lit = np.zeros(len(texels))
         offsets = [(x, y) for x in (-1.0, 0.0, 1.0) for y in (-1.0, 0.0, 1.0)]
         for x, y in offsets:
-            columns = np.floor(place[:, 0] + x * self._softness).astype(np.int64)
-            rows = np.floor(place[:, 1] + y * self._softness).astype(np.int64)
+            columns = np.floor(texels[:, 0] + x * self._softness).astype(np.int64)
+            rows = np.floor(texels[:, 1] + y * self._softness).astype(np.int64)
             is_on = (columns >= 0) & (columns < depth.shape[1]) & (rows >= 0) & (rows < depth.shape[0])
-            found = np.full(len(place), np.inf)
-            found[is_on] = depth[rows[is_on], columns[is_on]]
-            lit += height <= found + 1.5 * self._step
+            nearest = np.full(len(texels), np.inf)
+            nearest[is_on] = depth[rows[is_on], columns[is_on]]
+            lit += height <= nearest + 1.5 * self._step
         return lit / len(offsets)
 
 
 def _fill_sky(
     colour: NDArray[np.float32], buffers: Buffers, lattice: Lattice, world_SE3_cam: SE3, light: Light
 ) -> None:
-    """The sky: from the horizon's colour to that overhead, with clouds."""
+    """Fill in the sky: from the horizon's colour to that overhead, with clouds."""
     rows, columns = np.nonzero(buffers.part < 0)
     if len(rows) == 0:
         return
@@ -249,14 +249,14 @@ def _fill_sky(
     height = np.clip(ways[:, 2], 0, 1)[:, None] ** 0.6
     top, horizon = (np.asarray(c) for c in light.background)
     sky = horizon + height * (top - horizon)
-    place = ways / np.maximum(ways[:, 2:], 0.06)
-    place[:, 2] = 0.0
-    clouds = np.clip((noise(place, 1.6, 4) - 0.5) * 3.2, 0, 1)[:, None] * np.clip(height * 3, 0, 1)
+    directions = ways / np.maximum(ways[:, 2:], 0.06)
+    directions[:, 2] = 0.0
+    clouds = np.clip((noise(directions, 1.6, 4) - 0.5) * 3.2, 0, 1)[:, None] * np.clip(height * 3, 0, 1)
     colour[rows, columns] = sky + 0.75 * clouds * (np.array([1.0, 1.0, 1.0]) - sky)
 
 
 def _developed(colour: NDArray[np.float32], samples: int) -> Pixels:
-    """Averages the rays of each pixel in linear light, and converts to sRGB."""
+    """Average the rays of each pixel in linear light, and convert to sRGB."""
     height, width = colour.shape[0] // samples, colour.shape[1] // samples
     exposed = 1 - np.exp(-1.55 * np.clip(colour, 0, None))
     mean = exposed.reshape(height, samples, width, samples, 3).mean(axis=(1, 3))

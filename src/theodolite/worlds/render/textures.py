@@ -1,4 +1,4 @@
-"""Solid textures: the colour of a surface by the place of a point in its object's frame."""
+"""Solid textures: the colour of a surface by the position of a point in its object's frame."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _SIDE = 64
 
 @cache
 def _lattice() -> NDArray[np.float32]:
-    """Noise that repeats every 64 cells: the same on every machine."""
+    """Return noise that repeats every 64 cells: the same on every machine."""
     return np.random.default_rng(20260626).random((_SIDE, _SIDE, _SIDE), dtype=np.float32)
 
 
 def noise(points: Array, scale_m: float, octaves: int = 1, *, is_compiled: bool = True) -> Array:
-    """Smooth noise in [0, 1], shape (n,), with features of a given size.
+    """Return smooth noise in [0, 1], shape (n,), with features of a given size.
 
     Args:
         points: Shape (n, 3).
         scale_m: The size of the largest features.
-        octaves: How many times features of half the size are added, at half the strength.
+        octaves: Number of times that features of half the size are added, at half the strength.
         is_compiled: True to use compiled loops if numba is installed.
     """
     total, weight = np.zeros(len(points)), 0.0
@@ -43,7 +43,7 @@ def noise(points: Array, scale_m: float, octaves: int = 1, *, is_compiled: bool 
 
 
 def _plain_noise(places: Array) -> Array:
-    """Trilinear interpolation between the eight corners of a point's cell."""
+    """Interpolate trilinearly between the eight corners of a point's cell."""
     wrapped = places % _SIDE
     corner = np.floor(wrapped)
     high = wrapped - corner
@@ -58,7 +58,7 @@ def _plain_noise(places: Array) -> Array:
 
 
 def paint(material: Material, points: Array, normals: Array) -> Array:
-    """Colours, shape (n, 3), linear.
+    """Return linear colours, shape (n, 3).
 
     Args:
         material: Material of the surface.
@@ -73,7 +73,7 @@ def paint(material: Material, points: Array, normals: Array) -> Array:
 
 
 def _flat(points: Array, normals: Array) -> tuple[Array, Array]:
-    """Two coordinates on the surface: along the ground (or x, y on a level surface), and up (or y)."""
+    """Return two coordinates on the surface: along the ground (or x, y on a level surface), and up (or y)."""
     is_level = np.abs(normals[:, 2]) > 0.7
     is_across = np.abs(normals[:, 0]) > np.abs(normals[:, 1])
     first = np.where(is_level, points[:, 0], np.where(is_across, points[:, 1], points[:, 0]))
@@ -90,7 +90,7 @@ def _cloud(points: Array, _: Array, scale: float) -> Array:
 
 
 def _grain(points: Array, _: Array, scale: float) -> Array:
-    """Wood: rings stretched along x, wavering."""
+    """Draw wood: rings stretched along x, wavering."""
     stretched = points * np.array([0.12, 1.0, 1.0])
     waver = noise(stretched, scale, 2)
     rings = 0.5 + 0.5 * np.sin(2 * np.pi * (points[:, 1] + points[:, 2]) / scale * 0.7 + 7 * waver)
@@ -98,7 +98,7 @@ def _grain(points: Array, _: Array, scale: float) -> Array:
 
 
 def _planks(points: Array, normals: Array, scale: float) -> Array:
-    """Floor boards, `scale` wide, in staggered lengths, each of its own tone, with dark joints."""
+    """Draw floor boards, `scale` wide, in staggered lengths, each of its own tone, with dark joints."""
     across, along = _flat(points, normals)
     row = np.floor(across / scale)
     shifted = along + (row * 0.37 % 1.0) * 8 * scale
@@ -110,7 +110,7 @@ def _planks(points: Array, normals: Array, scale: float) -> Array:
 
 
 def _tiles(points: Array, normals: Array, scale: float) -> Array:
-    """Square tiles with joints."""
+    """Draw square tiles with joints."""
     first, second = _flat(points, normals)
     joint = (np.abs((first / scale) % 1 - 0.5) > 0.475) | (np.abs((second / scale) % 1 - 0.5) > 0.475)
     return np.where(joint, 1.0, 0.15 * noise(points, scale / 3, 2))
@@ -127,12 +127,12 @@ def _stripes(points: Array, normals: Array, scale: float) -> Array:
 
 
 def _bands(points: Array, _: Array, scale: float) -> Array:
-    """Level bands."""
+    """Draw level bands."""
     return (np.floor(points[:, 2] / scale) % 2).astype(np.float64)
 
 
 def _bricks(points: Array, normals: Array, scale: float) -> Array:
-    """Courses a third as high as a brick is long, every second one shifted by half."""
+    """Draw courses a third as high as a brick is long, every second one shifted by half."""
     first, second = _flat(points, normals)
     course = np.floor(second / (scale / 3))
     shifted = first / scale + 0.5 * (course % 2)
@@ -142,7 +142,7 @@ def _bricks(points: Array, normals: Array, scale: float) -> Array:
 
 
 def _facade(points: Array, normals: Array, scale: float) -> Array:
-    """Windows: one in each square of `scale`, with a cross bar; none on roofs."""
+    """Draw windows: one in each square of `scale`, with a cross bar; none on roofs."""
     first, second = _flat(points, normals)
     x, z = (first / scale) % 1, (second / scale) % 1
     is_window = (np.abs(x - 0.5) < 0.3) & (z > 0.25) & (z < 0.85)
@@ -156,7 +156,7 @@ def _facade(points: Array, normals: Array, scale: float) -> Array:
 
 
 def _weave(points: Array, _: Array, scale: float) -> Array:
-    """Cloth: fine threads and slow variation."""
+    """Draw cloth: fine threads and slow variation."""
     threads = np.sin(2 * np.pi * points[:, 0] / scale) * np.sin(
         2 * np.pi * (points[:, 1] + points[:, 2]) / scale
     )
@@ -164,7 +164,7 @@ def _weave(points: Array, _: Array, scale: float) -> Array:
 
 
 def _leaves(points: Array, _: Array, scale: float) -> Array:
-    """Foliage: clumps of light and dark."""
+    """Draw foliage: clumps of light and dark."""
     return np.clip(1.9 * noise(points, scale, 3) - 0.45, 0, 1)
 
 

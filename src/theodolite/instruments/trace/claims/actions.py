@@ -46,7 +46,7 @@ _WAYS = {
 
 
 def action_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
-    """Asserted verbs with their subjects and objects, and possession: each claim with the head of its clause."""
+    """Yield claims about asserted verbs with subjects and objects, and about possession, each with the head of its clause."""
     for verb in sentence.tokens:
         if not c.is_verb(verb) or _is_way(sentence, verb) or not is_asserted(sentence, verb):
             continue
@@ -65,8 +65,8 @@ def action_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
         whos: list[Token | None] = [*subjects] or [None]
         whats: list[Token | None] = [*done_to] or [None]
         for who in whos:
-            for what in whats:
-                yield _action(sentence, clause, who, what, other), verb
+            for patient in whats:
+                yield _action(sentence, clause, who, patient, other), verb
     yield from _possessions(sentence)
 
 
@@ -91,31 +91,31 @@ def _is_no_action(
 
 
 def _action(
-    sentence: Sentence, clause: c.Clause, who: Token | None, what: Token | None, other: Token | None
+    sentence: Sentence, clause: c.Clause, who: Token | None, patient: Token | None, other: Token | None
 ) -> Claim:
     verb = clause.verb
     return Claim(
         "action",
         _NOBODY if who is None else c.mention(sentence, who),
         clause.lemma,
-        None if what is None else c.mention(sentence, what),
+        None if patient is None else c.mention(sentence, patient),
         None if other is None else c.mention(sentence, other),
-        span=span_of(*(t for t in (verb, what, other) if t is not None)),
+        span=span_of(*(t for t in (verb, patient, other) if t is not None)),
         anchor=(verb.start, verb.end),
-        is_negated=c.is_negated(sentence, verb, who, what),
+        is_negated=c.is_negated(sentence, verb, who, patient),
         hedge=hedge_of(sentence, verb),
         is_lasting=c.is_lasting(sentence, verb),
     )
 
 
 def is_goal(sentence: Sentence, verb: Token, noun: Token) -> bool:
-    """Return True for a noun that an action names as where something is moved: *pushes the cart across the street*."""
+    """Return True for the noun of the goal of a movement: *pushes the cart across the street*."""
     clause = c.Clause(sentence, verb)
     return _other(sentence, clause, c.objects(sentence, clause)) is noun
 
 
 def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> Token | None:  # noqa: PLR0911 - one return per construction
-    """Whom something is given to, and where it is moved to or from."""
+    """Return the recipient of something, or the goal or origin of a movement."""
     verb = clause.verb
     if not done_to:
         return None
@@ -123,7 +123,7 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         return child
     if clause.is_passive and c.given(sentence, verb):
         return next(iter(c.subjects(sentence, verb)), None)
-    found = {
+    by_case = {
         c.preposition(sentence, child): child
         for child in sentence.children(verb, "obl")
         if child not in done_to
@@ -135,8 +135,8 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
     for child in sentence.children(done_to[0], "nmod"):
         if verb.lemma in words.GIVING_VERBS and c.preposition(sentence, child) == "to":
             return child
-    if clause.is_passive and verb.lemma in {"cover", "wrap", "coat"} and "in" in found:
-        return found["in"]
+    if clause.is_passive and verb.lemma in {"cover", "wrap", "coat"} and "in" in by_case:
+        return by_case["in"]
     is_put = verb.lemma in (words.PLACING_VERBS | _PLACED) - words.GIVING_VERBS
     for case in (
         "to",
@@ -151,15 +151,15 @@ def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> To
         "through",
         "across",
     ):
-        if case in found and not (
+        if case in by_case and not (
             case in words.PLACES and is_put
         ):  # *hangs it over the chair* places it there
-            return found[case]
-    return found.get("with") if clause.is_passive else None
+            return by_case[case]
+    return by_case.get("with") if clause.is_passive else None
 
 
 def _possessions(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
-    """*The chair has a cushion*; *a chair with a cushion*, *a man without a hat*, which assert it within a noun phrase."""
+    """Yield claims from *the chair has a cushion*, and within noun phrases: *a chair with a cushion*, *a man without a hat*."""
     for token in sentence.tokens:
         if token.lemma in {"have", "lack"} and c.is_verb(token):
             things = c.objects(sentence, c.Clause(sentence, token))
@@ -177,7 +177,7 @@ def _had(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterato
 
 
 def _is_placed_at_owner(sentence: Sentence, word: Token, thing: Token) -> bool:
-    """Return True in *has a fork next to it*, *with a fork in his hand*, which say where the fork is."""
+    """Return True in *has a fork next to it*, *with a fork in his hand*, which state a place."""
     phrase = [t for t in sentence.tokens[thing.index + 1 : thing.index + 6] if t.tag != "RB"]
     pronoun = next((t for t in phrase if t.tag == "PRP" or t.text.casefold() in {"his", "her"}), None)
     between = [t for t in phrase if pronoun is not None and t.index < pronoun.index]
@@ -206,19 +206,19 @@ def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
 
 
 def _described(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
-    """*Has a round shape*: it is round."""
-    for said in _values(c.mention(sentence, thing)) if thing.lemma in words.ASPECTS else ():
-        claim = replace(_possession(sentence, owner, word, thing), predicate=said, object=None)
+    """Yield claims from *has a round shape*: it is round."""
+    for adjective in _values(c.mention(sentence, thing)) if thing.lemma in words.ASPECTS else ():
+        claim = replace(_possession(sentence, owner, word, thing), predicate=adjective, object=None)
         yield replace(
-            claim, kind="state" if said in words.STATES else "attribute", anchor=(thing.start, thing.end)
+            claim, kind="state" if adjective in words.STATES else "attribute", anchor=(thing.start, thing.end)
         )
 
 
 def _values(thing: Mention) -> Iterator[str]:
-    """Yield the adjectives of an aspect; *light* in *a light brown color* is none."""
-    for said, after in zip_longest(thing.attributes, thing.attributes[1:]):
-        if not (said in words.TONES and after in words.COLOURS):
-            yield said
+    """Yield the adjectives of an aspect, without *light* in *a light brown color*."""
+    for adjective, after in zip_longest(thing.attributes, thing.attributes[1:]):
+        if not (adjective in words.TONES and after in words.COLOURS):
+            yield adjective
 
 
 def _is_seen(sentence: Sentence, thing: Token) -> bool:
@@ -231,7 +231,7 @@ def _is_seen(sentence: Sentence, thing: Token) -> bool:
 
 
 def _owner(sentence: Sentence, token: Token, head: Token) -> Token | None:
-    """Return what *with a cushion* describes: a noun, or the subject of *is blue with a cushion*."""
+    """Return the word that *with a cushion* describes: a noun, or the subject of *is blue with a cushion*."""
     if token.dep == "nmod" and c.is_noun(head) and words.can_be_seen(head.lemma):
         return head
     before = sentence.tokens[sentence.children(token, "case")[0].index - 1]
@@ -269,7 +269,7 @@ def _possession(sentence: Sentence, owner: Token, word: Token, thing: Token) -> 
 
 
 def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
-    """Return True for *the table occupies the majority*: a thing, and nothing that can be seen."""
+    """Return True for *the table occupies the majority*: a thing, and an object that cannot be seen."""
     are_things = bool(subjects) and all(
         t.lemma == "it" or (c.is_noun(t) and not words.is_a(t.lemma, "person")) for t in subjects
     )
@@ -283,14 +283,14 @@ def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
 
 
 def _is_like(sentence: Sentence, verb: Token) -> bool:
-    """Return True for *looks like*, which compares."""
+    """Return True for *looks like*, which is a comparison."""
     after = [t.text.casefold() for t in sentence.tokens[verb.index + 1 : verb.index + 3]]
     is_role = verb.lemma in {"serve", "act"} and after[:1] == ["as"]
     return is_role or (verb.lemma in {"look", "act"} and (after[:1] == ["like"] or after == ["as", "if"]))
 
 
 def _is_only_meant(sentence: Sentence, verb: Token) -> bool:
-    """Return True for *refuses to eat*: what is asserted is an attitude."""
+    """Return True for *refuses to eat*, which asserts an attitude."""
     aims = [
         t
         for t in sentence.children(verb, "xcomp")
@@ -459,7 +459,7 @@ def _way(sentence: Sentence, verb: Token) -> str | None:
 
 
 def motion_name(verb: str, way: str) -> str:
-    """Return the one name of a movement.
+    """Return the normal form of a movement.
 
     >>> motion_name("rotate", "left"), motion_name("walk", ""), motion_name("walk", "backward"), motion_name("tilt", "up")
     ('turn left', 'move forward', 'move backward', 'look up')

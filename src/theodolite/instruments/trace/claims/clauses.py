@@ -108,11 +108,11 @@ def particle_of(sentence: Sentence, verb: Token) -> Token | None:
 
 def conjuncts(sentence: Sentence, token: Token) -> list[Token]:
     """Return a token and its conjuncts."""
-    found = [token]
+    tokens = [token]
     for child in sentence.children(token, "conj"):
         if is_noun(child) or child.tag.startswith("PRP"):
-            found.extend(conjuncts(sentence, child))
-    return found
+            tokens.extend(conjuncts(sentence, child))
+    return tokens
 
 
 def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()) -> list[Token]:  # noqa: C901, PLR0911 - one return per construction
@@ -123,7 +123,7 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
     """
     own = sentence.children(verb, "nsubj")
     if own:
-        return [t for each in conjuncts(sentence, own[0]) for t in [antecedent(sentence, each)]]
+        return [t for conjunct in conjuncts(sentence, own[0]) for t in [antecedent(sentence, conjunct)]]
     above = sentence.head(verb)
     if above is None or above.index in seen:
         return []
@@ -186,7 +186,7 @@ def _is_content(sentence: Sentence, noun: Token) -> bool:
 
 
 def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
-    """Return True in *sits on a couch holding a book*: the couch holds nothing."""
+    """Return True in *sits on a couch holding a book*, where the couch holds nothing."""
     is_place = noun.dep.startswith(("obl", "nmod")) and not sentence.children(verb, "nsubj", "aux:pass")
     if is_place and verb.index and sentence.tokens[verb.index - 1].text == ",":
         return True  # *is in the middle of the room, surrounded by chairs*
@@ -237,14 +237,14 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
 
 
 def given(sentence: Sentence, verb: Token) -> list[Token]:
-    """Return what someone gets in *the boy is offered a biscuit*."""
+    """Return the direct object after a passive recipient: *a biscuit* in *the boy is offered a biscuit*."""
     if verb.lemma not in words.GIVING_VERBS:
         return []
     return [t for t in sentence.children(verb, "obj") if is_noun(t)]
 
 
 def is_beside(sentence: Sentence, noun: Token) -> bool:
-    """Return True for *next to the box*, which is a place and no direction."""
+    """Return True for *next to the box*, which is a place and not a direction."""
     cases = sentence.children(noun, "case")
     before = sentence.tokens[cases[0].index - 1].lemma if cases and cases[0].index else ""
     return bool(cases) and cases[0].text.casefold() == "to" and before in {"next", "close", "adjacent"}
@@ -290,15 +290,15 @@ def stranded(sentence: Sentence, verb: Token) -> Token | None:
 @remembered
 def clause_of(sentence: Sentence, token: Token) -> tuple[Token, ...]:
     """Return the heads of the clauses around a token, innermost first."""
-    found: list[Token] = []
+    heads: list[Token] = []
     here: Token | None = token
     seen: set[int] = set()
     while here is not None and here.index not in seen:
         seen.add(here.index)
         if here.dep.partition(":")[0] in _CLAUSES or sentence.children(here, "cop", "aux") or is_verb(here):
-            found.append(here)
+            heads.append(here)
         here = sentence.head(here)
-    return tuple(found)
+    return tuple(heads)
 
 
 def is_negated(sentence: Sentence, token: Token, *about: Token | None) -> bool:
@@ -345,7 +345,7 @@ def is_lasting(sentence: Sentence, head: Token) -> bool:
 
 
 def is_the_writers_sight(sentence: Sentence, verb: Token) -> bool:
-    """Return True for *I see* and *we cannot find*, which say what is there and describe no action."""
+    """Return True for *I see* and *we cannot find*, which state existence and describe no action."""
     return verb.lemma in words.SEEING_VERBS | {"count", "get"} and any(
         t.text.casefold() in words.FIRST_PERSON | {"you"} for t in subjects(sentence, verb)
     )
@@ -364,7 +364,7 @@ def shows_picture(sentence: Sentence, verb: Token) -> bool:
 
 @remembered
 def is_existence(sentence: Sentence, noun: Token) -> bool:
-    """Return True if the clause says of a noun only that it is there: *there is a cup*, *I see a cup*, *the cup is visible*."""
+    """Return True if the clause states only the existence of a noun: *there is a cup*, *I see a cup*, *the cup is visible*."""
     first = noun
     while first.dep == "conj" and (above := sentence.head(first)) is not None and is_noun(above):
         first = above
@@ -434,7 +434,7 @@ def is_comparative(token: Token) -> bool:
 
 
 def named(sentence: Sentence, token: Token) -> Token:
-    """Return the noun that names what is meant: *people* in *a group of people*."""
+    """Return the noun that names the object: *people* in *a group of people*."""
     if token.lemma in _COLLECTIVES:
         for child in sentence.children(token, "nmod"):
             if preposition(sentence, child) == "of":
@@ -443,7 +443,7 @@ def named(sentence: Sentence, token: Token) -> Token:
 
 
 def bearer(sentence: Sentence, token: Token) -> Token:
-    """Return what has an aspect that something is said of: *its* in *its shape is round*, *box* in *the size of the box*."""
+    """Return the bearer of an aspect: *its* in *its shape is round*, *box* in *the size of the box*."""
     if token.lemma not in words.ASPECTS:
         return token
     owners = sentence.children(token, "nmod:poss") or sentence.children(token, "nmod")
@@ -489,7 +489,7 @@ def mention(sentence: Sentence, token: Token) -> Mention:
 
 
 def _adjective(sentence: Sentence, token: Token) -> str:
-    """Return an adjective that picks something out, as it is stored in a mention; empty for others."""
+    """Return an adjective that narrows down a noun, as it is stored in a mention; empty for others."""
     word = token.text.casefold()
     if is_superlative(sentence, token):
         return superlative(sentence, token)
@@ -502,7 +502,7 @@ def _adjective(sentence: Sentence, token: Token) -> str:
     return token.lemma if token.lemma in words.ATTRIBUTES or token.lemma in words.STATES else ""
 
 
-# Hedges, questions and conditions: what is said, but not asserted.
+# Hedges, questions and conditions: clauses that assert nothing.
 
 
 _MOODS = word_set("like if unless whether suppose supposing provided lest")
@@ -514,7 +514,7 @@ _HEDGES = words.HEDGE_WORDS | words.HEDGE_VERBS | words.HEDGE_ADJECTIVES | {"wil
 def hedge_of(sentence: Sentence, token: Token) -> str:
     """Return the word that hedges the clause of a token; empty for a plain statement.
 
-    Looked for in the clause itself (*might*, *possibly*) and in the clauses above that suggest, infer or consider it. A
+    The clause itself (*might*, *possibly*) and the clauses above that suggest, infer or consider it are searched. A
     clause that is merely conjoined to a hedged one is not hedged.
     """
     if not _may_be_hedged(sentence, sentence.tokens[0]) or _goes_with(sentence, token):
@@ -556,7 +556,7 @@ def _hedge(sentence: Sentence, token: Token) -> str:
 
 
 def _goes_with(sentence: Sentence, token: Token) -> bool:
-    """Return True within *, with a cup on it*, which is said beside the clause that may be hedged."""
+    """Return True within *, with a cup on it*, which does not belong to the clause that may be hedged."""
     here: Token | None = token
     seen: set[int] = set()
     while here is not None and here.index not in seen and not sentence.children(here, "aux", "cop"):
@@ -569,7 +569,7 @@ def _goes_with(sentence: Sentence, token: Token) -> bool:
 
 
 def _mood(sentence: Sentence, head: Token, below: Token | None) -> str:
-    """*?* in a question, *if* in a condition and in what depends on it, and modal verbs; empty for a plain clause."""
+    """Return *?* in a question, *if* in a condition and in what depends on it, or a modal verb; empty for a plain clause."""
     if any(t.text == "?" for t in sentence.tokens[-3:]):
         return "?"
     return _condition(sentence, head, below) or _modal(sentence, head, below)
@@ -616,10 +616,10 @@ def _covers(below: Token | None) -> bool:
     return below is None or below.dep.partition(":")[0] in {"xcomp", "ccomp", "conj", "acl", "advcl"}
 
 
-# What is said with *is*: qualities, states, identity, comparisons.
+# Predicates of *is*: qualities, states, identity, comparisons.
 
 
-# What is said with *is*: qualities (*the cup is red*), states (*the door is closed*) and identity (*the animal is a dog*).
+# Predicates of *is*: qualities (*the cup is red*), states (*the door is closed*) and identity (*the animal is a dog*).
 
 
 _GENERIC = word_set("object item thing one")
@@ -627,22 +627,23 @@ _GENERIC = word_set("object item thing one")
 
 
 def predicate_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
-    """All claims of this kind, each with the head of its clause."""
+    """Yield all claims about predicates, each with the head of its clause."""
     linked = {t.index for t in sentence.parents("cop")}
     for word in sentence.tokens:
         if word.index in linked:
-            for said in _joined(sentence, word):
-                if said is not word and sentence.children(word, "case"):
+            for predicate in _joined(sentence, word):
+                if predicate is not word and sentence.children(word, "case"):
                     break
-                yield from _said(sentence, word, said)
+                yield from _said(sentence, word, predicate)
         elif _is_secondary(sentence, word):
             yield from _said(sentence, word, word)
         elif word.tag in {"VBN", "VBD", "JJ"} or word.text.casefold() in {"on", "off", "asleep", "awake"}:
-            for said in (word, *sentence.children(word, "conj")):
-                if said is word or (
-                    said.text.casefold() in words.STATES and not sentence.children(said, "nsubj", "obj")
+            for predicate in (word, *sentence.children(word, "conj")):
+                if predicate is word or (
+                    predicate.text.casefold() in words.STATES
+                    and not sentence.children(predicate, "nsubj", "obj")
                 ):
-                    yield from _participle(sentence, word, said)
+                    yield from _participle(sentence, word, predicate)
 
 
 def _is_secondary(sentence: Sentence, word: Token) -> bool:
@@ -665,7 +666,7 @@ def _joined(sentence: Sentence, word: Token) -> Iterator[Token]:
 
 
 def quality_kind(token: Token) -> ClaimKind | None:
-    """Whether an adjective or participle names an attribute or a state."""
+    """Return whether an adjective or participle names an attribute or a state."""
     word = token.text.casefold()
     if token.tag in {"JJR", "RBR", "JJS"} or is_comparative(token):
         return None
@@ -679,76 +680,84 @@ def quality_kind(token: Token) -> ClaimKind | None:
 
 
 def quality(kind: ClaimKind, thing: Mention, word: Token, span: tuple[int, int]) -> Claim:
-    """One attribute or state of something."""
+    """Return the claim of one attribute or state."""
     text = word.text.casefold()
-    said = text if text in words.ATTRIBUTES or text in words.STATES else word.lemma
-    return Claim(kind, thing, said, span=span, anchor=(word.start, word.end))
+    value = text if text in words.ATTRIBUTES or text in words.STATES else word.lemma
+    return Claim(kind, thing, value, span=span, anchor=(word.start, word.end))
 
 
 def _subjects(sentence: Sentence, word: Token) -> list[Token]:
-    found = []
-    for said in subjects(sentence, word):
-        thing = bearer(sentence, said)
+    bearers = []
+    for subject in subjects(sentence, word):
+        thing = bearer(sentence, subject)
         name = named(sentence, thing)
         is_seen = not is_noun(thing) or words.can_be_seen(name.lemma) or thing.lemma in _GENERIC
         if is_seen and thing.lemma not in {"this", "that", "there", "which", "what"}:
-            found.append(thing)
-    return found
+            bearers.append(thing)
+    return bearers
 
 
-def _said(sentence: Sentence, first: Token, said: Token) -> Iterator[tuple[Claim, Token | None]]:
-    """One predicate of a copula; `first` is the one that holds the subject."""
-    kind = quality_kind(said)
-    is_place = bool(sentence.children(said, "case")) or said.text.casefold() in {"left", "right", "ahead"}
-    if said.text.casefold() in {"on", "off"}:
-        kind, is_place = "state", bool(sentence.children(said, "obl", "nmod"))
-    if is_place or _is_compared(sentence, said):
+def _said(sentence: Sentence, first: Token, predicate: Token) -> Iterator[tuple[Claim, Token | None]]:
+    """Yield the claims of one predicate of a copula; `first` is the one that holds the subject."""
+    kind = quality_kind(predicate)
+    is_place = bool(sentence.children(predicate, "case")) or predicate.text.casefold() in {
+        "left",
+        "right",
+        "ahead",
+    }
+    if predicate.text.casefold() in {"on", "off"}:
+        kind, is_place = "state", bool(sentence.children(predicate, "obl", "nmod"))
+    if is_place or _is_compared(sentence, predicate):
         return
-    if kind is not None and not (is_noun(said) and sentence.children(said, "det", "amod")):
+    if kind is not None and not (is_noun(predicate) and sentence.children(predicate, "det", "amod")):
         for thing in _subjects(sentence, first):
-            claim = quality(kind, mention(sentence, thing), said, (said.start, said.end))
-            yield _marked(sentence, claim, first, said, thing), first
-    elif is_noun(said):
-        yield from _identity(sentence, first, said)
+            claim = quality(kind, mention(sentence, thing), predicate, (predicate.start, predicate.end))
+            yield _marked(sentence, claim, first, predicate, thing), first
+    elif is_noun(predicate):
+        yield from _identity(sentence, first, predicate)
 
 
-def _is_compared(sentence: Sentence, said: Token) -> bool:
+def _is_compared(sentence: Sentence, predicate: Token) -> bool:
     """Return True if the predicate is a comparison: *is taller than*, *is the tallest*, *is as tall as*."""
     around = (
-        said,
-        *sentence.children(said, "amod", "compound"),
-        *(x for t in sentence.children(said, "amod") for x in sentence.children(t, "conj")),
+        predicate,
+        *sentence.children(predicate, "amod", "compound"),
+        *(x for t in sentence.children(predicate, "amod") for x in sentence.children(t, "conj")),
     )
     if any(is_superlative(sentence, t) or is_comparative(t) for t in around):
         return True
-    return not _is_also(sentence, said) and _has_degree(sentence, said)
+    return not _is_also(sentence, predicate) and _has_degree(sentence, predicate)
 
 
-def _has_degree(sentence: Sentence, said: Token) -> bool:
+def _has_degree(sentence: Sentence, predicate: Token) -> bool:
     return any(
         t.text.casefold() in {"as", "less", "more", "most", "least", "compared"}
-        for t in sentence.children(said, "advmod", "advcl", "case", "mark")
+        for t in sentence.children(predicate, "advmod", "advcl", "case", "mark")
     ) or any(
-        t.text.casefold() in {"as", "compared"} for t in sentence.tokens[said.index + 1 : said.index + 2]
+        t.text.casefold() in {"as", "compared"}
+        for t in sentence.tokens[predicate.index + 1 : predicate.index + 2]
     )
 
 
-def _is_also(sentence: Sentence, said: Token) -> bool:
-    """Return True for *is brown as well*, which compares nothing."""
-    return [t.text.casefold() for t in sentence.tokens[said.index + 1 : said.index + 3]] == ["as", "well"]
+def _is_also(sentence: Sentence, predicate: Token) -> bool:
+    """Return True for *is brown as well*, which is no comparison."""
+    return [t.text.casefold() for t in sentence.tokens[predicate.index + 1 : predicate.index + 3]] == [
+        "as",
+        "well",
+    ]
 
 
-def _identity(sentence: Sentence, first: Token, said: Token) -> Iterator[tuple[Claim, Token | None]]:
-    kind = mention(sentence, said)
+def _identity(sentence: Sentence, first: Token, noun: Token) -> Iterator[tuple[Claim, Token | None]]:
+    kind = mention(sentence, noun)
     things = _subjects(sentence, first)
     if kind.head in _GENERIC:
         for thing in things:
             for word in kind.attributes:
                 which: ClaimKind = "state" if word in words.STATES else "attribute"
                 claim = replace(
-                    quality(which, mention(sentence, thing), said, (said.start, said.end)), predicate=word
+                    quality(which, mention(sentence, thing), noun, (noun.start, noun.end)), predicate=word
                 )
-                yield _marked(sentence, claim, first, said, thing), first
+                yield _marked(sentence, claim, first, noun, thing), first
         return
     if not words.can_be_seen(kind.head) or sentence.children(first, "expl"):
         return
@@ -758,42 +767,44 @@ def _identity(sentence: Sentence, first: Token, said: Token) -> Iterator[tuple[C
             mention(sentence, thing),
             "is",
             kind,
-            span=(said.start, said.end),
-            anchor=(said.start, said.end),
+            span=(noun.start, noun.end),
+            anchor=(noun.start, noun.end),
         )
-        yield _marked(sentence, claim, first, said, thing), first
+        yield _marked(sentence, claim, first, noun, thing), first
 
 
-def _marked(sentence: Sentence, claim: Claim, first: Token, said: Token, thing: Token) -> Claim:
-    is_apart = said is not first
+def _marked(sentence: Sentence, claim: Claim, first: Token, predicate: Token, thing: Token) -> Claim:
+    is_apart = predicate is not first
     negated = is_none(sentence, thing) or (
         any(
             t.text.casefold() in {"not", "n't", "nor", "neither", "never"}
-            for t in sentence.children(said, "advmod", "cc", "cc:preconj")
+            for t in sentence.children(predicate, "advmod", "cc", "cc:preconj")
         )
         if is_apart
-        else is_negated(sentence, said, thing)
+        else is_negated(sentence, predicate, thing)
     )
     hedge = hedge_of(sentence, first) or ("" if negated else _alternative(sentence, first))
     return replace(claim, is_negated=negated, hedge=hedge, is_lasting=is_lasting(sentence, first))
 
 
 def _alternative(sentence: Sentence, first: Token) -> str:
-    """*or* in *is a phone or a remote*, of which neither is claimed."""
+    """Return *or* in *is a phone or a remote*, neither of which is claimed."""
     joined = sentence.children(first, "conj")
-    is_open = any(t.text.casefold() == "or" for each in joined for t in sentence.children(each, "cc"))
+    is_open = any(
+        t.text.casefold() == "or" for predicate in joined for t in sentence.children(predicate, "cc")
+    )
     return "or" if is_open else ""
 
 
 def _participle(sentence: Sentence, word: Token, joined: Token) -> Iterator[tuple[Claim, Token | None]]:
-    """*Is closed*, *is turned on*, *filled with flowers*, *is made of wood*, *is painted white*."""
+    """Yield claims from *is closed*, *is turned on*, *filled with flowers*, *is made of wood*, *is painted white*."""
     if agent(sentence, word) or any(t.text.casefold() == "being" for t in sentence.children(word)):
         return
     is_passive = bool(sentence.children(word, "aux:pass"))
     is_after = word.dep in {"acl", "advcl", "conj", "acl:relcl", "parataxis"} and word.tag in {"VBN", "VBD"}
     value = _outcome(sentence, word) if is_passive or is_after else None
     if value is not None:
-        said = value
+        complement = value
     elif word.text.casefold() in {"on", "off"} and word.dep != "case":
         head = sentence.head(word)
         is_switched = (
@@ -803,22 +814,24 @@ def _participle(sentence: Sentence, word: Token, joined: Token) -> Iterator[tupl
         )
         if not is_switched or head is None:
             return
-        word, said = head, word
+        word, complement = head, word
     elif quality_kind(word) == "state" and (is_passive or (is_after and sentence.children(word, "obl"))):
-        said = joined
+        complement = joined
     elif word.text.casefold() in {"asleep", "awake"} and sentence.children(word, "aux"):
-        said = word
+        complement = word
     else:
         return
-    kind = quality_kind(said) or "attribute"
+    kind = quality_kind(complement) or "attribute"
     for thing in _subjects(sentence, word):
-        claim = quality(kind, mention(sentence, thing), said, (word.start, max(word.end, said.end)))
+        claim = quality(
+            kind, mention(sentence, thing), complement, (word.start, max(word.end, complement.end))
+        )
         is_asserted = bool(sentence.children(word, "nsubj", "aux:pass")) or word.dep == "conj"
         yield _marked(sentence, claim, word, word, thing), word if is_asserted else None
 
 
 def _outcome(sentence: Sentence, word: Token) -> Token | None:
-    """Return the material of *made of wood*, the colour of *painted white*."""
+    """Return the material of *made of wood*, or the colour of *painted white*."""
     if word.text.casefold() == "made":
         return next((t for t in sentence.children(word, "obl", "nmod") if t.lemma in words.MATERIALS), None)
     if word.text.casefold() in {"painted", "colored", "coloured", "dyed"}:
@@ -834,7 +847,7 @@ _DIMENSIONS = frozenset({"size", "height", "width", "length", "colour", "color"}
 
 
 def comparison_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
-    """All comparisons of a sentence, each with the head of its clause."""
+    """Yield all comparisons of a sentence, each with the head of its clause."""
     for link in sentence.tokens:
         if link.text.casefold() in {"than", "as", "to"} and link.tag != "DT":
             yield from _comparative(sentence, link)
@@ -858,16 +871,16 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
     inside = sentence.tokens[first.index : link.index + 1]
     is_sized = any(t.lemma in _DIMENSIONS for t in inside)  # *small in size compared to*
     inside = tuple(t for t in inside if not (is_sized and t.text.casefold() in {"in", *_DIMENSIONS}))
-    said = " ".join(t.text.casefold() for t in inside)
+    comparison = " ".join(t.text.casefold() for t in inside)
     head = _clause_head(sentence, first)
     if head is None or any(is_noun(t) and not _is_far(sentence, t) for t in inside):
         return
     if is_verb(head):
-        said = f"{head.lemma} {said}"
+        comparison = f"{head.lemma} {comparison}"
         is_bare = first.text.casefold() in {"more", "less", "fewer"} and first.index + 1 == link.index
         if is_bare or not (_is_manner(first, head) or any(t.tag.startswith("RB") for t in inside)):
             return  # *weighs more than*
-    yield from _each(sentence, _compared_subjects(sentence, head), said, standard, first, head)
+    yield from _each(sentence, _compared_subjects(sentence, head), comparison, standard, first, head)
     joined = sentence.head(first)
     between = sentence.tokens[joined.index : first.index] if joined is not None else ()
     is_shared = not any(t.text.casefold() == "than" for t in between)
@@ -878,7 +891,7 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
 
 
 def _is_manner(word: Token, verb: Token) -> bool:
-    """Return True for the word that tells how something is done: *moves faster*."""
+    """Return True for an adverb of manner: *moves faster*."""
     return word.head == verb.index and word.dep in {"advmod", "xcomp", "obj"} and is_comparative(word)
 
 
@@ -908,14 +921,14 @@ def _degree_word(sentence: Sentence, link: Token) -> Token | None:
         times = sentence.tokens[max(0, first.index - 1)] if first is not None else None
         is_multiple = times is not None and times.text.casefold() in {"twice", "half"}
         return times if is_multiple else first
-    found = next(
+    degree = next(
         (t for t in before if is_comparative(t) or t.text.casefold() in {"more", "less", "fewer"}), None
     )
-    return None if found is None or found.tag == "DT" else found
+    return None if degree is None or degree.tag == "DT" else degree
 
 
 def _standard(sentence: Sentence, start: int) -> Token | None:
-    """Return what it is compared with: the noun, *one* or ordinal that follows; a bare number is none."""
+    """Return the standard of comparison: the noun, *one* or ordinal that follows; never a bare number."""
     last: Token | None = None
     if [t.tag for t in sentence.tokens[start : start + 2]] in (["CD"], ["CD", "."]):
         return None  # *is more than four*
@@ -944,7 +957,7 @@ def _compared_subjects(sentence: Sentence, head: Token) -> list[Token]:
 
 
 def _each(
-    sentence: Sentence, things: list[Token], said: str, standard: Token | None, word: Token, head: Token
+    sentence: Sentence, things: list[Token], comparison: str, standard: Token | None, word: Token, head: Token
 ) -> Iterator[tuple[Claim, Token | None]]:
     standards: list[Token | None] = [None] if standard is None else [*conjuncts(sentence, standard)]
     for thing in things:
@@ -954,7 +967,7 @@ def _each(
                 Claim(
                     "comparison",
                     mention(sentence, thing),
-                    said,
+                    comparison,
                     None if other is None else mention(sentence, other),
                     span=(word.start, max(last.end, word.end)),
                     anchor=(word.start, word.end),
@@ -967,7 +980,7 @@ def _each(
 
 
 def _superlatives(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
-    """*Is the tallest*, *is the leftmost object*."""
+    """Yield claims from *is the tallest*, *is the leftmost object*."""
     for word in sentence.tokens:
         if not is_superlative(sentence, word):
             continue
@@ -975,13 +988,15 @@ def _superlatives(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
         while noun is not None and noun.dep in {"amod", "conj"} and not is_noun(noun):
             noun = sentence.head(noun)
         is_predicate = bool(sentence.children(word, "cop", "nsubj"))
-        said = superlative(sentence, word)
+        comparison = superlative(sentence, word)
         if noun is not None and word.dep in {"obj", "advmod", "xcomp"} and is_verb(noun):
-            yield from _each(sentence, subjects(sentence, noun), f"{noun.lemma} {said}", None, word, noun)
+            yield from _each(
+                sentence, subjects(sentence, noun), f"{noun.lemma} {comparison}", None, word, noun
+            )
         elif is_predicate:
-            yield from _each(sentence, subjects(sentence, word), said, None, word, word)
+            yield from _each(sentence, subjects(sentence, word), comparison, None, word, word)
         elif noun is not None and sentence.children(noun, "cop") and word.index < noun.index:
-            for claim, head in _each(sentence, subjects(sentence, noun), said, None, word, noun):
+            for claim, head in _each(sentence, subjects(sentence, noun), comparison, None, word, noun):
                 kind = mention(sentence, noun)
                 bare = Mention(
                     kind.head, tuple(a for a in kind.attributes if not _is_most(a)), span=kind.span

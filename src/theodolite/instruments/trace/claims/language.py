@@ -1,4 +1,4 @@
-"""Parses English: sentences by rule, words and dependencies by a spaCy pipeline.
+"""Parsing of English: sentences by rule, words and dependencies by a spaCy pipeline.
 
 The shipped pipeline was trained on UD English-EWT (`train.parser.train`). One of spaCy's own ``en_core_web_*`` is preferred
 if it is installed; its labels are converted to Universal Dependencies, which the claim rules read.
@@ -70,7 +70,7 @@ _PLAIN_VERBS = frozenset(
 
 
 class _PlainDeps(dict[str, str]):
-    """A relation -> the one that it is a kind of: ``obl:tmod`` -> ``obl``."""
+    """Map a relation to the one that it is a kind of: ``obl:tmod`` to ``obl``."""
 
     def __missing__(self, dep: str) -> str:
         return self.setdefault(dep, dep.partition(":")[0])
@@ -105,16 +105,16 @@ class Sentence:
         if children is None or not deps:
             return children or ()
         key = (token.index, deps)
-        found = self._asked.get(key)
-        if found is None:
-            found = tuple([t for t in children if t.dep in deps or _PLAIN_DEPS[t.dep] in deps])
-            self._asked[key] = found
-        return found
+        dependents = self._asked.get(key)
+        if dependents is None:
+            dependents = tuple([t for t in children if t.dep in deps or _PLAIN_DEPS[t.dep] in deps])
+            self._asked[key] = dependents
+        return dependents
 
     def parents(self, *deps: str) -> list[Token]:
         """Return the tokens that have a dependent of one of these relations, in order."""
-        found = {t.head for t in self.tokens if _PLAIN_DEPS[t.dep] in deps and t.head != t.index}
-        return [self.tokens[index] for index in sorted(found)]
+        heads = {t.head for t in self.tokens if _PLAIN_DEPS[t.dep] in deps and t.head != t.index}
+        return [self.tokens[index] for index in sorted(heads)]
 
     def head(self, token: Token) -> Token | None:
         """Return the head of a token; None for the root."""
@@ -122,15 +122,15 @@ class Sentence:
 
 
 def remembered(read: Callable[[Sentence, Token], T]) -> Callable[[Sentence, Token], T]:
-    """Return a function of a word in its sentence that is computed once, because many rules ask for it."""
+    """Cache a function of a word in its sentence, because many rules call it."""
 
     @wraps(read)
     def once(sentence: Sentence, token: Token) -> T:
         key = (read, token.index)
         if key not in sentence.known:
             sentence.known[key] = read(sentence, token)
-        found: T = sentence.known[key]
-        return found
+        result: T = sentence.known[key]
+        return result
 
     return once
 
@@ -180,7 +180,7 @@ def _pieces(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 class Parser:
-    """Parses sentences. `name` is that of the pipeline."""
+    """A parser of sentences. `name` is that of the pipeline."""
 
     def __init__(self, nlp: Language, name: str) -> None:
         from threadpoolctl import ThreadpoolController
@@ -191,7 +191,7 @@ class Parser:
         self._is_universal = "obl" in nlp.get_pipe("parser").labels  # type: ignore[attr-defined]  # a plug-in of spaCy's
 
     def parse(self, texts: Iterable[str]) -> Iterator[Sentence]:
-        """One tree per text. Each text should be a single sentence."""
+        """Yield one tree per text. Each text should be a single sentence."""
         docs = (self._words(text) for text in texts)
         while batch := list(islice(docs, _BATCH)):
             with self._threads.limit(limits=1, user_api="blas"):
@@ -203,7 +203,7 @@ class Parser:
                 )
 
     def _words(self, text: str) -> Doc:
-        """Split into tokens, and keeps alternatives such as ``cup/glass/bottle`` as one."""
+        """Split into tokens, and keep alternatives such as ``cup/glass/bottle`` as one."""
         doc = self._nlp.make_doc(_SURROGATE.sub("\ufffd", text))
         if "/" not in text:
             return doc
@@ -216,7 +216,7 @@ class Parser:
 
 
 def _tokens(doc: Doc) -> Iterator[Token]:
-    """Yield the words of a parsed sentence; from whole columns, because a word of spaCy is slow to ask."""
+    """Yield the words of a parsed sentence, read from whole columns, because access to single spaCy tokens is slow."""
     strings = doc.vocab.strings
     start = 0
     columns = doc.to_array(["ORTH", "LEMMA", "TAG", "DEP", "HEAD", "SPACY"]).tolist()
@@ -250,7 +250,7 @@ _EATS = ("eat", "oat", "pat", "bat", "hat", "squat", "combat", "format")
 
 
 def _mended_noun(lemma: str, text: str, tag: str) -> str:
-    """Names plural objects as they are written (*scissors*), and removes a plural ending that was left."""
+    """Return the lemma of a plural object as it is written (*scissors*), and remove a remaining plural ending."""
     if text in _PLURALS and text not in {"headphones", "stairs"}:
         return text
     if text == "leaves":
@@ -261,7 +261,7 @@ def _mended_noun(lemma: str, text: str, tag: str) -> str:
 
 
 def _without_ending(lemma: str, text: str, tag: str) -> str:
-    """Remove an ending that a capital letter hid (*Parked*), and gives back letters that were lost with it (*ta* of *taped*)."""
+    """Remove an ending that a capital letter hid (*Parked*), and restore letters that were lost with it (*ta* of *taped*)."""
     ending = {"VBG": "ing", "VBN": "ed", "VBD": "ed"}.get(tag, "")
     if not ending or not text.endswith(ending) or len(text) < 5:
         return lemma
@@ -277,7 +277,7 @@ def _without_ending(lemma: str, text: str, tag: str) -> str:
 
 
 def _mended(lemma: str, text: str) -> str:  # noqa: PLR0911 - one return per pattern
-    """Corrects stems that the trained lemmatiser gets wrong: *interacte*, *inferre*, *painte*, *chopp*, *rotat*."""
+    """Correct stems that the trained lemmatiser gets wrong: *interacte*, *inferre*, *painte*, *chopp*, *rotat*."""
     if lemma in {"ly", "lying"}:
         return "lie"
     if _SILENT.fullmatch(lemma) and text in {f"{lemma}ing", f"{lemma}ed"}:
@@ -298,7 +298,7 @@ def _mended(lemma: str, text: str) -> str:  # noqa: PLR0911 - one return per pat
 
 @cache
 def open_parser(name: str = "") -> Parser:
-    """Return the named pipeline (a package, a folder, or ``shipped``), by default the best one installed.
+    """Open the named pipeline (a package, a folder, or ``shipped``), by default the best one installed.
 
     Raises:
         MissingExtraError: SpaCy is not installed.

@@ -1,9 +1,9 @@
-"""The words that claims are made of: what can be seen, what cannot, and which words mean the same.
+"""The words of claims: which can be seen, which cannot, and which words mean the same.
 
 All words are lemmas in lower case. A noun that is in none of the lists counts as visible unless its ending says otherwise,
 since no list of things is complete.
 
-Meanings are decided here and in ``lexicon.toml``, and nowhere else: which words mean the same (`SYNONYMS`, and one spelling of each by
+Meanings are decided here and in ``lexicon.toml``, and nowhere else: which words mean the same (`SYNONYMS`, and the normal form of each by
 `same_noun`, `same_relation` and `same_attribute`), which name a kind of what another names (`KINDS`), and which exclude each other
 (`OPPOSITES`, `AXES`, `excludes`). A label supports a word if `is_a` holds: *woman* supports *person*, never the other way, and
 supports no sister such as *man*.
@@ -345,12 +345,12 @@ TEMPORAL_CUES: dict[str, str] = {
 
 
 def _groups() -> dict[str, frozenset[str]]:
-    found: dict[str, frozenset[str]] = {}
+    groups: dict[str, frozenset[str]] = {}
     for line in _TABLE["synonyms"]:
         group = word_set(line)
         for word in group:
-            found[word] = found.get(word, frozenset()) | group
-    return found
+            groups[word] = groups.get(word, frozenset()) | group
+    return groups
 
 
 SYNONYMS = _groups()
@@ -364,7 +364,7 @@ def _all_kinds() -> dict[str, frozenset[str]]:
         )
         for word, kinds in _TABLE["kinds"].items()
     }
-    found: dict[str, set[str]] = {}
+    kinds_of: dict[str, set[str]] = {}
     for word in {*SYNONYMS, *direct, *(kind for kinds in direct.values() for kind in kinds)}:
         reached: set[str] = set()
         pending = [word]
@@ -374,8 +374,8 @@ def _all_kinds() -> dict[str, frozenset[str]]:
                 reached.add(now)
                 pending += SYNONYMS.get(now, ())
                 pending += direct.get(now, ())
-        found[word] = reached
-    return {word: frozenset(kinds) for word, kinds in found.items()}
+        kinds_of[word] = reached
+    return {word: frozenset(kinds) for word, kinds in kinds_of.items()}
 
 
 KINDS = _all_kinds()
@@ -392,7 +392,7 @@ _SAME_RELATIONS, _SAME_ATTRIBUTES = _spellings("relations"), _spellings("attribu
 
 
 def same_relation(relation: str) -> str:
-    """Return the one spelling of relations that mean the same.
+    """Return the normal form of relations that mean the same.
 
     >>> same_relation("underneath"), same_relation("left of")
     ('below', 'left of')
@@ -401,7 +401,7 @@ def same_relation(relation: str) -> str:
 
 
 def same_attribute(word: str) -> str:
-    """Return the one spelling of attributes that mean the same.
+    """Return the normal form of attributes that mean the same.
 
     >>> same_attribute("big"), same_attribute("red")
     ('large', 'red')
@@ -410,7 +410,7 @@ def same_attribute(word: str) -> str:
 
 
 def same_noun(noun: str) -> str:
-    """Return the one spelling of nouns that mean the same.
+    """Return the normal form of nouns that mean the same.
 
     >>> same_noun("couch") == same_noun("sofa"), same_noun("man") == same_noun("woman")
     (True, False)
@@ -431,11 +431,11 @@ def opposite_state(word: str) -> str:
     ('closed', 'open')
     """
     name, holds = STATES[word]
-    return next(other for other, told in STATES.items() if told == (name, not holds))
+    return next(other for other, entry in STATES.items() if entry == (name, not holds))
 
 
 def excludes(one: str, other: str) -> bool:
-    """Return True if who does one thing cannot do the other at the same time.
+    """Return True if one action excludes another at the same time.
 
     >>> excludes("sit", "stand up"), excludes("sit", "hold")
     (True, False)
@@ -451,7 +451,7 @@ def excludes(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def is_a(label: str, said: str) -> bool:
-    """Return True if what carries a label is what the word says: the label means the same or is narrower.
+    """Return True if a word applies to an object with this label: the label means the same or is narrower.
 
     A label that lists alternatives names each of them. A compound is a kind of its head noun: a *dining table* is a *table*, a
     *ball of yarn* a *ball*. A label in the plural names what the singular does.
@@ -482,7 +482,7 @@ def _is_kind(narrow: str, wide: str) -> bool:
 
 
 def may_mean(said: str, label: str) -> bool:
-    """Return True if a word of a trace may name what carries a label: the same, wider, or narrower, but no sister of it.
+    """Return True if a word may refer to an object with this label: the same, wider, or narrower, but no sister of it.
 
     >>> may_mean("man", "person"), may_mean("person", "man"), may_mean("dining table", "table")
     (True, True, True)

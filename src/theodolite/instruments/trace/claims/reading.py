@@ -1,6 +1,6 @@
-"""Texts that hold no reasoning in English: they are *no trace*, which is counted, and neither right nor wrong.
+"""From texts to claims. Texts without any reasoning in English are *no trace*: they are counted, and neither right nor wrong.
 
-The tests take time linear in the text, and look at words only.
+The tests for this take time linear in the text, and look at words only.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _Reading = tuple[Claim, Token | None]
 
 
 def extract_claims(text: str, *, parser: Parser | None = None) -> tuple[Claim, ...]:
-    """All claims of a text, in order.
+    """Return all claims of a text, in order.
 
     >>> for claim in extract_claims("The red ball is left of the blue cube."): print(claim)
     attribute: ball red
@@ -92,16 +92,16 @@ def extract_many(texts: Sequence[str], *, parser: Parser | None = None) -> list[
     parsed = parser.parse(dict.fromkeys(written))
     waiting: dict[str, Sentence] = {}
     read: dict[str, list[Claim]] = {}
-    found: list[list[Claim]] = [[] for _ in texts]
+    by_text: list[list[Claim]] = [[] for _ in texts]
     for (number, (offset, _)), sentence in zip(spans, written, strict=True):
         if sentence not in read and sentence not in waiting:
             waiting[sentence] = next(parsed)
-        if len(found[number]) >= MOST_CLAIMS:
+        if len(by_text[number]) >= MOST_CLAIMS:
             continue
         if sentence in waiting:
             read[sentence] = sentence_claims(waiting.pop(sentence))
-        found[number] += [claim.shifted(offset) for claim in read[sentence]]
-    return [tuple(claims[:MOST_CLAIMS]) for claims in found]
+        by_text[number] += [claim.shifted(offset) for claim in read[sentence]]
+    return [tuple(claims[:MOST_CLAIMS]) for claims in by_text]
 
 
 def sentence_claims(sentence: Sentence) -> list[Claim]:
@@ -124,8 +124,8 @@ def sentence_claims(sentence: Sentence) -> list[Claim]:
     claims = chain(
         understood, islice(_named(sentence, things, unread), MOST_CLAIMS), _unread(sentence, unread)
     )
-    said = [claim for claim in claims if claim.hedge not in _UNASSERTED or claim.kind == "entity"]
-    return sorted(dict.fromkeys(said), key=lambda claim: (claim.span[0], KIND_ORDER[claim.kind]))
+    asserted = [claim for claim in claims if claim.hedge not in _UNASSERTED or claim.kind == "entity"]
+    return sorted(dict.fromkeys(asserted), key=lambda claim: (claim.span[0], KIND_ORDER[claim.kind]))
 
 
 KIND_ORDER: dict[ClaimKind, int] = {
@@ -237,7 +237,7 @@ def _is_visible(sentence: Sentence, token: Token) -> bool:
 
 
 def _unread(sentence: Sentence, heads: Iterable[int]) -> Iterator[Claim]:
-    """One claim for each clause that was not understood."""
+    """Yield one claim for each clause that was not understood."""
     for index in heads:
         head = sentence.tokens[index]
         inside = [
@@ -253,11 +253,11 @@ def _unread(sentence: Sentence, heads: Iterable[int]) -> Iterator[Claim]:
         )
 
 
-# what is there
+# existence
 
 
 def _existences(sentence: Sentence, things: Sequence[Token]) -> Iterator[_Reading]:
-    """*There are three cups*, *I see a cup*, *the cup is visible*, or just *a cup*."""
+    """Yield claims from *there are three cups*, *I see a cup*, *the cup is visible*, or just *a cup*."""
     for noun in things:
         if not c.is_existence(sentence, noun):
             continue
@@ -270,22 +270,24 @@ def _existences(sentence: Sentence, things: Sequence[Token]) -> Iterator[_Readin
 
 
 def _named(sentence: Sentence, things: Sequence[Token], unread: set[int]) -> Iterator[Claim]:
-    """Yield what is named, with its adjectives and its number: parts of what the clauses say, once each."""
+    """Yield the objects named, with their adjectives and their number: parts of the clauses' claims, once each."""
     seen: set[str] = set()
     for noun in things:
-        said, is_there = c.mention(sentence, noun), c.is_existence(sentence, noun)
+        mention, is_there = c.mention(sentence, noun), c.is_existence(sentence, noun)
         hedge = NOT_UNDERSTOOD if _is_in(sentence, noun, unread) else ""
         is_absent = c.is_none(sentence, noun) or (
             is_there and c.is_negated(sentence, sentence.head(noun) or noun)
         )
-        if str(said) not in seen and not is_there:
-            seen.add(str(said))
+        if str(mention) not in seen and not is_there:
+            seen.add(str(mention))
             at = (noun.start, noun.end)
             guess = hedge or _existence_hedge(sentence, noun)
-            yield Claim("entity", said, span=at, anchor=at, is_negated=is_absent, hedge=guess, is_part=True)
+            yield Claim(
+                "entity", mention, span=at, anchor=at, is_negated=is_absent, hedge=guess, is_part=True
+            )
         if is_absent:
             continue  # *no red cube* does not claim that anything is red
-        thing = replace(said, attributes=(), quantity="")
+        thing = replace(mention, attributes=(), quantity="")
         for child in (
             t
             for first in sentence.children(noun, "amod", "compound")
@@ -294,12 +296,19 @@ def _named(sentence: Sentence, things: Sequence[Token], unread: set[int]) -> Ite
             kind = quality_kind(child)
             if kind is not None and child.index < noun.index and not sentence.children(child, "cop"):
                 yield replace(quality(kind, thing, child, span_of(child, noun)), hedge=hedge)
-        if said.quantity and not is_there and said.quantity[-1].isdigit() and " of " not in said.quantity:
-            yield replace(_count(sentence, noun, said), hedge=hedge or hedge_of(sentence, noun), is_part=True)
+        if (
+            mention.quantity
+            and not is_there
+            and mention.quantity[-1].isdigit()
+            and " of " not in mention.quantity
+        ):
+            yield replace(
+                _count(sentence, noun, mention), hedge=hedge or hedge_of(sentence, noun), is_part=True
+            )
 
 
 def _is_in(sentence: Sentence, noun: Token, clauses: set[int]) -> bool:
-    """Return True if a noun is part of one of some clauses, or of what completes it: *weighs more than the box*."""
+    """Return True if a noun is part of one of some clauses, or of its complement: *weighs more than the box*."""
     for clause in c.clause_of(sentence, noun):
         if clause.index in clauses:
             return True
@@ -328,24 +337,34 @@ def _things(sentence: Sentence) -> Iterator[Token]:
 
 def _entity(sentence: Sentence, noun: Token, governor: Token) -> Claim:
     """Return the claim that something is there, or how many there are."""
-    said, at = c.mention(sentence, noun), (noun.start, noun.end)
+    mention, at = c.mention(sentence, noun), (noun.start, noun.end)
     negated = c.is_negated(sentence, governor, noun) != (governor.text.casefold() in {"missing", "absent"})
     hedge = _existence_hedge(sentence, noun) or hedge_of(sentence, governor)
-    if said.quantity and said.quantity not in {"all", "most", "half"} and " of " not in said.quantity:
-        return replace(_count(sentence, noun, said), is_negated=negated, hedge=hedge)
+    if (
+        mention.quantity
+        and mention.quantity not in {"all", "most", "half"}
+        and " of " not in mention.quantity
+    ):
+        return replace(_count(sentence, noun, mention), is_negated=negated, hedge=hedge)
     is_lasting = c.is_lasting(sentence, governor)
-    return Claim("entity", said, span=at, anchor=at, is_negated=negated, hedge=hedge, is_lasting=is_lasting)
+    return Claim(
+        "entity", mention, span=at, anchor=at, is_negated=negated, hedge=hedge, is_lasting=is_lasting
+    )
 
 
-def _count(sentence: Sentence, noun: Token, said: Mention) -> Claim:
+def _count(sentence: Sentence, noun: Token, mention: Mention) -> Claim:
     number = next(
-        (t for t in sentence.children(noun, "det") if t.tag == "DT" and t.text.casefold() in said.quantity),
+        (
+            t
+            for t in sentence.children(noun, "det")
+            if t.tag == "DT" and t.text.casefold() in mention.quantity
+        ),
         noun,
     )
     return Claim(
         "count",
-        replace(said, quantity=""),
-        said.quantity,
+        replace(mention, quantity=""),
+        mention.quantity,
         span=span_of(number, noun),
         anchor=(number.start, number.end),
     )
@@ -367,15 +386,15 @@ def _existence_hedge(sentence: Sentence, token: Token) -> str:
     is_there = token.dep.partition(":")[0] == "nsubj" and head is not None and sentence.children(head, "expl")
     if is_there and head is not None:
         return hedge_of(sentence, head)
-    said = hedge_of(sentence, token)
-    return said if said in _UNASSERTED else ""
+    hedge = hedge_of(sentence, token)
+    return hedge if hedge in _UNASSERTED else ""
 
 
 # time
 
 
 def _temporal(sentence: Sentence) -> Iterator[_Reading]:
-    """Words that order events: *before*, *after*, *while*, *then*."""
+    """Yield claims from words that order events: *before*, *after*, *while*, *then*."""
     for cue in sentence.tokens:
         order = words.TEMPORAL_CUES.get(cue.text.casefold())
         if order is None or cue.text.casefold() in _WEAK_CUES:
@@ -413,13 +432,13 @@ def _event(sentence: Sentence, head: Token) -> Mention:
     head = carried[0] if carried else head
     clause = c.Clause(sentence, head)
     who = c.agent(sentence, head) if clause.is_passive else c.subjects(sentence, head)
-    what = c.objects(sentence, clause)
+    patients = c.objects(sentence, clause)
     actor = c.mention(sentence, who[0]) if who else _NOBODY
     return Mention(
         actor.head,
         actor.attributes,
         verb=clause.lemma,
-        object=c.mention(sentence, what[0]).head if what else "",
+        object=c.mention(sentence, patients[0]).head if patients else "",
     )
 
 
@@ -451,7 +470,7 @@ _FEW_WORDS, _MANY_WORDS, _GROUP = 3, 12, 6
 
 
 def no_trace(text: str) -> str:
-    r"""Why a text is no trace; empty if it may be one.
+    r"""Return why a text is no trace; empty if it may be one.
 
     >>> no_trace("The red ball is left of the box."), no_trace(""), no_trace("ball ball ball ball")
     ('', 'empty', 'repeats itself')
@@ -477,8 +496,10 @@ def _is_json(text: str) -> bool:
     bare = re.sub(r"```\w*", "", text).strip()
     if bare[:1] not in {"{", "["} or bare[-1:] not in {"}", "]"}:
         return False
-    found = json_values(bare)
-    return bool(found) and not any(isinstance(each.value, dict) and "steps" in each.value for each in found)
+    values = json_values(bare)
+    return bool(values) and not any(
+        isinstance(value.value, dict) and "steps" in value.value for value in values
+    )
 
 
 def _is_foreign(text: str, words: list[str]) -> bool:
@@ -497,7 +518,7 @@ def _is_repetition(text: str, words: list[str]) -> bool:
     if len(words) < _MANY_WORDS:
         return False
     sentences = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
-    if len(sentences) < len(words) / _MANY_WORDS:  # hardly a stop: the words themselves repeat
+    if len(sentences) < len(words) / _MANY_WORDS:  # hardly any full stops: the words themselves repeat
         groups = {tuple(words[i : i + _GROUP]) for i in range(len(words) - _GROUP + 1)}
         return len(groups) < 0.25 * (len(words) - _GROUP + 1)
     _, most = Counter(sentences).most_common(1)[0]
@@ -577,15 +598,15 @@ def align(texts: Sequence[str], episode: Episode) -> list[Aligned]:
     >>> [a.frames for a in align(["In frame 2 it falls.", "Then it rolls.", "At 4 s it stops.", "At the end it is gone."], episode)]
     [(1,), (2,), (4,), (5,)]
     """
-    found: list[Aligned] = []
-    for place, text in enumerate(texts):
-        before = found[-1].frames if found else ()
-        found.append(_align(text, episode, place=place, of=len(texts), before=before))
-    return found
+    alignments: list[Aligned] = []
+    for index, text in enumerate(texts):
+        before = alignments[-1].frames if alignments else ()
+        alignments.append(_align(text, episode, place=index, of=len(texts), before=before))
+    return alignments
 
 
 def align_steps(texts: Sequence[str], episode: Episode) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """Steps with their frames, and the problems found.
+    """Return steps with their frames, and the problems.
 
     >>> from theodolite.worlds.episodes import Episode, Frame
     >>> steps, problems = align_steps(["A cup. " * 1000], Episode("e", "?", (Frame(0.0),)))
@@ -596,13 +617,13 @@ def align_steps(texts: Sequence[str], episode: Episode) -> tuple[tuple[Step, ...
     aligned = align(kept, episode)
     steps = tuple(Step(text, a.frames, a.how) for text, a in zip(kept, aligned, strict=True))
     problems = []
-    for number, (text, found) in enumerate(zip(texts, aligned, strict=True), 1):
+    for number, (text, alignment) in enumerate(zip(texts, aligned, strict=True), 1):
         if len(text) > MOST_CHARACTERS:
             problems.append(
                 f"step {number}: {len(text)} characters; only the first {MOST_CHARACTERS} are read"
             )
-        if found.problem:
-            problems.append(f"step {number}: {found.problem}")
+        if alignment.problem:
+            problems.append(f"step {number}: {alignment.problem}")
     return steps, tuple(problems)
 
 
@@ -628,34 +649,34 @@ def _align(text: str, episode: Episode, *, place: int, of: int, before: tuple[in
 
 
 def _by_number(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
-    """Frames named by number: counted from 1, or by the data set's own numbers if there are fewer frames."""
+    """Return the frames named by number: counted from 1, or by the data set's own numbers if there are fewer frames."""
     n = len(episode.frames)
-    own = {frame.number: place for place, frame in enumerate(episode.frames) if frame.number is not None}
-    found: set[int] = set()
+    own = {frame.number: index for index, frame in enumerate(episode.frames) if frame.number is not None}
+    frames: set[int] = set()
     wrong = ""
     for match in _FRAMES.finditer(text):
         first, joint, last = match.groups()
         ends = [int(end[:_MOST_DIGITS]) for end in (first, last) if end]
         is_range = joint not in {"and", "&"}
         if all(1 <= end <= n for end in ends):
-            found.update(range(min(ends) - 1, max(ends)) if is_range else (end - 1 for end in ends))
+            frames.update(range(min(ends) - 1, max(ends)) if is_range else (end - 1 for end in ends))
         elif all(end in own for end in ends):
             places = [own[end] for end in ends]
-            found.update(range(min(places), max(places) + 1) if is_range else places)
+            frames.update(range(min(places), max(places) + 1) if is_range else places)
         else:
             wrong = f"names frame {max(ends)}, but there are {n}"
     for match in _ORDINAL_FRAME.finditer(text):
         word = match.group(1).casefold()
-        place = n - 1 if word in {"last", "final"} else _ORDINALS[word]
-        if place < n:
-            found.add(place)
+        index = n - 1 if word in {"last", "final"} else _ORDINALS[word]
+        if index < n:
+            frames.add(index)
         else:
             wrong = f"names the {word} frame, but there are {n}"
-    return tuple(sorted(found)), wrong
+    return tuple(sorted(frames)), wrong
 
 
 def _by_time(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
-    """Frames that cover a timestamp. A frame covers the time until the next one."""
+    """Return the frames that cover a timestamp. A frame covers the time until the next one."""
     spans: list[tuple[float, float]] = []
     for match in _CLOCK.finditer(text):
         at = 60 * int(match.group(1)) + float(match.group(2))
@@ -719,12 +740,12 @@ def read_trace(
     """Read the steps, their frames and the answer. `with_claims` adds the claims.
 
     Args:
-        text: As the model wrote it.
-        episode: What it was asked about.
-        style: Style of the prompt.
-        model: Who wrote it.
-        reasoning: Thoughts that were returned apart from the text.
-        answer: The final answer, where it was read already.
+        text: The text of the model.
+        episode: The episode that it is about.
+        style: Prompt style.
+        model: Name of the model.
+        reasoning: Reasoning that was returned apart from the text.
+        answer: The final answer, if it was parsed already.
     """
     answer = answer or final_answer(text, episode.format, reasoning=reasoning)
     empty = Trace(
@@ -754,8 +775,8 @@ def _read_trace(trace: Trace, text: str, reasoning: str, episode: Episode) -> Tr
 
 def _with_steps(trace: Trace, read: StepTexts, episode: Episode) -> Trace:
     steps, problems = align_steps(read.steps, episode)
-    told = (*trace.problems, *read.problems, *problems)
-    return replace(trace, steps=steps, is_lower_bound=not read.has_steps, problems=told)
+    all_problems = (*trace.problems, *read.problems, *problems)
+    return replace(trace, steps=steps, is_lower_bound=not read.has_steps, problems=all_problems)
 
 
 def _failed(trace: Trace, why: str) -> Trace:
@@ -781,22 +802,24 @@ def with_claims(traces: Sequence[Trace], *, parser: Parser | None = None) -> lis
 
 def _claimed(traces: Sequence[Trace], parser: Parser) -> list[Trace]:
     headed = [(step.text, heading_end(step.text)) for trace in traces for step in trace.steps]
-    found = iter(extract_many([text[start:] for text, start in headed], parser=parser))
+    extracted = iter(extract_many([text[start:] for text, start in headed], parser=parser))
     starts = iter(start for _, start in headed)
     done = []
     for trace in traces:
         claims = [
-            [claim.shifted(next_start) for claim in next(found)]
+            [claim.shifted(next_start) for claim in next(extracted)]
             for _ in trace.steps
             for next_start in [next(starts)]
         ]
         full = [
             f"step {number}: only the first {MOST_CLAIMS} claims are read"
-            for number, said in enumerate(claims, 1)
-            if len(said) >= MOST_CLAIMS
+            for number, of_step in enumerate(claims, 1)
+            if len(of_step) >= MOST_CLAIMS
         ]
         resolved = resolve_pronouns(claims, [step.text for step in trace.steps])
-        steps = tuple(_with_claims(step, said) for step, said in zip(trace.steps, resolved, strict=True))
+        steps = tuple(
+            _with_claims(step, of_step) for step, of_step in zip(trace.steps, resolved, strict=True)
+        )
         done.append(replace(trace, steps=steps, problems=(*trace.problems, *full)))
     return done
 
@@ -810,9 +833,9 @@ def _with_claims(step: Step, claims: Sequence[Claim]) -> Step:
 
 
 class _Parts:
-    """Tells which claims of a step are contained in larger ones.
+    """Finds the claims of a step that are contained in larger ones.
 
-    An object is part of its action, of its place and of what is predicated of it with *is*, also where a pronoun of the same
+    An object is part of its action, of its place and of what is predicated of it with *is*, including where a pronoun of the same
     sentence stands for it: *a table with a cup on it*. An adjective before a noun is part of the object that it describes. A
     bare *then* is part of the step's place in time.
     """
@@ -833,8 +856,8 @@ class _Parts:
         self._described = Counter(pair for c in claims for pair in _described(c))
         self._text = text
         self._pronouns: dict[tuple[str, tuple[str, ...]], int] = {}
-        for each in larger:
-            for m in (each.subject, each.object):
+        for claim in larger:
+            for m in (claim.subject, claim.object):
                 if m is not None and m.span is not None and text[slice(*m.span)].casefold() in words.PRONOUNS:
                     self._pronouns.setdefault((m.head, m.attributes), m.span[0])
 
@@ -847,10 +870,10 @@ class _Parts:
             return self._described[pair] > (pair in _described(claim))
         return claim.kind == "temporal" and claim.object is None
 
-    def _is_meant(self, said: Mention) -> bool:
+    def _is_meant(self, mention: Mention) -> bool:
         """Return True if the first pronoun that stands for an object is in the same sentence."""
-        at = self._pronouns.get((said.head, said.attributes))
-        end = said.span[1] if said.span is not None else 0
+        at = self._pronouns.get((mention.head, mention.attributes))
+        end = mention.span[1] if mention.span is not None else 0
         is_near = at is not None and end < at < end + LONGEST_SENTENCE
         return is_near and _STOP.search(self._text, end, at or end) is None
 
@@ -871,10 +894,10 @@ def _is_predicated(claim: Claim) -> bool:
 
 
 def resolve_pronouns(steps: Sequence[Sequence[Claim]], texts: Sequence[str]) -> list[tuple[Claim, ...]]:
-    """Return the claims of successive steps, with pronouns replaced by what they refer to.
+    """Return the claims of successive steps, with pronouns replaced by their referents.
 
     *He* and *she* refer to the last person named that fits, *they* also to the last thing if no person was named; *it* refers
-    to the last thing that is not a person, preferably not one that only tells where something is. No pronoun refers to
+    to the last thing that is not a person, preferably not one that only states where something is. No pronoun refers to
     another argument of its own claim, except *himself*, *herself* and *itself*. A pronoun without a referent stays, and its
     claims are unclear.
     """
@@ -885,7 +908,7 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]], texts: Sequence[str]) -> 
         grounds -= {
             c.subject.span for c in claims if c.kind in {"action", "spatial"} and c.predicate != "have"
         }
-        for claim in claims:  # all that is named, before what refers to it
+        for claim in claims:  # everything named, before the pronouns that refer to it
             is_thing = claim.kind == "entity" and claim.subject.head not in words.MATERIALS
             if is_thing and claim.subject.span is not None:
                 span = claim.subject.span
@@ -897,12 +920,12 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]], texts: Sequence[str]) -> 
 
 
 def _is_governed(text: str, start: int) -> bool:
-    """Return True for a noun after a preposition that only tells where or of what: *a bottle of orange juice*."""
+    """Return True for a noun after a preposition that only states a place or content: *a bottle of orange juice*."""
     return _GOVERNED.search(text, max(0, start - 40), start) is not None
 
 
 def _is_ground(claim: Claim) -> bool:
-    """Return True if the object of a claim only tells where or what its subject is, or what it has."""
+    """Return True if the object of a claim only states the place or kind of its subject, or something it has."""
     return claim.kind in {"spatial", "identity", "comparison"} or claim.predicate == "have"
 
 
@@ -918,13 +941,13 @@ class _Known:
         """Where an *it* stands that refers to nothing in the text: later ones refer to the same."""
 
     def add(self, said: Mention, *, is_ground: bool, is_plural: bool) -> None:
-        """Add what a step names."""
+        """Add an object that a step names."""
         self._here.append((said, is_ground))
         if is_plural:
             self._plurals.add(said)
 
     def end_step(self) -> None:
-        """Everything of this step comes before the next one."""
+        """Close the step: everything in it comes before the next one."""
         self._before = (self._before + self._here)[-_MOST_KNOWN:]
         self._here = []
         self._open = 10**9
@@ -952,49 +975,49 @@ class _Known:
 
     def _referent(
         self,
-        said: Mention,
+        pronoun: Mention,
         beside: Sequence[Mention],
         actor: Mention | None = None,
         *,
         is_named: bool = False,
     ) -> Mention:
-        if said.head in _REFLEXIVE:
-            return said if actor is None else _with_name(said, actor)
-        if said.head not in _PERSONAL | {"it"}:
-            return said
-        at = said.span[0] if said.span is not None else 10**9
-        if said.head == "it" and at > self._open:
-            return said
+        if pronoun.head in _REFLEXIVE:
+            return pronoun if actor is None else _with_name(pronoun, actor)
+        if pronoun.head not in _PERSONAL | {"it"}:
+            return pronoun
+        at = pronoun.span[0] if pronoun.span is not None else 10**9
+        if pronoun.head == "it" and at > self._open:
+            return pronoun
         taken = {m.span for m in beside if m.span is not None}
         alike = [] if is_named else beside
         chosen = self._last(
-            at, lambda m: m.span not in taken and _fits(said.head, m) and not _is_alike(m, alike)
+            at, lambda m: m.span not in taken and _fits(pronoun.head, m) and not _is_alike(m, alike)
         )
-        if chosen is None and said.head in {"they", "them"}:
+        if chosen is None and pronoun.head in {"they", "them"}:
             chosen = self._last(at, lambda m: m in self._plurals and not _is_alike(m, alike))
-        if chosen is None and said.head == "it":
+        if chosen is None and pronoun.head == "it":
             self._open = min(self._open, at)
-        return said if chosen is None else _with_name(said, chosen)
+        return pronoun if chosen is None else _with_name(pronoun, chosen)
 
     def _last(self, at: int, fits: Callable[[Mention], bool]) -> Mention | None:
-        """Return the last mention before a position that fits, preferably not one that only tells where something is."""
+        """Return the last mention before a position that fits, preferably not one that only states where something is."""
         earlier = ((m, low) for m, low in reversed(self._here) if m.span is not None and m.span[0] < at)
-        found: Mention | None = None
-        for said, is_ground in chain(earlier, reversed(self._before)):
-            if (found is None or not is_ground) and fits(said):
+        ground: Mention | None = None
+        for mention, is_ground in chain(earlier, reversed(self._before)):
+            if (ground is None or not is_ground) and fits(mention):
                 if not is_ground:
-                    return said
-                found = said
-        return found
+                    return mention
+                ground = mention
+        return ground
 
 
-def _is_plural(said: Mention, text: str) -> bool:
-    written = text[slice(*said.span)].casefold() if said.span is not None else ""
-    return bool(said.quantity) or written != said.head.rpartition(" ")[2] or written.endswith("s")
+def _is_plural(mention: Mention, text: str) -> bool:
+    written = text[slice(*mention.span)].casefold() if mention.span is not None else ""
+    return bool(mention.quantity) or written != mention.head.rpartition(" ")[2] or written.endswith("s")
 
 
 def _is_alike(meant: Mention, beside: Sequence[Mention]) -> bool:
-    """Return True if a mention may name what stands beside the pronoun: *car* and *red car*, but not *blue car* and *red car*."""
+    """Return True if a mention may refer to the noun beside the pronoun: *car* and *red car*, but not *blue car* and *red car*."""
     return any(
         m.head == meant.head
         and (not m.attributes or not meant.attributes or m.attributes == meant.attributes)
@@ -1002,14 +1025,14 @@ def _is_alike(meant: Mention, beside: Sequence[Mention]) -> bool:
     )
 
 
-def _with_name(said: Mention, meant: Mention) -> Mention:
+def _with_name(pronoun: Mention, meant: Mention) -> Mention:
     return replace(
-        said, head=meant.head, attributes=meant.attributes, quantity=said.quantity or meant.quantity
+        pronoun, head=meant.head, attributes=meant.attributes, quantity=pronoun.quantity or meant.quantity
     )
 
 
-def _is_person(said: Mention) -> bool:
-    return words.is_a(said.head, "person")
+def _is_person(mention: Mention) -> bool:
+    return words.is_a(mention.head, "person")
 
 
 def _fits(pronoun: str, meant: Mention) -> bool:

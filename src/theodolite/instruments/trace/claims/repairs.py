@@ -1,4 +1,4 @@
-"""Parses repaired and constructions rewritten, so that the claim rules need to know plain clauses alone."""
+"""Repaired parses and rewritten constructions, so that the claim rules need to handle plain clauses only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from theodolite.answers.text import word_set
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.trees import INSIDE, EditedTree, Token
 
-# Repairs of what a small parser often gets wrong, one small method each.
+# Repairs of frequent errors of a small parser, one small method each.
 
 
 _LIKE = frozenset({"shaped", "colored", "coloured", "sized"})
@@ -20,7 +20,7 @@ class RepairedTree(EditedTree):
     """Tokens that are being repaired."""
 
     def misread_verb(self) -> None:
-        """*The image features a hat*: in a sentence without any verb, a plural after a noun is its verb."""
+        """Repair *the image features a hat*: in a sentence without any verb, a plural after a noun is its verb."""
         if any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in self.tokens):
             return
         verb = next((t.index for t in self.tokens[1:-1] if self._is_misread(t)), None)
@@ -53,7 +53,7 @@ class RepairedTree(EditedTree):
         return token.tag == "NNS" and is_after_noun and after.tag in follows
 
     def misread_verbs(self) -> None:
-        """*The mechanic tightens the bolt before …*: a plural between a noun and the next noun phrase is a verb."""
+        """Repair *the mechanic tightens the bolt before …*: a plural between a noun and the next noun phrase is a verb."""
         for token in self.tokens[1:-1]:
             if token.tag == "NNS" and self._is_joined_verb(token):
                 self._set(token.index, tag="VBZ")
@@ -115,14 +115,14 @@ class RepairedTree(EditedTree):
         return before.index if is_mark and before is not None else None
 
     def misplaced(self) -> None:
-        """Repairs words that hang elsewhere than they should."""
+        """Repair words that are attached to the wrong head."""
         for token in list(self.tokens):
             for repair in _BY_DEP.get(token.dep, ()):
                 if repair(self, token):
                     break
 
     def misread_nouns(self) -> None:
-        """Repairs nouns that were tagged or joined wrongly, and participles that describe another noun."""
+        """Repair nouns that were tagged or joined wrongly, and participles that describe another noun."""
         for token in list(self.tokens):
             for repair in _BY_TAG.get(token.tag, ()):
                 if repair(self, token):
@@ -131,7 +131,7 @@ class RepairedTree(EditedTree):
     # repairs of one word; true if it was the case
 
     def outer_subject(self, token: Token) -> bool:
-        """*The point is that he sits*: *point* is not who sits."""
+        """Repair *the point is that he sits*: *point* is not who sits."""
         head = self.tokens[token.head]
         self._set(token.index, dep="dep")
         for copula in self._children(head.index):
@@ -140,7 +140,7 @@ class RepairedTree(EditedTree):
         return True
 
     def unmarked_object(self, token: Token) -> bool:
-        """*Holds the cup*, where the cup was not taken for the object."""
+        """Repair *holds the cup*, where the cup was not taken for the object."""
         head = self.tokens[token.head]
         is_next = head.tag.startswith("VB") and self._noun_from(head.index + 1) == token.index
         if is_next and not self._has(token.index, "case"):
@@ -148,7 +148,7 @@ class RepairedTree(EditedTree):
         return is_next
 
     def second_subject(self, token: Token) -> bool:
-        """*Trims the customer's beard*: after an active verb that has its subject before it, a noun is its object."""
+        """Repair *trims the customer's beard*: after an active verb that has its subject before it, a noun is its object."""
         head = self.tokens[token.head]
         own = self._children(head.index)
         is_case = (
@@ -164,7 +164,7 @@ class RepairedTree(EditedTree):
         return is_case
 
     def object_of_relative(self, token: Token) -> bool:
-        """*The ball that hits the cube is green*: the cube is hit, and not green."""
+        """Repair *the ball that hits the cube is green*: the cube is hit, and not green."""
         head = self.tokens[token.head]
         first = next((t for t in self._children(head.index) if t.dep == token.dep), token)
         start = token.index
@@ -178,7 +178,7 @@ class RepairedTree(EditedTree):
         return is_case
 
     def joined_to_relative(self, token: Token) -> bool:
-        """*A cup, which is white and has a handle*: right after *and* and the head of a relative clause."""
+        """Repair *a cup, which is white and has a handle*: right after *and* and the head of a relative clause."""
         before = self.tokens[max(0, token.index - 2)]
         is_joined = self.tokens[token.index - 1].tag == "CC" and before.dep == "acl:relcl"
         is_case = token.tag in {"VBZ", "VBP", "VBD"} and is_joined and not self._has(token.index, "nsubj")
@@ -187,7 +187,7 @@ class RepairedTree(EditedTree):
         return is_case
 
     def joined_to_object(self, token: Token) -> bool:
-        """*Is playing the guitar and singing*: who plays sings."""
+        """Repair *is playing the guitar and singing*: who plays sings."""
         head = self.tokens[token.head]
         is_case = token.tag == "VBG" and head.dep == "obj" and self.tokens[head.head].tag == "VBG"
         is_case = is_case and not self._has(token.index, "det", "amod")
@@ -196,7 +196,7 @@ class RepairedTree(EditedTree):
         return is_case
 
     def beneath_adjective(self, token: Token) -> bool:
-        """*Is a maroon-colored piece*: what hangs below the adjective belongs to its noun."""
+        """Repair *is a maroon-colored piece*: the dependents of the adjective belong to its noun."""
         head = self.tokens[token.head]
         is_case = head.tag.startswith("NN") and self._has(token.index, "cop")
         for child in self._children(token.index) if is_case else ():
@@ -205,14 +205,14 @@ class RepairedTree(EditedTree):
         return is_case
 
     def beneath_particle(self, token: Token) -> bool:
-        """*Jumps down from the shelf*: the shelf belongs to the verb."""
+        """Repair *jumps down from the shelf*: the shelf belongs to the verb."""
         head = self.tokens[token.head]
         if head.dep == "compound:prt":
             self._set(token.index, head=head.head)
         return head.dep == "compound:prt"
 
     def absolute(self, token: Token) -> bool:
-        """*With the cup standing on it*: the cup is what stands."""
+        """Repair *with the cup standing on it*: the cup is what stands."""
         head = self.tokens[token.head]
         verb = head.index
         cases = [
@@ -231,14 +231,14 @@ class RepairedTree(EditedTree):
         return True
 
     def noun_as_adjective(self, token: Token) -> bool:
-        """*A black interior*."""
+        """Repair *a black interior*."""
         is_case = token.dep in {"nmod", "obl", "obj"} and self._has(token.index, "amod")
         if is_case:
             self._set(token.index, tag="NN")
         return is_case
 
     def noun_as_verb(self, token: Token) -> bool:
-        """*Is a hardcover book*."""
+        """Repair *is a hardcover book*."""
         is_phrase = self._has(token.index, "cop") or self.tokens[token.index - 1].tag == "DT"
         if not is_phrase or not self._has(token.index, "det"):
             return False
@@ -251,14 +251,14 @@ class RepairedTree(EditedTree):
         return True
 
     def noun_as_adverb(self, token: Token) -> bool:
-        """*On a blackboard*."""
+        """Repair *on a blackboard*."""
         is_case = self._has(token.index, "det") and self._has(token.index, "case")
         if is_case:
             self._set(token.index, tag="NN")
         return is_case
 
     def noun_as_modifier(self, token: Token) -> bool:
-        """*A shop window*."""
+        """Repair *a shop window*."""
         head = self.tokens[token.head]
         is_case = token.dep == "amod" and head.tag.startswith("NN")
         if is_case:
@@ -266,7 +266,7 @@ class RepairedTree(EditedTree):
         return is_case
 
     def with_hyphen(self, token: Token) -> bool:
-        """*A round-shaped table* is round."""
+        """Repair *a round-shaped table*, which is round."""
         is_case = (
             token.index > 1 and token.text.casefold() in _LIKE and self.tokens[token.index - 1].tag == "HYPH"
         )
@@ -275,7 +275,7 @@ class RepairedTree(EditedTree):
         return is_case
 
     def joined_quality(self, token: Token) -> bool:
-        """*Makes it vibrant and inviting*: a bare participle that is joined to an adjective."""
+        """Repair *makes it vibrant and inviting*: a bare participle that is joined to an adjective."""
         before = self.tokens[max(0, token.index - 2)]
         own = [t for t in self._children(token.index) if t.dep not in {"cc", "punct", "advmod"}]
         is_case = token.dep == "conj" and before.tag == "JJ" and before.dep == "xcomp" and not own
@@ -284,7 +284,7 @@ class RepairedTree(EditedTree):
         return is_case
 
     def beside_owned(self, token: Token) -> bool:
-        """*A table with a cup on it, placed in a room*: after a comma, the table is placed there."""
+        """Repair *a table with a cup on it, placed in a room*: after a comma, the table is placed there."""
         head = self.tokens[token.head]
         is_apart = token.dep == "acl" and self.tokens[token.index - 1].text == ","
         is_case = is_apart and head.dep == "nmod" and self._owned(head.index) is not None
@@ -293,21 +293,21 @@ class RepairedTree(EditedTree):
         return is_case
 
     def adjective(self, token: Token) -> bool:
-        """*A simple yet visually appealing scene*: within a noun phrase a participle is an adjective."""
+        """Repair *a simple yet visually appealing scene*: within a noun phrase a participle is an adjective."""
         start = self._phrase_around(token.index)
         if start is not None:
             self._as_adjective(start, token.index)
         return start is not None
 
     def of_owned(self, token: Token) -> bool:
-        """*A chair with a cup placed on it*: the cup is placed there."""
+        """Repair *a chair with a cup placed on it*: the cup is placed there."""
         owned = self._owned(token.index - 1) if token.dep in {"acl", "advcl"} else None
         if owned is not None:
             self._set(token.index, dep="acl", head=owned)
         return owned is not None
 
     def joined_noun(self, token: Token) -> bool:
-        """*Has cabinets and a stove*: the stove is joined to the cabinets, not to the verb."""
+        """Repair *has cabinets and a stove*: the stove is joined to the cabinets, not to the verb."""
         head = self.tokens[token.head]
         if token.dep != "conj" or not head.tag.startswith("VB"):
             return False
@@ -329,7 +329,7 @@ class RepairedTree(EditedTree):
         return noun if token.tag.startswith("NN") and cases == ["with"] else None
 
     def _phrase_around(self, participle: int) -> int | None:
-        """Where the noun phrase begins in which a participle stands as an adjective: *a simple yet visually appealing scene*."""
+        """Return where the noun phrase begins in which a participle is an adjective: *a simple yet visually appealing scene*."""
         if participle + 1 >= len(self.tokens) or not self.tokens[participle + 1].tag.startswith("NN"):
             return None
         start = participle - 1
@@ -388,7 +388,7 @@ _BY_TAG = {
 """A part of speech -> the repairs of words that were tagged so."""
 
 
-# Constructions that hide a plain clause, rewritten as one, so that the claim rules need to know plain clauses only.
+# Constructions that hide a plain clause, rewritten as one, so that the claim rules need to handle plain clauses only.
 #
 # | written | read as |
 # | --- | --- |
@@ -453,10 +453,10 @@ _BOUNDED = {("about", "all"): "most", ("more than", "half"): "most"}
 
 def _by_first_word(phrases: Iterable[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
     """Return the phrases that begin with each word, the longest first."""
-    found: dict[str, list[tuple[str, ...]]] = {}
+    by_word: dict[str, list[tuple[str, ...]]] = {}
     for phrase in sorted(phrases, key=len, reverse=True):
-        found.setdefault(phrase[0], []).append(phrase)
-    return found
+        by_word.setdefault(phrase[0], []).append(phrase)
+    return by_word
 
 
 _SHARES_BY_WORD, _BOUNDS_BY_WORD = _by_first_word(_SHARES), _by_first_word(_BOUNDS)
@@ -504,7 +504,7 @@ class _Tree(RepairedTree):
     """Tokens whose constructions are being rewritten."""
 
     def quantities(self) -> None:
-        """*At least three of the four men*: the quantity goes to the noun, which takes the phrase's place."""
+        """Rewrite *at least three of the four men*: the quantity goes to the noun, which takes the phrase's position."""
         at = 0
         while at < len(self.tokens):
             end, quantity = self._quantity(at)
@@ -528,7 +528,7 @@ class _Tree(RepairedTree):
         return str(words.NUMBERS[word]) if word in words.NUMBERS else ""
 
     def _quantity(self, at: int) -> tuple[int, str]:
-        """Where a quantity that begins here ends, and what it says; empty if none begins."""
+        """Return where a quantity that begins here ends, and its value; empty if none begins."""
         if self._texts[at] not in _OPENING and not self._texts[at].isdecimal():
             return at, ""
         before = self.tokens[at - 1] if at else None
@@ -553,30 +553,30 @@ class _Tree(RepairedTree):
         share = self._begins(begin, _SHARES_BY_WORD)
         if not share or (bound and _SHARES[share] not in {"all", "half", "12", "1", "no"}):
             return at, ""
-        said = _SHARES[share]
+        amount = _SHARES[share]
         if bound:
-            said = f"{_BOUNDS[bound]} {said}".strip() if said == "12" else said  # *more than a dozen*
-            said = _BOUNDED.get((_BOUNDS[bound], said), said)
-        end, said = self._of(begin + len(share), "not all" if is_negated else said)
-        if said == "all" and self._number(end) and self._texts[end - 1] != "the":
+            amount = f"{_BOUNDS[bound]} {amount}".strip() if amount == "12" else amount  # *more than a dozen*
+            amount = _BOUNDED.get((_BOUNDS[bound], amount), amount)
+        end, amount = self._of(begin + len(share), "not all" if is_negated else amount)
+        if amount == "all" and self._number(end) and self._texts[end - 1] != "the":
             end += 1  # *all three*
-        return end, said
+        return end, amount
 
-    def _of(self, end: int, said: str, *, is_bare: bool = False) -> tuple[int, str]:
-        """*… of the five*, *… out of five*."""
+    def _of(self, end: int, quantity: str, *, is_bare: bool = False) -> tuple[int, str]:
+        """Read *… of the five*, *… out of five*."""
         if self._texts[end : end + 2] == ["out", "of"]:
             end += 1
         elif self._texts[end : end + 1] != ["of"]:
-            return end, said
+            return end, quantity
         end += 1
         if end < len(self.tokens) and self.tokens[end].tag in {"DT", "PRP$"}:
             end += 1
         total = self._number(end)
-        if total and said.isdigit():
-            return end + 1, f"{said} of {total}"
-        if said == "1" and is_bare:
-            said = "at least 1"  # *one of the men*
-        return end + bool(total), said
+        if total and quantity.isdigit():
+            return end + 1, f"{quantity} of {total}"
+        if quantity == "1" and is_bare:
+            quantity = "at least 1"  # *one of the men*
+        return end + bool(total), quantity
 
     def _quantify(self, at: int, end: int, noun: int, quantity: str) -> None:
         phrase = range(at, end)
@@ -594,7 +594,7 @@ class _Tree(RepairedTree):
         self._set(noun, quantity=quantity)
 
     def ranked(self) -> None:
-        """*The smallest of the dolls stands*: the smallest doll stands."""
+        """Rewrite *the smallest of the dolls stands*: the smallest doll stands."""
         for at in range(len(self.tokens) - 2):
             word = self.tokens[at]
             is_open = self._texts[at + 1] == "of" and word.dep.partition(":")[0] in {"nsubj", "obj", "obl"}
@@ -607,7 +607,7 @@ class _Tree(RepairedTree):
             self._set(at + 1, dep="fixed", head=at)
 
     def particles(self) -> None:
-        """*Puts on his jacket*: what follows such a verb directly is its particle, and the noun its object."""
+        """Rewrite *puts on his jacket*: the word right after such a verb is its particle, and the noun its object."""
         for at in range(len(self.tokens) - 1):
             verb, word = self.tokens[at], self.tokens[at + 1]
             if (verb.lemma, word.text.casefold()) not in _PARTICLE_VERBS or verb.tag not in {
@@ -625,7 +625,7 @@ class _Tree(RepairedTree):
             self._set(noun, head=at, dep="obj")
 
     def no_longer(self) -> None:
-        """*Is no longer on*: *longer* is never the predicate, and the two words are *not*."""
+        """Rewrite *is no longer on*: *longer* is never the predicate, and the two words are *not*."""
         for at in range(len(self.tokens) - 1):
             if (self._texts[at], self._texts[at + 1]) != ("no", "longer"):
                 continue
@@ -643,34 +643,36 @@ class _Tree(RepairedTree):
             self._set(at, head=heir, dep="advmod", tag="RB", lemma="not")
 
     def linking_verbs(self) -> None:
-        """*Remains closed*, *stays behind the door*, *turns green*: the verb becomes the copula of what it links."""
+        """Rewrite *remains closed*, *stays behind the door*, *turns green*: the verb becomes the copula of its complement."""
         for at in range(len(self.tokens)):
             verb = self.tokens[at]
             if verb.lemma not in LINKING or not verb.tag.startswith("VB"):
                 continue
             below = [t for t in self._children(verb.index) if t.index > verb.index]
-            said = self._linked(verb, below)
-            if said is None or (verb.lemma not in _LASTING and said.tag.startswith(("NN", "VBG", "VB"))):
+            predicate = self._linked(verb, below)
+            if predicate is None or (
+                verb.lemma not in _LASTING and predicate.tag.startswith(("NN", "VBG", "VB"))
+            ):
                 continue
             if verb.lemma in {"seem", "appear"}:
                 continue
-            self._take_place(said.index, verb.index)
+            self._take_place(predicate.index, verb.index)
             self._set(verb.index, dep="cop")
 
     def _linked(self, verb: Token, below: list[Token]) -> Token | None:
         """Return the quality or place that such a verb links."""
         after = self.tokens[verb.index + 1 : verb.index + 2]
-        said = [t for t in below if t.dep == "xcomp" and not self._has(t.index, "mark")]
+        candidates = [t for t in below if t.dep == "xcomp" and not self._has(t.index, "mark")]
         if verb.lemma in _TURNING:
-            said += [t for t in after if t.text.casefold() in words.COLOURS]
+            candidates += [t for t in after if t.text.casefold() in words.COLOURS]
         if verb.lemma in _LASTING | {"look"}:
-            said += [t for t in below if t.tag.startswith(("JJ", "VBN")) and t.dep != "amod"]
+            candidates += [t for t in below if t.tag.startswith(("JJ", "VBN")) and t.dep != "amod"]
         if verb.lemma in _LASTING:
-            said += [t for t in below if t.dep in {"obl", "obj", "advmod"}]
-        return said[0] if said else None
+            candidates += [t for t in below if t.dep in {"obl", "obj", "advmod"}]
+        return candidates[0] if candidates else None
 
     def two_objects(self) -> None:
-        """*Hands the boy a cup*: the first of two noun phrases after such a verb is the indirect object."""
+        """Rewrite *hands the boy a cup*: the first of two noun phrases after such a verb is the indirect object."""
         for verb in list(self.tokens):
             if verb.lemma not in words.GIVING_VERBS or verb.dep in {"amod", "compound", "aux"}:
                 continue
@@ -694,7 +696,7 @@ class _Tree(RepairedTree):
                     self._set(index, head=first if index < first else second)
 
     def inversion(self) -> None:
-        """A place before the verb and its subject after it."""
+        """Rewrite clauses with a place before the verb and its subject after it."""
         start = next(
             (t.index for t in self.tokens if t.tag not in {"RB", ",", "CC"} or self._opens(t.index)), None
         )
@@ -725,14 +727,16 @@ class _Tree(RepairedTree):
             return
         self._place_first(self._place_head(start, verb.index), verb, noun)
 
-    def _place_first(self, place: int, verb: Token, noun: int) -> None:
-        """*On the table sits a cup*, *next to the bed is a lamp*."""
+    def _place_first(self, place_head: int, verb: Token, noun: int) -> None:
+        """Rewrite *on the table sits a cup*, *next to the bed is a lamp*."""
         if verb.lemma == "be":
             root = self.tokens[noun] if self.tokens[noun].head != verb.index else verb
             is_root = root.head == root.index
-            self._set(place, head=place if is_root else root.head, dep="ROOT" if is_root else root.dep)
-            self._set(verb.index, head=place, dep="cop")
-            self._set(noun, head=place, dep="nsubj")
+            self._set(
+                place_head, head=place_head if is_root else root.head, dep="ROOT" if is_root else root.dep
+            )
+            self._set(verb.index, head=place_head, dep="cop")
+            self._set(noun, head=place_head, dep="nsubj")
             return
         if self.tokens[verb.index].tag == "NNS":
             self._set(verb.index, tag="VBZ")
@@ -740,7 +744,7 @@ class _Tree(RepairedTree):
         if top.head == noun:
             self._set(verb.index, head=verb.index, dep="ROOT")
         self._set(noun, head=verb.index, dep="nsubj")
-        self._set(place, head=verb.index, dep="obl")
+        self._set(place_head, head=verb.index, dep="obl")
 
     def _inverts(self, token: Token) -> bool:
         is_tense = token.tag != "NNS" or token.lemma in _COMING
@@ -786,25 +790,25 @@ class _Tree(RepairedTree):
         side = next((t for t in inside if t.text.casefold() in {*words.SIDES, "ahead", "end"}), None)
         begin = next((t.index for t in inside[1:] if t.tag not in {"IN", "TO"}), start)
         noun = self._noun_from(begin)
-        found = side.index if side is not None and self._texts[start] not in {"in", "ahead"} else noun
-        found = start if found is None else found
+        head = side.index if side is not None and self._texts[start] not in {"in", "ahead"} else noun
+        head = start if head is None else head
         for token in inside:
-            if token.index != found and not start <= token.head < verb:
-                self._set(token.index, head=found, dep="case" if token.tag in {"IN", "TO"} else token.dep)
-        if noun is not None and noun != found and self.tokens[noun].head in {noun, verb}:
-            self._set(noun, head=found, dep="nmod")
+            if token.index != head and not start <= token.head < verb:
+                self._set(token.index, head=head, dep="case" if token.tag in {"IN", "TO"} else token.dep)
+        if noun is not None and noun != head and self.tokens[noun].head in {noun, verb}:
+            self._set(noun, head=head, dep="nmod")
         if self.tokens[start].tag in {"IN", "TO"}:
-            self._set(start, head=found, dep="case")
-        return found
+            self._set(start, head=head, dep="case")
+        return head
 
     def _existential(self, start: int, verb: int, noun: int) -> None:
-        """*To my left there is a window*: the place belongs to *is*, and the window is its subject."""
-        there = next(t.index for t in self.tokens if t.tag == "EX")
-        if start >= there:
+        """Rewrite *to my left there is a window*: the place belongs to *is*, and the window is its subject."""
+        expletive = next(t.index for t in self.tokens if t.tag == "EX")
+        if start >= expletive:
             return
-        place = self._place_head(start, there)
-        self._set(place, head=verb, dep="obl")
-        self._set(there, head=verb, dep="expl")
+        place_head = self._place_head(start, expletive)
+        self._set(place_head, head=verb, dep="obl")
+        self._set(expletive, head=verb, dep="expl")
         if self.tokens[noun].head == noun:
             self._set(verb, head=verb, dep="ROOT")
         self._set(noun, head=verb, dep="nsubj")

@@ -56,7 +56,7 @@ class _Place:
 
 
 def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
-    """All spatial claims of a sentence, each with the head of the clause that asserts it; none within a noun phrase."""
+    """Yield all spatial claims of a sentence, each with the head of the clause that asserts it; none within a noun phrase."""
     for place in _places(sentence):
         for located in _located(sentence, place):
             if _is_outnumbering(sentence, located) or located.lemma in words.PICTURES:
@@ -90,7 +90,7 @@ def _is_outnumbering(sentence: Sentence, token: Token) -> bool:
 
 
 def _contents(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
-    """*The kitchen contains a stove*, *the table is surrounded by chairs*."""
+    """Yield claims from *the kitchen contains a stove*, *the table is surrounded by chairs*."""
     for verb in sentence.tokens:
         if verb.lemma not in {"contain", "surround"} or not c.is_verb(verb):
             continue
@@ -191,7 +191,7 @@ def _places(sentence: Sentence) -> Iterator[_Place]:
 
 
 def _ahead(sentence: Sentence) -> Iterator[_Place]:
-    """*is straight ahead*: in front of the camera."""
+    """Yield *is straight ahead*: in front of the camera."""
     for token in sentence.tokens:
         if token.text.casefold() == "ahead" and not _after(sentence, token, "of"):
             head = sentence.head(token)
@@ -203,7 +203,7 @@ def _ahead(sentence: Sentence) -> Iterator[_Place]:
 
 
 def _sides(sentence: Sentence) -> Iterator[_Place]:
-    """*on the left side of the person*, *to the right of it*, *on my left*, *in the middle of the room*."""
+    """Yield *on the left side of the person*, *to the right of it*, *on my left*, *in the middle of the room*."""
     for token in sentence.tokens:
         side = words.SIDES.get(token.text.casefold())
         if side is None or _is_no_side(sentence, token):
@@ -247,8 +247,8 @@ def _grounds_of(sentence: Sentence, noun: Token, side: Token) -> tuple[tuple[Men
         return (Mention(_MINE.get(word, _possessor(word, owner))),), noun
     for token in (*sentence.children(noun, "nmod", "obl"), *sentence.children(side, "nmod", "obl")):
         if c.preposition(sentence, token) == "of":
-            found = [t for t in c.conjuncts(sentence, token) if _is_ground(t, is_side=True)]
-            return tuple(_ground(sentence, t) for t in found), token
+            nouns = [t for t in c.conjuncts(sentence, token) if _is_ground(t, is_side=True)]
+            return tuple(_ground(sentence, t) for t in nouns), token
     after = _at(sentence, noun.index + 1)
     if after is not None and after.text.casefold() == "of":
         for token in sentence.tokens[noun.index + 2 : noun.index + 7]:
@@ -292,7 +292,7 @@ def _is_ground(token: Token, *, is_side: bool = False) -> bool:
 
 
 def _phrases(sentence: Sentence) -> Iterator[_Place]:
-    """*in front of*, *next to*, *on top of*, and *left of*."""
+    """Yield *in front of*, *next to*, *on top of*, and *left of*."""
     for first in sentence.tokens:
         for phrase in _PHRASES.get(first.text.casefold(), ()):
             start = first.index
@@ -362,7 +362,7 @@ def _has_own_case(sentence: Sentence, token: Token, first: Token) -> bool:
 
 
 def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911 - one return per construction
-    """Return what is located: the subject of *is*, the noun that is described, or what the verb places there."""
+    """Return the located object: the subject of *is*, the noun that is described, or the object that the verb places there."""
     top = place.top
     own = sentence.children(top, "nsubj")
     if own and (sentence.children(top, "cop") or not c.is_verb(top)):
@@ -392,7 +392,7 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
 
 
 def _joined(sentence: Sentence, noun: Token, top: Token) -> list[Token]:
-    """Return what is located together with a noun: *no cups or plates on it*."""
+    """Return the objects located together with a noun: *no cups or plates on it*."""
     last = (
         sentence.tokens[sentence.children(top, "case")[0].index - 1]
         if sentence.children(top, "case")
@@ -408,7 +408,7 @@ def _is_ranked(sentence: Sentence, noun: Token) -> bool:
 
 
 def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
-    """Return what a verb locates."""
+    """Return the objects that a verb locates."""
     clause = c.Clause(sentence, verb)
     if clause.is_passive:
         return c.subjects(sentence, verb)

@@ -1,4 +1,4 @@
-"""From the text of a model to its steps, its final answer, and the score of that."""
+"""From the text of a model to its steps, its final answer, and the grade of the answer."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def read_steps(text: str, *, reasoning: str = "") -> StepTexts:
     r"""Split a text into steps.
 
     Args:
-        text: As the model wrote it.
-        reasoning: Thoughts that were returned apart from the text.
+        text: The text of the model.
+        reasoning: Reasoning that was returned apart from the text.
 
     >>> read_steps("Step 1 (frame 1): A red ball rolls.\nStep 2 (frame 2): It stops.\nFinal answer: red").steps
     ('(frame 1): A red ball rolls.', '(frame 2): It stops.')
@@ -103,7 +103,7 @@ def read_steps(text: str, *, reasoning: str = "") -> StepTexts:
 
 
 def heading_end(step: str) -> int:
-    """Where the words of a step begin, after a heading that only names its frame or time.
+    """Return where the words of a step begin, after a heading that only names its frame or time.
 
     >>> heading_end("(frame 2): It stops."), heading_end("It stops.")
     (11, 0)
@@ -138,8 +138,12 @@ def _split(text: str) -> list[str]:
         parts += [text[_begin(mark) : end] for mark, end in zip(marks, ends, strict=True)]
     elif marks:
         before = text[: marks[0].start()]
-        told, _, after = text[marks[0].end() :].lstrip().partition("\n")
-        parts = [*(_SENTENCE.split(before) if _says_something(before) else ()), told, *_SENTENCE.split(after)]
+        first, _, after = text[marks[0].end() :].lstrip().partition("\n")
+        parts = [
+            *(_SENTENCE.split(before) if _says_something(before) else ()),
+            first,
+            *_SENTENCE.split(after),
+        ]
     else:
         parts = _SENTENCE.split(text)
     cleaned = (_clean(part) for part in parts)
@@ -148,18 +152,18 @@ def _split(text: str) -> list[str]:
 
 def _marks(text: str) -> list[re.Match[str]]:
     """Return the marks of the highest rank that occurs twice: steps, then frames and times, then numbers, then bullets."""
-    found = list(_MARK.finditer(text))
+    marks = list(_MARK.finditer(text))
     for kinds in (("step",), ("frame", "clock"), ("number",), ("bullet",)):
-        ranked = [m for m in found if m.lastgroup in kinds]
+        ranked = [m for m in marks if m.lastgroup in kinds]
         if len(ranked) >= 2:
             return ranked
         if ranked and kinds == ("step",):
-            return [*ranked, *(m for m in found if m.start() > ranked[0].start())][:2]
+            return [*ranked, *(m for m in marks if m.start() > ranked[0].start())][:2]
     return []
 
 
 def _begin(mark: re.Match[str]) -> int:
-    """Frame and time headings stay in the step, because they name its frames. Numbering is dropped."""
+    """Return the beginning of a step: frame and time headings stay in it, because they name its frames; numbering is dropped."""
     return mark.start(mark.lastgroup or 0) if mark.lastgroup in {"frame", "clock"} else mark.end()
 
 
@@ -175,8 +179,8 @@ def _says_something(text: str) -> bool:
 
 def _json_steps(text: str) -> list[str] | None:
     """Return the steps of ``{"steps": […]}``; None if the text holds no such object."""
-    for found in json_values(text) if "steps" in text and "{" in text else ():
-        listed = found.value.get("steps") if isinstance(found.value, dict) else None
+    for json_value in json_values(text) if "steps" in text and "{" in text else ():
+        listed = json_value.value.get("steps") if isinstance(json_value.value, dict) else None
         if isinstance(listed, list):
             return [step for step in map(_json_step, listed) if step]
     return None
@@ -187,9 +191,9 @@ def _json_step(step: object) -> str:
         return _clean(step)
     if not isinstance(step, dict):
         return ""
-    said = next((_clean(str(step[key])) for key in _TEXT_FIELDS if step.get(key) is not None), "")
+    sentence = next((_clean(str(step[key])) for key in _TEXT_FIELDS if step.get(key) is not None), "")
     heading = f"Frame {step['frame']}: " if step.get("frame") is not None else ""
-    return heading + said if said else ""
+    return heading + sentence if sentence else ""
 
 
 # The final answer of a trace, and its score.
@@ -201,7 +205,7 @@ _MERELY_NAMED = frozenset({"the only one named", "in the last sentence", "the wh
 
 
 def is_right_answer(answer: str, gold: str, *, has_options: bool) -> bool | None:
-    """Return True if an answer that was read is the right one; None if there is no right answer.
+    """Return True if an answer is the right one; None if there is no right answer.
 
     The answer to an open question is right if it contains the words of the right answer.
 
@@ -210,16 +214,16 @@ def is_right_answer(answer: str, gold: str, *, has_options: bool) -> bool | None
     """
     if not gold:
         return None
-    said, right = normal_form(answer), normal_form(gold)
-    return said == right if has_options else f" {right} " in f" {said} "
+    normal, right = normal_form(answer), normal_form(gold)
+    return normal == right if has_options else f" {right} " in f" {normal} "
 
 
 def grade(text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = "") -> Grade:
     """Return the final answer of a trace and its score (`theodolite.answers.grading`)."""
     expected = format_from_json(rubric["format"])
     answer = final_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning)
-    said = str(answer.value) if answer.is_read else ""
-    golds = [is_right_answer(said, gold, has_options=bool(expected.options)) for gold in rubric["golds"]]
+    text_read = str(answer.value) if answer.is_read else ""
+    golds = [is_right_answer(text_read, gold, has_options=bool(expected.options)) for gold in rubric["golds"]]
     return Grade(answer, float(any(golds)) if golds else None)
 
 
@@ -228,7 +232,7 @@ def final_answer(
 ) -> Answer:
     r"""Return the final answer of a trace, as `theodolite.answers` reads it.
 
-    Steps name options all the time, so if the text holds steps, an option that is merely named in it is not an answer. Steps
+    Steps often name options, so if the text has steps, an option that is merely named is not an answer. Steps
     in JSON need an answer field.
 
     >>> sides = AnswerFormat.choice(("left", "right"), style="word")
@@ -247,17 +251,17 @@ def final_answer(
 
 
 def _final_answer(text: str, expected: AnswerFormat, *, is_cut_off: bool, reasoning: str) -> Answer:
-    found = read_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning)
+    answer = read_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning)
     read = read_steps(text, reasoning=reasoning)
-    is_weak = found.reason in _MERELY_NAMED or (read.is_json and not found.reason.startswith(_TAGGED))
-    if found.is_read and not (is_weak and read.has_steps and not read.is_answer_apart):
-        return found
+    is_weak = answer.reason in _MERELY_NAMED or (read.is_json and not answer.reason.startswith(_TAGGED))
+    if answer.is_read and not (is_weak and read.has_steps and not read.is_answer_apart):
+        return answer
     layers = outer_layers(text)
     announced = layers.tagged or layers.line
-    if announced and expected.options and (found.is_read or found.status in {"unreadable", "ambiguous"}):
-        found = read_answer(announced, expected, is_cut_off=is_cut_off)
-        if found.status == "unreadable":
+    if announced and expected.options and (answer.is_read or answer.status in {"unreadable", "ambiguous"}):
+        answer = read_answer(announced, expected, is_cut_off=is_cut_off)
+        if answer.status == "unreadable":
             return Answer("none of these", reason=f"announces {announced!r:.60}, which is not an option")
-        return found
-    is_from_steps = found.is_read or found.reason.startswith("names several")
-    return Answer("unreadable", reason="announces no answer") if is_from_steps else found
+        return answer
+    is_from_steps = answer.is_read or answer.reason.startswith("names several")
+    return Answer("unreadable", reason="announces no answer") if is_from_steps else answer

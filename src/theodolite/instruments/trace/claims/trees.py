@@ -1,11 +1,11 @@
-"""Dependency trees made ready for the claim rules: spaCy's labels as Universal Dependencies, and known errors repaired.
+"""Dependency trees prepared for the claim rules: spaCy's labels as Universal Dependencies, and known errors repaired.
 
 spaCy's ``en_core_web_*`` put a noun under its preposition and everything under the copula. Universal Dependencies put the
 preposition under the noun and the copula under the predicate. Only what the claim rules read is converted.
 
 A small parser often fails on *the person holding the cup is standing*: it takes *holding* for the main verb, and the cup
-for what stands. A bare -ing form cannot be a main verb, so this is repaired: the -ing form describes the first noun, and
-the cup is what is held.
+for the thing that stands. A bare -ing form cannot be a main verb, so this is repaired: the -ing form describes the first noun, and
+the cup is its object.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def to_universal(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
 
 
 def _lift_complement(tokens: tuple[Token, ...], preposition: int, heads: list[int], deps: list[str]) -> None:
-    """*on → table* under *stands* becomes *table → on* under *stands*."""
+    """Rewrite *on → table* under *stands* to *table → on* under *stands*."""
     governor = heads[preposition]
     noun = next((t.index for t in tokens if heads[t.index] == preposition and deps[t.index] == "pobj"), None)
     clause = next(
@@ -98,11 +98,11 @@ def _lift_complement(tokens: tuple[Token, ...], preposition: int, heads: list[in
 
 
 def _lower_copula(tokens: tuple[Token, ...], copula: int, heads: list[int], deps: list[str]) -> None:
-    """*is → red* becomes *red → is*; so does *is → on the table*, if there is no other predicate."""
+    """Rewrite *is → red* to *red → is*, and likewise *is → on the table* if there is no other predicate."""
     below = [t.index for t in tokens if heads[t.index] == copula and t.index != copula]
-    said = next((i for i in below if deps[i] in {"attr", "acomp"}), None)
-    if said is None and not any(deps[i] == "expl" for i in below):
-        said = next(
+    predicate = next((i for i in below if deps[i] in {"attr", "acomp"}), None)
+    if predicate is None and not any(deps[i] == "expl" for i in below):
+        predicate = next(
             (
                 i
                 for i in below
@@ -113,21 +113,21 @@ def _lower_copula(tokens: tuple[Token, ...], copula: int, heads: list[int], deps
             None,
         )
     if any(deps[i] == "expl" for i in below):  # "there is a cup": the cup is the subject
-        if said is not None:
-            deps[said] = "nsubj"
+        if predicate is not None:
+            deps[predicate] = "nsubj"
         return
-    if said is None:
+    if predicate is None:
         return
-    heads[said] = said if heads[copula] == copula else heads[copula]
-    deps[said] = deps[copula]
-    heads[copula], deps[copula] = said, "cop"
+    heads[predicate] = predicate if heads[copula] == copula else heads[copula]
+    deps[predicate] = deps[copula]
+    heads[copula], deps[copula] = predicate, "cop"
     for i in below:
-        if i != said:
-            heads[i] = said
+        if i != predicate:
+            heads[i] = predicate
 
 
 def repaired(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """Return the same words with such verbs repaired; the same tuple if there is nothing to repair."""
+    """Return the same words with these verbs repaired; the same tuple if there is nothing to repair."""
     tokens = _with_verb(tokens)
     for verb in tokens:
         if verb.tag == "VBG" and not _below(tokens, verb, "aux", "cop", "mark", "case"):
@@ -138,7 +138,7 @@ def repaired(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
 
 
 def _with_verb(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """*A dog sleeps* is not a plural of *dog sleep*: in a sentence without any verb, such a noun is one."""
+    """Repair *a dog sleeps*, which is not a plural of *dog sleep*: in a sentence without any verb, such a noun is the verb."""
     if any(t.tag.startswith("VB") or t.tag == "MD" for t in tokens):
         return tokens
     verb = next(
@@ -199,7 +199,7 @@ def _mended(tokens: tuple[Token, ...], verb: Token) -> tuple[Token, ...] | None:
 
 
 def _outer(verb: Token, main: Token, described: Token) -> Token:
-    """Return the word whose place in the tree the right main verb takes."""
+    """Return the word whose position in the tree the right main verb takes."""
     if main.head == verb.index:
         return verb
     return main if main.index in {described.head, main.head} else verb
@@ -258,7 +258,7 @@ class EditedTree:
         return [t for t in self.tokens if t.head == index and t.index != index]
 
     def _take_place(self, new: int, old: int) -> None:
-        """Put one token at the place of another in the tree; the other and its dependents hang below it."""
+        """Move a token to the position of another in the tree; the other and its dependents hang below it."""
         if new == old:
             return
         above = self.tokens[old]
@@ -273,7 +273,7 @@ class EditedTree:
         return any(t.dep in deps for t in self._children(index))
 
     def _noun_from(self, start: int) -> int | None:
-        """Return the head of the noun phrase that goes on at an index."""
+        """Return the head of the noun phrase that continues at an index."""
         for token in self.tokens[start : start + 5]:
             if token.tag.startswith("NN") or token.tag == "PRP":
                 last = token.index

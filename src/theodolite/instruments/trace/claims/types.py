@@ -130,7 +130,7 @@ class Claim:
     """The position of the word that makes the claim: noun, adjective, preposition, verb or temporal cue."""
 
     def __str__(self) -> str:
-        said = " ".join(
+        text = " ".join(
             filter(None, (str(self.subject), self.predicate, str(self.object or ""), str(self.other or "")))
         )
         marks = (
@@ -138,7 +138,7 @@ class Claim:
             + ("not " if self.is_negated else "")
             + (f"[{self.hedge}] " if self.hedge else "")
         )
-        return f"{self.kind}: {marks}{said}"
+        return f"{self.kind}: {marks}{text}"
 
     def shifted(self, offset: int) -> Claim:
         """Return the same claim, moved by `offset` characters."""
@@ -219,7 +219,7 @@ class Trace:
 
 @runtime_checkable
 class Verifier(Protocol):
-    """Judges claims by some kind of evidence. A plug-in of the kind ``verifier``.
+    """A judge of claims by some kind of evidence. A plug-in of the kind ``verifier``.
 
     The registered target is a function that takes the text after the name (``PATH?threshold=0.5`` of
     ``detector:PATH?threshold=0.5``) and returns a verifier.
@@ -231,11 +231,11 @@ class Verifier(Protocol):
         ...
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> Sequence[Verdict]:
-        """Judges claims by an episode.
+        """Judge claims by an episode.
 
         Args:
             claims: Each is judged at its own `Claim.frames`, at all frames if it has none. `is_negated` swaps supported
-                and unsupported. Hedges are left to the caller, but what no frame could show is ``abstract``.
+                and unsupported. Hedges are left to the caller; claims that no frame could show are ``abstract``.
             episode: The evidence.
 
         Returns:
@@ -279,10 +279,10 @@ def belief_log(steps: Sequence[Step]) -> list[BeliefState]:
     log: list[BeliefState] = []
     held: dict[Slot, Belief] = {}
     for step in steps:
-        said = [belief for claim in step.claims if not claim.hedge for belief in beliefs_of(claim)]
-        held = held | {belief.slot: belief for belief in said}
+        stated = [belief for claim in step.claims if not claim.hedge for belief in beliefs_of(claim)]
+        held = held | {belief.slot: belief for belief in stated}
         words_said = step.text[heading_end(step.text) :]
-        log.append(BeliefState(words_said, step.frames, tuple(said), tuple(held.values())))
+        log.append(BeliefState(words_said, step.frames, tuple(stated), tuple(held.values())))
     return log
 
 
@@ -316,7 +316,7 @@ def beliefs_of(claim: Claim) -> list[Belief]:
 
 
 def facts_of(claim: Claim) -> list[Belief]:
-    """Return the slots that a claim fills, including events and movements: what an edit of the pictures may change."""
+    """Return the slots that a claim fills, including events and movements: an edit of the pictures may change these."""
     lasting = beliefs_of(claim)
     if lasting:
         return lasting
@@ -328,13 +328,13 @@ def facts_of(claim: Claim) -> list[Belief]:
     return [Belief((who, respect, what), no + claim.predicate, claim)]
 
 
-def _name(said: Mention) -> str:
-    """Return a mention in the one spelling of its words."""
-    return " ".join((*map(words.same_attribute, said.attributes), words.same_noun(said.head)))
+def _name(mention: Mention) -> str:
+    """Return a mention in the normal form of its words."""
+    return " ".join((*map(words.same_attribute, mention.attributes), words.same_noun(mention.head)))
 
 
 def _place(claim: Claim, who: str, ground: str) -> Belief:
-    """Places are stored in one direction: *the box is right of the cup* equals *the cup is left of the box*."""
+    """Return a place in one direction: *the box is right of the cup* equals *the cup is left of the box*."""
     relation = words.same_relation(claim.predicate)
     axis, _ = words.AXES.get(relation, (relation, 0))
     opposite = words.OPPOSITES.get(relation)

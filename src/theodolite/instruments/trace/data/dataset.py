@@ -1,4 +1,4 @@
-"""What the readers of published data sets share."""
+"""Data sets of episodes: reading, writing and auditing, and the shared parts of the readers of published data sets."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from theodolite.worlds.episodes import (
 
 
 def picture_folder(path: str | Path | None) -> Path | None:
-    """Return the folder of pictures that was named.
+    """Return a folder of pictures, or None if none was named.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: There is no such folder.
     """
     if path is not None and not Path(path).is_dir():
         raise UsageError(f"there is no folder of pictures {path}")
@@ -41,18 +41,18 @@ def picture_folder(path: str | Path | None) -> Path | None:
 
 
 def find_picture(folder: Path, names: Iterable[str]) -> Picture | None:
-    """Return the first picture of these names that is in a folder; None if there is none.
+    """Return the first of the named pictures that exists in a folder; None if there is none.
 
     Raises:
         UsageError: A name leads out of the folder.
     """
     places = (inside(folder, name, "picture") for name in names)
-    found = next((place for place in places if is_there(place)), None)
-    return None if found is None else Picture.from_path(found)
+    path = next((candidate for candidate in places if is_there(candidate)), None)
+    return None if path is None else Picture.from_path(path)
 
 
 def with_own_ids(episodes: Iterable[Episode]) -> list[Episode]:
-    """Return the same episodes, each with an id of its own: a second ``q7`` becomes ``q7#2``."""
+    """Return the same episodes with unique ids: a second ``q7`` becomes ``q7#2``."""
     seen: Counter[str] = Counter()
     own = []
     for episode in episodes:
@@ -63,7 +63,7 @@ def with_own_ids(episodes: Iterable[Episode]) -> list[Episode]:
 
 
 def without_pictures(episodes: Sequence[Episode], folder: Path | None, layout: str) -> Iterator[Problem]:
-    """Yield a word if a folder of pictures was named and none of them is in it."""
+    """Yield a problem if a folder of pictures was named and holds none of the pictures."""
     if folder is not None and not any(f.picture is not None for e in episodes for f in e.frames):
         yield Problem(str(folder), f"no frame has its picture there; they are looked for as {layout}")
 
@@ -119,9 +119,9 @@ def read_episodes(path: str | Path) -> EpisodeSet:
     path = Path(path)
     manifest = _read_manifest(path / _MANIFEST) if path.is_dir() else None
     file = path / _EPISODES if path.is_dir() else path
-    found, problems = read_lines(file, lambda value: read_episode(value, file.parent))
+    rows, problems = read_lines(file, lambda value: read_episode(value, file.parent))
     episodes: dict[str, Episode] = {}
-    for where, episode in found:
+    for where, episode in rows:
         if episode.id in episodes:
             problems.append(Problem(where, f"the id {episode.id!r} occurs twice; the first is kept"))
         episodes.setdefault(episode.id, episode)
@@ -180,7 +180,7 @@ def read_episode(value: Any, folder: Path) -> Episode:
     """Return the episode of a line of ``episodes.jsonl``. Paths of pictures are relative to `folder`.
 
     Raises:
-        UsageError: It is wrong.
+        UsageError: The line is not a valid episode.
     """
     has_known = isinstance(value, dict) and value.get("known") is not None
     episode = check(Episode, _completed(value), picture=partial(_picture, folder))
@@ -195,25 +195,25 @@ def read_episode(value: Any, folder: Path) -> Episode:
 
 
 def _completed(value: Any) -> Any:
-    """Return a line with what is read as missing: a frame may be the path of its picture; its time is by default its position."""
+    """Return a line with defaults filled in: a frame may be just the path of its picture; its time defaults to its position."""
     if not isinstance(value, dict):
         return value
     frames = value.get("frames")
     if isinstance(frames, list):
-        frames = [_completed_frame(frame, place) for place, frame in enumerate(frames)]
+        frames = [_completed_frame(frame, index) for index, frame in enumerate(frames)]
     known = value.get("known")
     return {**value, "frames": frames, "known": {} if known is None else known}
 
 
-def _completed_frame(frame: Any, place: int) -> Any:
+def _completed_frame(frame: Any, index: int) -> Any:
     fields = {"picture": frame} if isinstance(frame, str) else frame
     if isinstance(fields, dict) and fields.get("time_s") is None:
-        return {**fields, "time_s": float(place)}
+        return {**fields, "time_s": float(index)}
     return fields
 
 
 def _listed(episode: Episode) -> list[Aspect]:
-    """Return the aspects that an episode lists anything of."""
+    """Return the aspects for which an episode lists anything."""
     things = [thing for frame in episode.frames for thing in frame.objects]
     says: dict[Aspect, bool] = {
         "objects": bool(things),
@@ -228,7 +228,7 @@ def _listed(episode: Episode) -> list[Aspect]:
 
 
 def _picture(folder: Path, name: Any) -> Picture:
-    """Return a picture beside the file. A path outside the folder is refused, since the picture would be sent to the model."""
+    """Return a picture beside the file. Paths outside the folder are refused, since the picture would be sent to the model."""
     target = inside(folder, check(str, name), "picture")
     picture = Picture.from_path(target)
     stored_size(target, name)  # reads the header only
@@ -324,12 +324,12 @@ def _overlaps(inside: Sequence[Episode], outside: Sequence[Episode]) -> Iterator
         if not a and not b:
             continue
         both = sorted(map(str, a & b))
-        told = (
+        result = (
             f"{len(a)} and {len(b)}, none in both"
             if not both
             else f"{len(both)} in both: {', '.join(both[:3])}"
         )
-        yield AuditCheck(f"overlap of {name}", "failed" if both else "passed", told)
+        yield AuditCheck(f"overlap of {name}", "failed" if both else "passed", result)
 
 
 def _pictures(episode: Episode) -> set[str]:
@@ -338,10 +338,10 @@ def _pictures(episode: Episode) -> set[str]:
 
 def _scenario(episode: Episode) -> set[str]:
     """Return the scenario of the episode, without its split."""
-    found = episode.meta.get("scenario")
-    if not isinstance(found, dict):
+    scenario = episode.meta.get("scenario")
+    if not isinstance(scenario, dict):
         return set()
-    return {json.dumps({k: v for k, v in found.items() if k != "split"}, sort_keys=True)}
+    return {json.dumps({k: v for k, v in scenario.items() if k != "split"}, sort_keys=True)}
 
 
 def _things(episode: Episode) -> Iterator[tuple[str, str]]:
@@ -359,14 +359,14 @@ def _kinds(episode: Episode) -> set[str]:
 
 
 def _layouts(episode: Episode) -> set[str]:
-    found = episode.meta.get("scenario")
-    if not isinstance(found, dict):
+    scenario = episode.meta.get("scenario")
+    if not isinstance(scenario, dict):
         return set()
-    return {f"{key} {found[key]}" for key in ("openings", "is_upright") if key in found}
+    return {f"{key} {scenario[key]}" for key in ("openings", "is_upright") if key in scenario}
 
 
 def _wordings(episode: Episode) -> set[str]:
-    """Return a mission without the names of its objects."""
+    """Return the mission of an episode without the names of its objects."""
     mission = episode.meta.get("mission")
     if not isinstance(mission, str):
         return set()
@@ -377,10 +377,12 @@ def _wordings(episode: Episode) -> set[str]:
 
 
 def _repeats(episodes: Sequence[Episode]) -> Iterator[AuditCheck]:
-    found = [mark for e in episodes for mark in _scenario(e)]
-    twice = len(found) - len(set(found))
-    if found:
-        yield AuditCheck("repeated scenarios", "failed" if twice else "passed", f"{twice} of {len(found)}")
+    scenarios = [mark for e in episodes for mark in _scenario(e)]
+    twice = len(scenarios) - len(set(scenarios))
+    if scenarios:
+        yield AuditCheck(
+            "repeated scenarios", "failed" if twice else "passed", f"{twice} of {len(scenarios)}"
+        )
 
 
 def _difficulties(inside: Sequence[Episode], outside: Sequence[Episode], seed: int) -> Iterator[AuditCheck]:
@@ -407,39 +409,43 @@ def _difficulties(inside: Sequence[Episode], outside: Sequence[Episode], seed: i
 def _difficulty(name: str, sides: Sequence[np.ndarray], p: float) -> AuditCheck:
     spread = float(np.sqrt(np.mean([side.var(ddof=1) for side in sides])))
     apart = float(sides[0].mean() - sides[1].mean())
-    told = f"{sides[0].mean():.3g} and {sides[1].mean():.3g}"
+    means = f"{sides[0].mean():.3g} and {sides[1].mean():.3g}"
     if not spread:
-        return AuditCheck(f"difficulty: {name}", "failed", f"{told}, without any spread")
-    found = stats.independent_difference(*sides, level=0.9)
+        return AuditCheck(f"difficulty: {name}", "failed", f"{means}, without any spread")
+    difference = stats.independent_difference(*sides, level=0.9)
     if p < 0.05 and abs(apart) > SMALL_SD * spread:
         outcome: Outcome = "failed"
     else:
         margin = MARGIN_SD * spread
-        outcome = "passed" if found is not None and found.lies_within(-margin, margin) else "undecided"
-    return AuditCheck(f"difficulty: {name}", outcome, f"{told}; {apart / spread:+.2f} sd, p = {p:.3f}", found)
+        outcome = (
+            "passed" if difference is not None and difference.lies_within(-margin, margin) else "undecided"
+        )
+    return AuditCheck(
+        f"difficulty: {name}", outcome, f"{means}; {apart / spread:+.2f} sd, p = {p:.3f}", difference
+    )
 
 
 def _answers(inside: Sequence[Episode], outside: Sequence[Episode], seed: int) -> Iterator[AuditCheck]:
-    """Yield the accuracy of always the same option: it must be equal in both splits, and near chance.
+    """Yield the accuracy of always choosing the same option: it must be equal in both splits, and near chance.
 
     For each kind of question, the best position in the list of options is always chosen: a model can reach this without
     looking. A split passes up to `BLIND_MARGIN` above chance. Beyond that it fails if answers at random positions would reach
     the same in less than one draw in 20 (Holm over both splits), and would stay within the margin on average; otherwise there
     are too few episodes.
     """
-    found = [_blind(side, seed) for side in (inside, outside)]
-    rates = [stats.wilson_interval(b.n_hits, b.n) for b in found]
-    told = f"{rates[0].value:.0%} and {rates[1].value:.0%} by always the same option; chance {found[0].chance:.0%} and {found[1].chance:.0%}"
+    blind = [_blind(side, seed) for side in (inside, outside)]
+    rates = [stats.wilson_interval(b.n_hits, b.n) for b in blind]
+    summary = f"{rates[0].value:.0%} and {rates[1].value:.0%} by always the same option; chance {blind[0].chance:.0%} and {blind[1].chance:.0%}"
     is_apart = rates[0].low > rates[1].high or rates[1].low > rates[0].high
-    far = [rate.value > b.chance + BLIND_MARGIN for rate, b in zip(rates, found, strict=True)]
-    sure = [p < 0.05 for p in stats.holm([b.p for b in found]).tolist()]
-    enough = [b.expected <= b.chance + BLIND_MARGIN for b in found]
+    far = [rate.value > b.chance + BLIND_MARGIN for rate, b in zip(rates, blind, strict=True)]
+    sure = [p < 0.05 for p in stats.holm([b.p for b in blind]).tolist()]
+    enough = [b.expected <= b.chance + BLIND_MARGIN for b in blind]
     if is_apart or any(all(one) for one in zip(far, sure, enough, strict=True)):
-        yield AuditCheck(BLIND_CHECK, "failed", told)
+        yield AuditCheck(BLIND_CHECK, "failed", summary)
     elif any(far):
-        yield AuditCheck(BLIND_CHECK, "undecided", f"{told}; too few episodes: make more")
+        yield AuditCheck(BLIND_CHECK, "undecided", f"{summary}; too few episodes: make more")
     else:
-        yield AuditCheck(BLIND_CHECK, "passed", told)
+        yield AuditCheck(BLIND_CHECK, "passed", summary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,14 +475,14 @@ def _blind(episodes: Sequence[Episode], seed: int) -> _Blind:
         chance += float((1 / sizes).sum())
         hits += int(np.bincount([e.options.index(e.answer) for e in asked]).max())
         places = rng.integers(0, sizes, (_DRAWS, len(asked)))
-        drawn += np.max([(places == place).sum(1) for place in range(sizes.max())], axis=0)
+        drawn += np.max([(places == position).sum(1) for position in range(sizes.max())], axis=0)
     n = len(episodes)
     p = float((1 + (drawn >= hits).sum()) / (1 + _DRAWS))
     return _Blind(hits, n, chance / n, float(drawn.mean()) / n, p)
 
 
 def audit_table(result: WorldAudit, *, title: str) -> Table:
-    """One row per check, with the conclusion below."""
+    """Return a table with one row per check, and the conclusion below it."""
     columns = [
         Column("check", "check"),
         Column("outcome", "outcome"),
@@ -504,7 +510,7 @@ def _conclusion(result: WorldAudit) -> str:
 
 
 def contents_table(episodes: Sequence[Episode], *, title: str) -> Table:
-    """Return what a data set holds: one row of counts."""
+    """Return a table of the contents of a data set: one row of counts."""
     frames = [frame for episode in episodes for frame in episode.frames]
     counts = {
         "episodes": len(episodes),

@@ -1,4 +1,4 @@
-"""Short episodes of the embedded worlds, with their edits, and the texts that are true of them. The shipped twins learnt these.
+"""Short episodes of the embedded worlds, with their edits and true descriptions. The shipped twins were trained on these.
 
 Four frames of an episode are kept. The questions are those that the last frame answers: which side an object is on (video),
 which room the walk ends in and what is ahead (navigation), whether the mission is accomplished (instruction).
@@ -40,29 +40,29 @@ STYLES = ("structured", "minimal", "neutral", "verbose", "natural", "lite")
 def episodes(
     n: int, *, seed: int = 0, split: Split = "free", worlds: Sequence[str] = WORLDS
 ) -> list[Episode]:
-    """Episodes of four frames. ``meta["shortcut"]`` is the answer that the words of the question predict.
+    """Make episodes of four frames. ``meta["shortcut"]`` is the answer that the words of the question predict.
 
     Args:
         n: Number of episodes of each world.
         seed: Seed of the draw.
-        split: Whether the shortcut is right.
+        split: Decides whether the shortcut is right.
         worlds: Some of video, navigation, instruction.
     """
     check_split(split)
     wanted = {"aligned": True, "crossed": False, "free": None}[split]
-    found = []
+    stories = []
     for world in worlds:
         if world not in WORLDS:
             raise UsageError(f"there is no world {world!r}; there are {', '.join(WORLDS)}")
         for number in range(n):
             episode = story(world, number, seed=LESSON_SEEDS + seed, is_aligned=wanted)
             oracle = trace_text(episode, "structured")
-            found.append(replace(episode, meta={**episode.meta, "split": split, "oracle": oracle}))
-    return found
+            stories.append(replace(episode, meta={**episode.meta, "split": split, "oracle": oracle}))
+    return stories
 
 
 def is_story(episode: Episode) -> bool:
-    """Return True for an episode of `episodes`, or an edit of one: what the shipped twins learnt."""
+    """Return True for an episode of `episodes`, or an edit of one: the kind that the shipped twins were trained on."""
     return episode.world in KINDS and "split" in episode.meta and "oracle" in episode.meta
 
 
@@ -81,12 +81,12 @@ def write_pairs(folder: Path, split: Split, n: int, seed: int) -> None:
     """
     from theodolite.instruments.trace.data.dataset import write_episodes  # needs pydantic
 
-    found = []
+    pairs = []
     for episode in episodes(n, seed=seed, split=split):
         edited = _with_other_answer(episode, seed)
         if edited is not None:
-            found += [episode, edited]
-    write_episodes(found, folder)
+            pairs += [episode, edited]
+    write_episodes(pairs, folder)
 
 
 def _with_other_answer(episode: Episode, seed: int) -> Episode | None:
@@ -104,7 +104,7 @@ def _with_other_answer(episode: Episode, seed: int) -> Episode | None:
 def with_edits(
     episodes: Iterable[Episode], *, families: tuple[Family, ...] = FAMILIES, seed: int = 0
 ) -> Iterator[Episode]:
-    """Every episode, followed by its edits.
+    """Yield every episode, followed by its edits.
 
     Args:
         episodes: Episodes of `episodes`.
@@ -199,7 +199,7 @@ def shortened(episode: Episode, shown: Sequence[int] | None = None) -> Episode:
 
 
 def other_choices(episode: Episode, n: int, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
-    """Other choices of frames, always including the last."""
+    """Yield other choices of frames, always including the last."""
     last = _SHOWN[episode.world][-1]
     for _ in range(n):
         yield (*sorted(rng.choice(last, size=3, replace=False).tolist()), last)
@@ -222,7 +222,7 @@ def shortcut(episode: Episode) -> str:
 
 
 def asked_about(episode: Episode) -> list[str]:
-    """Return the objects that the question names; its kind if it names none."""
+    """Return the objects that the question names, or its kind of question if it names none."""
     return _named(episode.task) or [str(episode.meta["kind"])]
 
 
@@ -232,12 +232,12 @@ def _named(task: str) -> list[str]:
 
 
 def tell(episode: Episode, frame: int, *, most: int = 2) -> list[str]:
-    """Return True sentences about one frame, first about the objects of the question.
+    """Return true sentences about one frame, starting with the objects of the question.
 
     Args:
-        episode: What is described.
-        frame: From 0.
-        most: How many other objects are described.
+        episode: The episode to describe.
+        frame: Index of the frame, from 0.
+        most: Maximum number of other objects to describe.
     """
     return list(dict.fromkeys(_TELLERS[episode.world](episode, frame, most)))
 
@@ -289,10 +289,10 @@ def _tell_navigation(episode: Episode, frame: int, most: int) -> Iterator[str]:
 
 
 def _bearing(episode: Episode, frame: int, thing: SceneObject) -> Iterator[str]:
-    pose, place = episode.frames[frame].pose, thing.position_m
-    if pose is None or place is None or np.hypot(place[0] - pose.x_m, place[1] - pose.y_m) < 0.5:
+    pose, position = episode.frames[frame].pose, thing.position_m
+    if pose is None or position is None or np.hypot(position[0] - pose.x_m, position[1] - pose.y_m) < 0.5:
         return
-    bearing = pose.bearing_deg(place)
+    bearing = pose.bearing_deg(position)
     if CLEAR_DEG < abs(bearing) < 180 - CLEAR_DEG:
         yield f"The {named(thing)} is on my {'right' if bearing > 0 else 'left'}."
     else:
@@ -311,10 +311,10 @@ def _tell_instruction(episode: Episode, frame: int, most: int) -> Iterator[str]:
         if "open" in thing.states and thing.is_visible:
             yield f"The {named(thing)} is {'open' if thing.states['open'] else 'closed'}."
     asked = _named(episode.task)
-    told = [t for name in asked for t in things if named(t) == name and t.id not in held and t.is_visible]
-    for thing in told[:most]:
+    chosen = [t for name in asked for t in things if named(t) == name and t.id not in held and t.is_visible]
+    for thing in chosen[:most]:
         yield from _bearing(episode, frame, thing)
-    movable = [t for t in told if t.category != "door"]
+    movable = [t for t in chosen if t.category != "door"]
     for thing in movable[:1]:
         for other in [t for t in things if t.category == "door"]:
             yield from _beside(thing, other, (here.size_px or (1, 1))[0])
@@ -328,7 +328,13 @@ _TELLERS: dict[str, Any] = {
 
 
 def tell_blindly(episode: Episode, frame: int, answer: str) -> list[str]:
-    """Sentences that the question and an answer suggest, whatever the frame shows."""
+    """Return sentences that the question and an answer suggest, whatever the frame shows.
+
+    Args:
+        episode: The episode with the question.
+        frame: Index of the frame, from 0.
+        answer: The answer to argue for.
+    """
     names = _named(episode.task)
     if episode.world == "video":
         a, b = names[:2]
@@ -338,16 +344,18 @@ def tell_blindly(episode: Episode, frame: int, answer: str) -> list[str]:
             return [f"I am in the {answer} room.", f"The {answer} chair is in front of me."]
         return [f"I am in the {answer.partition(' ')[0]} room.", f"The {answer} is in front of me."]
     doors = [n for n in names if n.endswith("door")]
-    told = [f"The {d} is {'open' if frame >= 2 and answer == 'yes' else 'closed'}." for d in doors[:1]]
+    sentences = [f"The {d} is {'open' if frame >= 2 and answer == 'yes' else 'closed'}." for d in doors[:1]]
     things = [n for n in names if not n.endswith("door")]
-    return told + [f"The {n} is {'in front of me' if answer == 'yes' else 'behind me'}." for n in things[:2]]
+    return sentences + [
+        f"The {n} is {'in front of me' if answer == 'yes' else 'behind me'}." for n in things[:2]
+    ]
 
 
 def trace_text(episode: Episode, style: str, *, is_blind: bool = False) -> str:
     """Return a whole response in one style: what each frame shows, then the answer.
 
     Args:
-        episode: What is described.
+        episode: The episode to describe.
         style: Style of the prompt.
         is_blind: True to use only the words of the question.
     """
@@ -367,11 +375,13 @@ def _text(episode: Episode, style: str, *, blindly: str | None = None) -> str:
     most = 3 if style == "verbose" else 2
     lines = []
     for frame in frames:
-        said = tell(episode, frame, most=most) if blindly is None else tell_blindly(episode, frame, blindly)
-        if not said:
+        sentences = (
+            tell(episode, frame, most=most) if blindly is None else tell_blindly(episode, frame, blindly)
+        )
+        if not sentences:
             continue
         if style == "lite":
-            lines.append(f"Frame {frame + 1}: {' '.join(said).replace('. ', '; ')}")
+            lines.append(f"Frame {frame + 1}: {' '.join(sentences).replace('. ', '; ')}")
         else:
-            lines.append(f"Step {len(lines) + 1} (frame {frame + 1}): {' '.join(said)}")
+            lines.append(f"Step {len(lines) + 1} (frame {frame + 1}): {' '.join(sentences)}")
     return "\n".join([*lines, f"Final answer: {answer}"])

@@ -1,4 +1,4 @@
-"""Traces that were written elsewhere: files of them, and logs whose models become runs."""
+"""Externally written traces: trace files, and logs whose models become runs."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def read_traces(
         The traces, and the problems of lines that gave none. Problems of a trace itself are in `Trace.problems`.
     """
     path = Path(path)
-    found, problems = read_each(lines_of(path), lambda line: _read(_parsed(line), episodes))
-    traces = [trace for _, trace in found]
+    rows, problems = read_each(lines_of(path), lambda line: _read(_parsed(line), episodes))
+    traces = [trace for _, trace in rows]
     problems += [
         Problem(where, f"the trace of {trace.episode!r} has no steps")
-        for where, trace in found
+        for where, trace in rows
         if not trace.steps and not trace.problems
     ]
     if not traces:
@@ -87,7 +87,7 @@ def read_traces(
 
 
 def _parsed(line: bytes) -> Any:
-    """Return the value of a line. Half a character, as `json.dumps` writes it for broken text, is read as U+FFFD."""
+    """Return the value of a line. A lone surrogate, as `json.dumps` writes it for broken text, is read as U+FFFD."""
     try:
         return parse_json(line)
     except ValueError as error:
@@ -123,18 +123,18 @@ def _read(data: Any, episodes: Mapping[str, Episode] | None) -> Trace:
 
 
 def _from_steps(form: _WrittenTrace, episode: Episode) -> Trace:
-    given = [_WrittenStep(text=step) if isinstance(step, str) else step for step in (form.steps or [])]
-    texts = [step.text for step in given]
+    written = [_WrittenStep(text=step) if isinstance(step, str) else step for step in (form.steps or [])]
+    texts = [step.text for step in written]
     problems = (
         [f"{len(texts)} steps; only the first {MOST_STEPS} are read"] if len(texts) > MOST_STEPS else []
     )
     steps, wrong = align_steps(texts[:MOST_STEPS], episode)
     n = len(episode.frames)
     placed = []
-    for number, (step, said) in enumerate(zip(steps, given, strict=False), 1):
-        inside = tuple(frame - 1 for frame in said.frames if 1 <= frame <= n)
-        if len(inside) < len(said.frames):
-            problems.append(f"step {number}: names frame {max(said.frames)}, but there are {n}")
+    for number, (step, source) in enumerate(zip(steps, written, strict=False), 1):
+        inside = tuple(frame - 1 for frame in source.frames if 1 <= frame <= n)
+        if len(inside) < len(source.frames):
+            problems.append(f"step {number}: names frame {max(source.frames)}, but there are {n}")
         placed.append(Step(step.text, inside, "index") if inside else step)
     answer = read_answer(form.answer, episode.format)
     return Trace(
@@ -152,8 +152,8 @@ def _from_steps(form: _WrittenTrace, episode: Episode) -> Trace:
 def _from_video_llava(data: dict[str, Any], episodes: Mapping[str, Episode] | None) -> Trace:
     form = check(_VideoLlavaRecord, data)
     text = "\n".join(part for part in (form.targets, form.object_descriptions, form.action_analysis) if part)
-    said = form.raw_response
-    response = (said[0] if said else "") if isinstance(said, list) else said or ""
+    raw = form.raw_response
+    response = (raw[0] if raw else "") if isinstance(raw, list) else raw or ""
     episode = _episode(form.question_id, episodes)
     answer = read_answer(response, episode.format)
     return read_trace(text, episode, style="video-of-thought", model="Video-LLaVA", answer=answer)
@@ -189,7 +189,7 @@ class LoggedModel:
 
 
 def logged_models(own: UserData) -> list[LoggedModel]:
-    """Return the models of the logs of a data set. A model without a name takes that of its file.
+    """Return the models in the logs of a data set. A model without a name takes that of its file.
 
     Raises:
         UsageError: A log holds no usable trace, or two traces of one model about one episode.
@@ -199,24 +199,24 @@ def logged_models(own: UserData) -> list[LoggedModel]:
     if not own.logs:
         return []
     episodes = {episode.id: episode for episode in read_episodes(own.path).episodes}
-    found: dict[str, dict[str, str]] = {}
+    by_model: dict[str, dict[str, str]] = {}
     for path in own.logs:
         traces, _ = read_traces(path, episodes)
         raw = dict(_raw(path))
         for trace in traces:
             name = f"{SCHEME}{trace.model or path.stem}"
-            told = found.setdefault(name, {})
-            if trace.episode in told:
+            texts_by_episode = by_model.setdefault(name, {})
+            if trace.episode in texts_by_episode:
                 raise UsageError(
                     f"{path} holds two traces of {name.removeprefix(SCHEME)} about {trace.episode!r}; keep one of them"
                 )
             text, answer = raw.get((trace.model, trace.episode), ("", ""))
-            told[trace.episode] = text or _text(trace, answer or trace.answer)
-    return [LoggedModel(name, texts) for name, texts in found.items()]
+            texts_by_episode[trace.episode] = text or _text(trace, answer or trace.answer)
+    return [LoggedModel(name, texts) for name, texts in by_model.items()]
 
 
 def _raw(path: Path) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-    """By model and episode: the original text and the original answer, where the log has them."""
+    """Yield the original text and the original answer by model and episode, where the log has them."""
     for _, line in lines_of(path):
         try:
             row: Any = parse_json(line)
@@ -225,8 +225,8 @@ def _raw(path: Path) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
         if not isinstance(row, dict):
             continue
         if "object_descriptions" in row:
-            said = row.get("raw_response")
-            answer = (said[0] if said else "") if isinstance(said, list) else said or ""
+            raw = row.get("raw_response")
+            answer = (raw[0] if raw else "") if isinstance(raw, list) else raw or ""
             yield ("Video-LLaVA", str(row.get("question_id"))), ("", str(answer))
             continue
         answer = str(row.get("answer") or "")
@@ -250,7 +250,7 @@ def write_log_run(model: LoggedModel, own: UserData, folder: Path, seed: int) ->
     """Write the texts of a logged model as a run.
 
     Args:
-        model: Model of the log.
+        model: The model to write.
         own: The data set.
         folder: Folder of the run.
         seed: Seed of the diagnosis.
@@ -260,7 +260,7 @@ def write_log_run(model: LoggedModel, own: UserData, folder: Path, seed: int) ->
     """
     from theodolite.instruments.trace.data.dataset import read_episodes
 
-    told = [episode for episode in read_episodes(own.path).episodes if episode.id in model.texts]
+    logged = [episode for episode in read_episodes(own.path).episodes if episode.id in model.texts]
     info = RunInfo(
         instrument="trace",
         model=model.name,
@@ -270,7 +270,7 @@ def write_log_run(model: LoggedModel, own: UserData, folder: Path, seed: int) ->
         theodolite=__version__,
     )
     with closing(LocalEngine(_Remembering(model))) as engine, Run.start(folder, info) as run:
-        run.plan(map(_item, told), whole=True)
+        run.plan(map(_item, logged), whole=True)
         measure(run, engine, MeasureOptions())
     return folder
 
@@ -284,7 +284,7 @@ def _item(episode: Episode) -> Item:
 
 
 class _Remembering:
-    """Answers with the texts of the log."""
+    """A measurer that answers with the texts of the log."""
 
     batch_size = 256
     reuse: Reuse = "never"
@@ -294,11 +294,11 @@ class _Remembering:
         self.identity = model.identity
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """One record per item, in order."""
+        """Return one record per item, in order."""
         return [
             Record(item.id, Response("answered", text=self._texts[str(item.meta["episode"])], finish="stop"))
             for item in items
         ]
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""

@@ -73,53 +73,53 @@ def ablate(
     pairs: bool = True,
     seed: int = 0,
 ) -> tuple[list[Ablation], list[Problem]]:
-    """Measures traces with the whole pipeline, without each part, and without each pair of parts.
+    """Measure traces with the whole pipeline, without each part, and without each pair of parts.
 
     Traces that could not be judged are problems.
 
     Args:
-        traces: With their claims.
-        episodes: By id.
+        traces: Traces with their claims.
+        episodes: Episodes by id.
         verifier: Judges the claims.
         pairs: Whether to remove pairs of parts too.
         seed: Seed of the bootstrap of correlations.
     """
     judged: dict[tuple[Component, ...], list[JudgedTrace]] = {}
     sizes = (0, 1, 2) if pairs else (0, 1)
-    found: list[Ablation] = []
+    rows: list[Ablation] = []
     base: list[JudgedTrace] = []
     for without in (chosen for size in sizes for chosen in combinations(COMPONENTS, size)):
         text = tuple(part for part in without if part in _OF_TEXT)
         if text not in judged:
-            told = [_rewritten(trace, episodes.get(trace.episode), text) for trace in traces]
-            judged[text] = judge(told, episodes, verifier, hedges="as stated")
+            rewritten = [_rewritten(trace, episodes.get(trace.episode), text) for trace in traces]
+            judged[text] = judge(rewritten, episodes, verifier, hedges="as stated")
         here = [_revised(trace, episodes.get(trace.trace.episode), without) for trace in judged[text]]
         base = base or here
-        found.append(_compared(without, base, here, seed))
-    if not any(row.sgr for row in found):
+        rows.append(_compared(without, base, here, seed))
+    if not any(row.sgr for row in rows):
         raise UsageError(
             "none of these traces has a claim that can be judged, so there is nothing to compare"
         )
-    return found, [Problem(t.trace.episode, f"{verifier.name}: {t.failure}") for t in base if t.failure]
+    return rows, [Problem(t.trace.episode, f"{verifier.name}: {t.failure}") for t in base if t.failure]
 
 
 def across_models(
     runs: Sequence[Sequence[Ablation]],
 ) -> list[tuple[stats.Estimate | None, stats.Estimate | None]]:
-    """For each ablation, r and ρ over models of its SGR with that of the whole pipeline; None for fewer than three models.
+    """Return for each ablation r and ρ over models of its SGR with that of the whole pipeline; None below three models.
 
     Args:
         runs: The rows of `ablate` for each model.
     """
-    found: list[tuple[stats.Estimate | None, stats.Estimate | None]] = []
-    for place in range(len(runs[0])):
+    correlations: list[tuple[stats.Estimate | None, stats.Estimate | None]] = []
+    for index in range(len(runs[0])):
         rows = [
             (run[0].sgr.value, here.value, str(i))
             for i, run in enumerate(runs)
-            if run[0].sgr is not None and (here := run[place].sgr) is not None
+            if run[0].sgr is not None and (here := run[index].sgr) is not None
         ]
-        found.append(_correlations(rows, seed=0))
-    return found
+        correlations.append(_correlations(rows, seed=0))
+    return correlations
 
 
 def _compared(
@@ -188,10 +188,10 @@ def _rewritten(trace: Trace, episode: Episode | None, without: tuple[Component, 
     return replace(trace, steps=steps)
 
 
-def _as_written(said: Mention, text: str) -> Mention:
+def _as_written(mention: Mention, text: str) -> Mention:
     """Return a mention with its pronoun restored, if it replaced one."""
-    written = text[slice(*said.span)].casefold() if said.span is not None else ""
-    return replace(said, head=written, attributes=()) if written in words.PRONOUNS else said
+    written = text[slice(*mention.span)].casefold() if mention.span is not None else ""
+    return replace(mention, head=written, attributes=()) if written in words.PRONOUNS else mention
 
 
 def _revised(trace: JudgedTrace, episode: Episode | None, without: tuple[Component, ...]) -> JudgedTrace:
@@ -216,7 +216,7 @@ def _revised(trace: JudgedTrace, episode: Episode | None, without: tuple[Compone
 
 
 def _rules(episode: Episode, without: tuple[Component, ...]) -> Iterator[Callable[[Claim, Verdict], Verdict]]:
-    """Yield the changes of verdicts, in order."""
+    """Yield the functions that change verdicts, in order."""
     nouns = {thing.category for frame in episode.frames for thing in frame.objects}
     nouns |= set(episode.vocabulary.get("objects", ()))
     verbs = {action.verb for action in episode.actions} | set(episode.vocabulary.get("actions", ()))
@@ -254,7 +254,7 @@ def ablation_table(
     *,
     title: str = "Without parts of the pipeline",
 ) -> Table:
-    """One row per ablation.
+    """Return a table with one row per ablation.
 
     Args:
         rows: Rows of `ablate`.

@@ -97,7 +97,7 @@ def _agreement(
 
 
 def kappa(rows: Sequence[tuple[str, str, str]], seed: int) -> stats.Estimate | None:
-    """Cohen's κ of pairs of labels, clustered by the third entries; None if there is only one label throughout."""
+    """Return Cohen's κ of pairs of labels, clustered by the third entries; None if there is only one label throughout."""
     if len(rows) < 2:
         return None
     first, second, units = ([row[i] for row in rows] for i in range(3))
@@ -116,7 +116,7 @@ def _rho(rows: Sequence[tuple[float, float, str]], seed: int) -> stats.Estimate 
 
 
 def agreement_table(found: Sequence[Agreement]) -> Table:
-    """One row per pair of verifiers."""
+    """Return a table with one row per pair of verifiers."""
     columns = [
         Column("first", "first"),
         Column("second", "second"),
@@ -153,7 +153,17 @@ def noise_table(
     hedges: Hedges = "abstract",
     seed: int = 0,
 ) -> Table:
-    """SGR and HR of the same traces if the verifier erred at the given rates."""
+    """Return SGR and HR of the same traces as they would be if the verifier erred at the given rates.
+
+    Args:
+        traces: Traces with their claims.
+        episodes: Episodes by id.
+        verifier: The verifier to disturb.
+        rates: Error rates.
+        how: Which claims count.
+        hedges: How hedged claims are judged.
+        seed: Seed of the errors.
+    """
     rows = []
     for rate in rates:
         judged = judge(traces, episodes, NoisyVerifier(verifier, rate, seed), hedges=hedges)
@@ -217,6 +227,12 @@ def label_rows(
 ) -> list[dict[str, Any]]:
     """Return the claims of some random steps, for labelling.
 
+    Args:
+        judged: Judged traces.
+        episodes: Episodes by id.
+        n_steps: Number of steps to label.
+        seed: Seed of the choice of steps.
+
     Raises:
         UsageError: There is nothing to label.
     """
@@ -230,13 +246,13 @@ def label_rows(
         raise UsageError("none of the traces makes a claim, so there is nothing to label")
     chosen = sorted(np.random.default_rng(seed).permutation(len(steps))[:n_steps].tolist())
     rows = []
-    for place in chosen:
-        trace, name, i = steps[place]
+    for index in chosen:
+        trace, name, i = steps[index]
         episode = episodes[trace.trace.episode]
-        said = trace.steps[i].step
+        sentence = trace.steps[i].step
         pictures = [
             str(p.path)
-            for f in said.frames
+            for f in sentence.frames
             if (p := episode.frames[f].picture) is not None and p.path is not None
         ]
         for k, (claim, _) in enumerate(trace.steps[i].counted()):
@@ -245,9 +261,9 @@ def label_rows(
                     "id": f"{name}/{i + 1}/{k + 1}",
                     "episode": episode.id,
                     "step": i + 1,
-                    "sentence": said.text,
+                    "sentence": sentence.text,
                     "claim": str(claim),
-                    "frames": [f + 1 for f in said.frames],
+                    "frames": [f + 1 for f in sentence.frames],
                     "pictures": pictures,
                     "label": "",
                 }
@@ -265,27 +281,27 @@ def write_labels(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _names(judged: Sequence[JudgedTrace]) -> list[str]:
-    """Return a name for each trace: its episode and, if there are several of one, a digest of model and style.
+    """Return a name for each trace: its episode and, if an episode has several traces, a digest of model and style.
 
-    It is a digest so that people do not know whose trace they label.
+    The digest keeps labellers from knowing which model wrote the trace.
     """
     of_episode = Counter(t.trace.episode for t in judged)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     names = []
     for t in judged:
         name = t.trace.episode
         if of_episode[name] > 1:
             who = f"{t.trace.model}\n{t.trace.style}".encode()
             name += f"@{blake2s(who, digest_size=3).hexdigest()}"
-        found[name] += 1
-        names.append(name if found[name] == 1 else f"{name}#{found[name]}")
+        counts[name] += 1
+        names.append(name if counts[name] == 1 else f"{name}#{counts[name]}")
     return names
 
 
 def score_labels(
     paths: Sequence[str | Path], *, judged: Sequence[JudgedTrace] = (), seed: int = 0
 ) -> AnnotationScore:
-    """Scores the label files of one or two people, and compares each with the verifier.
+    """Score the label files of one or two people, and compare each with the verifier.
 
     Args:
         paths: One or two filled-in files.
@@ -295,7 +311,7 @@ def score_labels(
     if len(paths) not in {1, 2}:
         raise UsageError(f"labels of one or two people can be scored, got {len(paths)} files")
     read = [_read_labels(Path(path)) for path in paths]
-    problems = [problem for _, found in read for problem in found]
+    problems = [problem for _, of_file in read for problem in of_file]
     automatic = {
         f"{name}/{i + 1}/{k + 1}": verdict.label
         for t, name in zip(judged, _names(judged), strict=True)
@@ -323,14 +339,14 @@ def score_labels(
 
 
 def _read_labels(path: Path) -> tuple[dict[str, _Label], list[Problem]]:
-    found, problems = read_lines(path, _Label.model_validate)
+    rows, problems = read_lines(path, _Label.model_validate)
     labels = {}
-    times = Counter(row.id for _, row in found)
+    times = Counter(row.id for _, row in rows)
     for name, n in times.items():
         if n > 1:
             why = f"the id {name!r} occurs {n} times, so none of them counts"
             problems.append(Problem(path.name, why))
-    for where, row in found:
+    for where, row in rows:
         if times[row.id] > 1:
             continue
         label = row.label.strip().casefold()
@@ -353,8 +369,8 @@ def _person(
         step = row.id.rpartition("/")[0] or str(row.step)
         steps.setdefault((row.episode, step), []).append(row.label)
     rates, wrong = [], []
-    for (episode, _), said in steps.items():
-        known = [label for label in said if label != "unverifiable"]
+    for (episode, _), labels_given in steps.items():
+        known = [label for label in labels_given if label != "unverifiable"]
         if known:
             rates.append((known.count("supported") / len(known), episode))
             wrong.append((float("unsupported" in known), episode))
@@ -368,12 +384,12 @@ def _person(
 def _agree(
     rows: Sequence[tuple[str, str, str]], seed: int
 ) -> tuple[stats.Estimate | None, stats.Estimate | None]:
-    """κ and the share of equal labels."""
+    """Return κ and the share of equal labels."""
     return kappa(rows, seed), mean_over([(float(a == b), unit) for a, b, unit in rows])
 
 
 def labels_table(found: AnnotationScore) -> Table:
-    """One row per person."""
+    """Return a table with one row per person."""
     columns = [
         Column("by", "by"),
         column("trace.sgr_of_steps", "sgr", "SGR"),
@@ -391,7 +407,7 @@ def labels_table(found: AnnotationScore) -> Table:
 
 
 def people_table(found: AnnotationScore) -> Table:
-    """Return the agreement of two people."""
+    """Return a table of the agreement of two people."""
     columns = [
         column("trace.kappa", title="κ between people"),
         column("trace.label_agreement", "agreement", "same label"),

@@ -42,8 +42,8 @@ def alignment_accuracy(traces: Sequence[Trace], truth: Sequence[Sequence[Sequenc
     """Compare the frames of steps with the right ones, clustered by episode.
 
     Args:
-        traces: Aligned.
-        truth: For each step of each trace, the right frames.
+        traces: Aligned traces.
+        truth: The right frames of each step of each trace.
     """
     rows = [
         (set(step.frames), set(right), step.alignment, trace.episode)
@@ -52,9 +52,9 @@ def alignment_accuracy(traces: Sequence[Trace], truth: Sequence[Sequence[Sequenc
     ]
     methods = dict.fromkeys(how for _, _, how, _ in rows)
     return AlignmentScore(
-        mean_over([(float(found == right), unit) for found, right, _, unit in rows]),
-        mean_over([(float(_near(found, right)), unit) for found, right, _, unit in rows]),
-        mean_over([(float(right <= found), unit) for found, right, _, unit in rows]),
+        mean_over([(float(aligned == right), unit) for aligned, right, _, unit in rows]),
+        mean_over([(float(_near(aligned, right)), unit) for aligned, right, _, unit in rows]),
+        mean_over([(float(right <= aligned), unit) for aligned, right, _, unit in rows]),
         {
             method: mean_over([(float(f == r), unit) for f, r, how, unit in rows if how == method])
             for method in methods
@@ -62,69 +62,69 @@ def alignment_accuracy(traces: Sequence[Trace], truth: Sequence[Sequence[Sequenc
     )
 
 
-def _near(found: set[int], right: set[int]) -> bool:
-    return bool(found & right) and all(min(abs(f - r) for r in right) <= 1 for f in found)
+def _near(aligned: set[int], right: set[int]) -> bool:
+    return bool(aligned & right) and all(min(abs(f - r) for r in right) <= 1 for f in aligned)
 
 
 def synthetic_trace(
     episode: Episode, cue: Cue, *, rng: np.random.Generator
 ) -> tuple[Trace, list[tuple[int, ...]]]:
-    """Return a true trace of an episode with one kind of cue, read back from its text, and the right frames of its steps.
+    """Return a true trace of an episode with one kind of cue, parsed back from its text, and the right frames of its steps.
 
     With frame numbers, times and *some frames*, half of the frames have a step; with the other cues all of them.
     """
-    told = [f for f in range(len(episode.frames)) if facts_at(episode, f)]
+    shown = [f for f in range(len(episode.frames)) if facts_at(episode, f)]
     if cue in {"frame number", "time", "place, some frames"}:
-        n = max(2, len(told) // 2)  # a single line would not be a list of steps
-        told = [told[int(i)] for i in sorted(rng.permutation(len(told))[:n])]
+        n = max(2, len(shown) // 2)  # a single line would not be a list of steps
+        shown = [shown[int(i)] for i in sorted(rng.permutation(len(shown))[:n])]
     elif cue == "words of order":
-        told = list(range(len(episode.frames)))  # *then* means the next frame
-    lines = [_line(episode, cue, frame, i, len(told)) for i, frame in enumerate(told)]
+        shown = list(range(len(episode.frames)))  # *then* means the next frame
+    lines = [_line(episode, cue, frame, i, len(shown)) for i, frame in enumerate(shown)]
     text = "\n".join([*lines, f"Final answer: {episode.answer}"])
-    return read_trace(text, episode), [(frame,) for frame in told]
+    return read_trace(text, episode), [(frame,) for frame in shown]
 
 
-def _line(episode: Episode, cue: Cue, frame: int, place: int, of: int) -> str:
-    said = " ".join(facts_at(episode, frame)) or "Nothing changes."
+def _line(episode: Episode, cue: Cue, frame: int, number: int, of: int) -> str:
+    sentences = " ".join(facts_at(episode, frame)) or "Nothing changes."
     match cue:
         case "frame number":
-            return f"Step {place + 1}: Frame {frame + 1}: {said}"
+            return f"Step {number + 1}: Frame {frame + 1}: {sentences}"
         case "time":
-            return f"Step {place + 1}: At {episode.frames[frame].time_s:g} s, {said}"
+            return f"Step {number + 1}: At {episode.frames[frame].time_s:g} s, {sentences}"
         case "words of order":
-            word = "First" if place == 0 else "Finally" if place == of - 1 else ("Then", "Next")[place % 2]
-            return f"Step {place + 1}: {word}, {said}"
+            word = "First" if number == 0 else "Finally" if number == of - 1 else ("Then", "Next")[number % 2]
+            return f"Step {number + 1}: {word}, {sentences}"
         case _:
-            return f"Step {place + 1}: {said}"
+            return f"Step {number + 1}: {sentences}"
 
 
 def score_alignment(episodes: Sequence[Episode], *, seed: int = 0) -> dict[Cue, AlignmentScore]:
-    """How often steps get the right frames, by cue.
+    """Measure how often steps get the right frames, by cue.
 
     Args:
         episodes: Episodes of the embedded worlds; edits are left out.
-        seed: Seed of the frames that have a step.
+        seed: Seed of the choice of frames that have a step.
 
     Raises:
-        UsageError: No facts are known about any of them.
+        UsageError: No facts are known about any of the episodes.
     """
     known = [e for e in episodes if e.edit is None and any(facts_at(e, f) for f in range(len(e.frames)))]
     if not known:
         raise UsageError(
             "alignment is tested on episodes with known facts, such as those of `theodolite trace make`"
         )
-    found = {}
+    scores = {}
     for number, cue in enumerate(CUES):
         pairs = [
             synthetic_trace(episode, cue, rng=np.random.default_rng([seed, number, i]))
             for i, episode in enumerate(known)
         ]
-        found[cue] = alignment_accuracy([trace for trace, _ in pairs], [right for _, right in pairs])
-    return found
+        scores[cue] = alignment_accuracy([trace for trace, _ in pairs], [right for _, right in pairs])
+    return scores
 
 
 def alignment_table(scores: dict[Cue, AlignmentScore]) -> Table:
-    """One row per cue."""
+    """Return a table with one row per cue."""
     key = "trace.alignment"
     columns = [
         Column("cue", "cue"),

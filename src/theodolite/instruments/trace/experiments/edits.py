@@ -57,7 +57,14 @@ class Reliance:
 def reliance(
     pairs: Sequence[EditedPair], *, how: Counting = AS_PAPER, n_without_base: int = 0, seed: int = 0
 ) -> Reliance:
-    """Visual reliance over edited pairs, clustered by unit."""
+    """Compute visual reliance over edited pairs, clustered by unit.
+
+    Args:
+        pairs: Edited pairs.
+        how: Which claims count.
+        n_without_base: Number of edits whose original has no answer, to report.
+        seed: Seed of the bootstrap.
+    """
     n_failed = sum(bool(pair.failure) for pair in pairs)
     pairs = [pair for pair in pairs if not pair.failure]
     known = [(pair, drop) for pair in pairs if (drop := _drop(pair, how)) is not None]
@@ -130,7 +137,7 @@ def _sound(pairs: Sequence[EditedPair], seed: int) -> stats.Estimate | None:
 
 
 def reliance_table(found: Reliance) -> Table:
-    """One row: VRS in both versions over all edits, and facts updated and changed."""
+    """Return one row: VRS in both versions over all edits, and facts updated and changed."""
     columns = [
         column("trace.vrs_pooled", "vrs"),
         column("trace.vrs_sound_pooled", "vrs_sound"),
@@ -145,13 +152,13 @@ def reliance_table(found: Reliance) -> Table:
     counts = [found.n_pairs, found.n_failed, found.n_without_base]
     notes = []
     if found.sweep:
-        told = "; ".join(f"{choice}: {value:.2f}" for choice, value in found.sweep.items())
-        notes = [f"Equation 4 with other ε and clips: {told}"]
+        sweep = "; ".join(f"{choice}: {value:.2f}" for choice, value in found.sweep.items())
+        notes = [f"Equation 4 with other ε and clips: {sweep}"]
     return Table.of("trace.reliance", "Visual reliance over all edits", columns, [[*row, *counts]], notes)
 
 
 def facts_table(pairs: Sequence[EditedPair]) -> Table:
-    """One row per kind of fact that edits changed: how often the trace drops it, and how often it tells the new one."""
+    """Return a table with one row per kind of fact that edits changed: how often traces drop it or state the new one."""
     facts = [(fact, pair.before.unit) for pair in pairs if not pair.failure for fact in pair.edited_facts]
     columns = [
         Column("fact", "edited fact"),
@@ -195,7 +202,7 @@ class SensitivityCell:
 def sensitivity(
     pairs: Sequence[EditedPair], *, how: Counting = AS_PAPER, seed: int = 0
 ) -> list[SensitivityCell]:
-    """Table 3: the effect of each family of edits on SGR and accuracy, against both truths."""
+    """Compute Table 3: the effect of each family of edits on SGR and accuracy, against both truths."""
     pairs = [pair for pair in pairs if not pair.failure]
     cells = [
         _cell([p for p in pairs if p.edit.family == family], family, truth, how, seed)
@@ -204,12 +211,12 @@ def sensitivity(
     ]
     raw = [p for _, ps in cells for p in ps if p is not None]
     adjusted = iter(stats.holm(raw).tolist() if raw else [])
-    found = []
+    table_cells = []
     for fields, ps in cells:
         p_sgr, p_accuracy, p_more = (None if p is None else float(next(adjusted)) for p in ps)
         family, truth, sgr, accuracy, *counts = fields
-        found.append(SensitivityCell(family, truth, sgr, accuracy, p_sgr, p_accuracy, p_more, *counts))
-    return found
+        table_cells.append(SensitivityCell(family, truth, sgr, accuracy, p_sgr, p_accuracy, p_more, *counts))
+    return table_cells
 
 
 def _cell(
@@ -252,7 +259,7 @@ def _p(values: Sequence[tuple[float, str]], seed: int, *, one_sided: bool = Fals
 
 
 def sensitivity_table(cells: Sequence[SensitivityCell]) -> Table:
-    """One row per family of edits and truth."""
+    """Return a table with one row per family of edits and truth."""
     columns = [
         Column("family", "edit"),
         Column("truth", "judged against"),

@@ -77,7 +77,7 @@ _MOST_PROBLEMS = 20
 
 
 class ScoredTraces:
-    """A run with its groups and edited pairs: what tables and figures are made of."""
+    """A run with its groups and edited pairs, from which tables and figures are made."""
 
     def __init__(
         self, run: Run, *, data: str | Path | None = None, options: ScoreOptions | None = None
@@ -141,7 +141,7 @@ class ScoredTraces:
         return list(dict.fromkeys([*self.read.problems, *self.lonely, *failed]))
 
     def further_table(self, name: str) -> Table:
-        """One of `EXTRA_TABLES`. Controls and conditions are of the first style, in distribution; verbosity of the first style."""
+        """Return one of `EXTRA_TABLES`. Controls and conditions use the first style, in distribution; verbosity the first style."""
         o, read = self.options, self.read
         if name == "claims":
             return claims_table(self.groups, BY_STYLE)
@@ -155,10 +155,10 @@ class ScoredTraces:
         if name == "verbosity":
             return verbosity_table(verbosity(judged, how=o.counting, seed=o.seed))
         if name == "controls":
-            found = control_scores(
+            controls = control_scores(
                 judged, read.episodes, self.verifier, how=o.counting, hedges=o.hedges, seed=o.seed
             )
-            return controls_table(found)
+            return controls_table(controls)
         return conditions_table(
             condition_scores(
                 [t.trace for t in own if t.trace is not None],
@@ -180,11 +180,11 @@ def run_tables(
     options: ScoreOptions | None = None,
     extra: Sequence[str] = (),
 ) -> list[Table]:
-    """Return the tables of a run, and what was wrong with it.
+    """Return the tables of a run, ending with its problems.
 
     Args:
         run: If it is open for writing, the answers that were read are stored in it.
-        data: The episodes, if they are no longer where the run found them.
+        data: The episodes, if they were moved since the run.
         options: How to judge and count.
         extra: Some of `EXTRA_TABLES`.
     """
@@ -204,7 +204,7 @@ def run_tables(
 
 
 def _with_style(table: Table, styles: Sequence[str]) -> Table:
-    """Return the table with the style that it is of, if there are several and its rows do not name them."""
+    """Return the table with its prompt style added, if there are several styles and its rows do not name them."""
     if len(styles) < 2 or any(column.name == "style" for column in table.columns):
         return table
     return replace(
@@ -213,7 +213,7 @@ def _with_style(table: Table, styles: Sequence[str]) -> Table:
 
 
 def problem_tables(problems: Sequence[Problem], *, most: int = _MOST_PROBLEMS) -> list[Table]:
-    """Return a table of the first problems; no table if there are none."""
+    """Return a table of the first problems, or no table if there are none."""
     if not problems:
         return []
     rows = [[problem.where, problem.reason] for problem in problems[:most]]
@@ -262,7 +262,7 @@ def unverifiable_share(group: TraceGroup) -> stats.Estimate | None:
 
 
 def accuracy_gap(group: TraceGroup) -> stats.Estimate | None:
-    """Accuracy − SGR, over the episodes that have both."""
+    """Return accuracy − SGR, over the episodes that have both."""
     right, sgr = (
         {s.item: s.value for s in group.scores if s.metric == f"trace.{key}" and s.value is not None}
         for key in ("right", "sgr")
@@ -272,15 +272,15 @@ def accuracy_gap(group: TraceGroup) -> stats.Estimate | None:
 
 
 def sgr_by_stage(group: TraceGroup) -> tuple[dict[Stage, stats.Estimate | None], stats.Estimate | None]:
-    """SGR by stage, and the decline: SGR of the first quarter − that of the last."""
-    found = [(stage_sgr(trace, group.counting), trace.unit) for trace in group.whole]
-    by_stage = {stage: mean_over([(by[stage], unit) for by, unit in found]) for stage in STAGES}
-    return by_stage, difference_over([(by["early"], by["late"], unit) for by, unit in found])
+    """Return SGR by stage, and the decline: SGR of the first quarter − that of the last."""
+    stages = [(stage_sgr(trace, group.counting), trace.unit) for trace in group.whole]
+    by_stage = {stage: mean_over([(by[stage], unit) for by, unit in stages]) for stage in STAGES}
+    return by_stage, difference_over([(by["early"], by["late"], unit) for by, unit in stages])
 
 
 def run_groups(read: JudgedRun, verifier: Verifier, how: ScoreOptions) -> list[TraceGroup]:
     """Return the groups of a run: one per prompt style and split."""
-    found = []
+    groups = []
     for style in read.styles:
         scores = style_scores(read, style, verifier, how)
         for split in dict.fromkeys(score.split for score in scores):
@@ -291,7 +291,7 @@ def run_groups(read: JudgedRun, verifier: Verifier, how: ScoreOptions) -> list[T
                 for t in own
             ]
             times = [t.result.record.response.seconds for t in own if t.trace and t.result.record]
-            found.append(
+            groups.append(
                 TraceGroup(
                     (style, split),
                     [score for score in scores if score.split == split],
@@ -301,7 +301,7 @@ def run_groups(read: JudgedRun, verifier: Verifier, how: ScoreOptions) -> list[T
                     sum(times) / len(times) if times else None,
                 )
             )
-    return found
+    return groups
 
 
 BY_STYLE = (Column("style", "style"), Column("split", "split"))
@@ -311,9 +311,15 @@ BY_STYLE = (Column("style", "style"), Column("split", "split"))
 def main_tables(
     groups: Sequence[TraceGroup], heads: Sequence[Column], *, title: str, tau: float
 ) -> list[Table]:
-    """Grounding, its course over a trace, consistency, and, if there are any, edits and items without frames.
+    """Return the tables of grounding, its course over a trace and consistency, and of edits and items without frames if any.
 
     Where most claims of a group cannot be judged, a table before all others says so.
+
+    Args:
+        groups: One row of each table per group.
+        heads: The first columns, which identify a group.
+        title: Title of the first table.
+        tau: Threshold of equation 2, to report.
     """
     tables = [
         caution_table(groups, heads),
@@ -329,7 +335,7 @@ def main_tables(
 
 
 def caution_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
-    """Return the groups most of whose claims cannot be judged."""
+    """Return a table of the groups in which most claims cannot be judged."""
     columns = [
         *heads,
         column("trace.unverifiable", title="unverifiable"),
@@ -371,7 +377,7 @@ def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], titl
 
 
 def _bounds_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
-    """Between what SGR lies if the claims that are not judged are wrong or right, and what could be refuted at all."""
+    """Return the bounds of SGR if the claims that are not judged are wrong or right, and the share that can be refuted at all."""
     columns = [
         *heads,
         column("trace.sgr_low", title="SGR, all unverifiable wrong"),
@@ -390,24 +396,24 @@ def _bounds_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Tabl
 
 
 def notes_of(group: TraceGroup) -> Iterator[str]:
-    """Yield what the numbers of a group leave out, and why."""
+    """Yield notes on the items that the numbers of a group leave out, and why."""
     name, n = ", ".join(group.labels), len(group.judged)
     reasons = Counter(v.reason for _, v, _ in group.verdicts if v.reason is not None)
     if reasons:
-        told = ", ".join(f"{reason} {reasons[reason]}" for reason in REASONS if reasons[reason])
-        yield f"{name}: unverifiable because {told}"
+        details = ", ".join(f"{reason} {reasons[reason]}" for reason in REASONS if reasons[reason])
+        yield f"{name}: unverifiable because {details}"
     unread = Counter(t.trace.unread for t in group.whole if t.is_correct is not None and t.trace.unread)
     if unread:
-        told = ", ".join(f"{count} {status}" for status, count in unread.items())
-        yield f"{name}: {unread.total()} of {n} traces have no answer that could be read ({told}); they count as wrong"
+        details = ", ".join(f"{count} {status}" for status, count in unread.items())
+        yield f"{name}: {unread.total()} of {n} traces have no answer that could be read ({details}); they count as wrong"
     n_bare = sum(t.trace.is_lower_bound for t in group.whole)
     if n_bare:
         bound = "SGR is a lower bound" if 2 * n_bare > n else "their SGR is a lower bound"
         yield f"{name}: {n_bare} of {n} traces have no steps; {bound}"
     absent = Counter(t.failure.partition(": ")[2] for t in group.judged if t.failure.startswith(NO_TRACE))
     if absent:
-        told = ", ".join(f"{count} {why}" for why, count in absent.items())
-        yield f"{name}: {absent.total()} of {n} texts are no trace ({told}); they have no SGR"
+        details = ", ".join(f"{count} {why}" for why, count in absent.items())
+        yield f"{name}: {absent.total()} of {n} texts are no trace ({details}); they have no SGR"
     if failed := n - len(group.whole) - absent.total():
         yield f"{name}: the verifier failed on {failed} of {n} traces"
     absent = Counter(s.reason for s in group.scores if s.metric == "trace.sgr" and s.value is None)
@@ -461,7 +467,7 @@ def _consistency_table(groups: Sequence[TraceGroup], heads: Sequence[Column], ta
 def _metric_table(
     name: str, title: str, groups: Sequence[TraceGroup], heads: Sequence[Column], keys: Sequence[str]
 ) -> Table:
-    """Return the means of some metrics; only the groups that have any of them."""
+    """Return the means of some metrics, only for the groups that have any of them."""
     columns = [column(f"trace.{key}") for key in keys]
     kept = [g for g in groups if any(s.metric == c.key for s in g.scores for c in columns)]
     rows = [[*group.labels, *(group.mean(key) for key in keys)] for group in kept]
@@ -469,21 +475,24 @@ def _metric_table(
 
 
 def claims_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
-    """Steps, claims, verdicts, and why claims cannot be judged."""
+    """Return a table of steps, claims, verdicts, and the reasons why claims cannot be judged."""
     names = ("steps", "claims", *LABELS, *REASONS, "guesses")
     rows: list[list[Cell]] = []
     for group in groups:
-        found = group.verdicts
-        labels, reasons = Counter(v.label for _, v, _ in found), Counter(v.reason for _, v, _ in found)
-        counts = [sum(len(t.steps) for t in group.whole), len(found), *(labels[label] for label in LABELS)]
-        counts += [*(reasons[reason] for reason in REASONS), sum(bool(claim.hedge) for claim, _, _ in found)]
+        verdicts = group.verdicts
+        labels, reasons = Counter(v.label for _, v, _ in verdicts), Counter(v.reason for _, v, _ in verdicts)
+        counts = [sum(len(t.steps) for t in group.whole), len(verdicts), *(labels[label] for label in LABELS)]
+        counts += [
+            *(reasons[reason] for reason in REASONS),
+            sum(bool(claim.hedge) for claim, _, _ in verdicts),
+        ]
         rows.append([*group.labels, *counts])
     columns = [*heads, *(Column(name.replace(" ", "_"), name, "count") for name in names)]
     return Table.of("trace.claims", "Claims and verdicts", columns, rows)
 
 
 def pooled_table(groups: Sequence[TraceGroup], heads: Sequence[Column], *, seed: int = 0) -> Table:
-    """Numbers over steps and claims instead of traces, and claims about the observer's own movement."""
+    """Return numbers over steps and claims instead of traces, and over claims about the observer's own movement."""
     columns = [
         *heads,
         column("trace.sgr_of_steps", title="SGR over all steps"),
@@ -514,7 +523,7 @@ def sgr_of_steps(group: TraceGroup) -> stats.Estimate | None:
 
 
 def ego_motion(group: TraceGroup) -> tuple[stats.Estimate | None, ...]:
-    """Claims about the observer's own movement: the share of steps with one, of claims, and of these the share judged."""
+    """Measure claims about the observer's own movement: the share of steps with one, of claims, and of these the share judged."""
     steps = [
         (float(any(c.kind == "ego-motion" for c, _ in s.counted(group.counting.granularity))), t.unit)
         for t in group.whole
@@ -527,7 +536,7 @@ def ego_motion(group: TraceGroup) -> tuple[stats.Estimate | None, ...]:
 
 
 def hr_against_sgr(group: TraceGroup, seed: int) -> stats.Estimate | None:
-    """Pearson's r, over steps, of hallucination and 1 − g; None if either does not vary."""
+    """Return Pearson's r, over steps, of hallucination and 1 − g; None if either does not vary."""
     rows = [
         (float(h), 1 - g, trace.unit)
         for trace in group.whole
@@ -578,7 +587,7 @@ class ModelRun:
 
 
 def model_tables(runs: Sequence[ModelRun]) -> list[Table]:
-    """One row per model and split; and, per split, each model minus the first one, over shared episodes."""
+    """Return one row per model and split; and, per split, each model minus the first one, over shared episodes."""
     splits = list(dict.fromkeys(group.labels[1] for run in runs for group in run.groups))
     rows: list[list[Cell]] = []
     shown: list[TraceGroup] = []
@@ -603,7 +612,7 @@ def model_tables(runs: Sequence[ModelRun]) -> list[Table]:
 
 
 def _differences(runs: Sequence[ModelRun]) -> Table:
-    """Each model minus the first one, per split."""
+    """Return each model minus the first one, per split."""
     scores = {
         run.model: [replace(score, split=group.labels[1]) for group in run.groups for score in group.scores]
         for run in runs
@@ -616,6 +625,6 @@ def _differences(runs: Sequence[ModelRun]) -> Table:
             [(model, first) for model in others], [f"trace.{key}" for key in _COMPARED]
         ),
         {f"trace.{key}": column(f"trace.{key}", difference=True) for key in _COMPARED},
-        labels=lambda each: (each.first, each.second, each.split),
+        labels=lambda difference: (difference.first, difference.second, difference.split),
         heads=[Column("model", "model"), Column("minus", "minus"), Column("split", "split")],
     )

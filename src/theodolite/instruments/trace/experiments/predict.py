@@ -1,4 +1,4 @@
-"""Does grounding predict robustness? Correlations of SGR with retention over models, ours or the paper's."""
+"""Does grounding predict robustness? Correlations of SGR with retention over models, measured here or as printed in the paper."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ModelRow:
             )
 
     def retention(self, kind: Retention) -> float:
-        """How much of its accuracy the model keeps."""
+        """Return the share of its accuracy that the model keeps."""
         if kind == "ratio":
             return self.ood_accuracy / self.accuracy
         return self.ood_accuracy - (self.accuracy if kind == "drop" else 0.0)
@@ -126,7 +126,7 @@ class Prediction:
 def predict_robustness(
     rows: Sequence[ModelRow], *, matched_within: float = 0.01, seed: int = 0
 ) -> Prediction:
-    """Correlates predictors with retention: per benchmark, pooled, and within capacity clusters.
+    """Correlate predictors with retention: per benchmark, pooled, and within capacity clusters.
 
     Args:
         rows: At least three models. Tests need every model on the same benchmarks.
@@ -180,7 +180,15 @@ def _value(row: ModelRow, predictor: str) -> float | None:
 def associate(
     rows: Sequence[ModelRow], predictor: str, kind: Retention, scope: str, *, seed: int
 ) -> Association:
-    """One correlation with its interval and its exact test."""
+    """Compute one correlation with its interval and its exact test.
+
+    Args:
+        rows: Models on benchmarks. Models without the predictor are left out.
+        predictor: Name of the predictor.
+        kind: Kind of retention.
+        scope: Name of the rows, for tables.
+        seed: Seed of the bootstrap and of the permutations.
+    """
     known = [(row, value) for row in rows if (value := _value(row, predictor)) is not None]
     models = [row.model for row, _ in known]
     n_models = len(set(models))
@@ -224,7 +232,7 @@ def _rank_correlation(
 
 
 def _exact_p(known: Sequence[tuple[ModelRow, float]], kind: Retention, *, seed: int) -> float:
-    """Permutes the blocks of models, which must be in the same order."""
+    """Permute the blocks of models, which must be in the same order, and return the exact p-value."""
     order = sorted(known, key=lambda pair: (pair[0].model, pair[0].benchmark))
     return stats.correlation_permutation_test(
         [value for _, value in order],
@@ -266,13 +274,13 @@ def _partial(rows: Sequence[ModelRow], kind: Retention, held: str, seed: int) ->
 
 
 def matched_pairs(rows: Sequence[ModelRow], *, within: float) -> list[MatchedPair]:
-    """All pairs of models on a benchmark whose accuracies differ by at most `within`."""
-    found = []
+    """Return all pairs of models on a benchmark whose accuracies differ by at most `within`."""
+    pairs = []
     for first, second in combinations([row for row in rows if "sgr" in row.predictors], 2):
         if first.benchmark != second.benchmark or abs(first.accuracy - second.accuracy) > within + 1e-9:
             continue
         a, b = sorted((first, second), key=lambda row: -row.predictors["sgr"])
-        found.append(
+        pairs.append(
             MatchedPair(
                 a.benchmark,
                 a.model,
@@ -282,29 +290,29 @@ def matched_pairs(rows: Sequence[ModelRow], *, within: float) -> list[MatchedPai
                 saved=a.retention("drop") - b.retention("drop"),
             )
         )
-    return found
+    return pairs
 
 
 def _combined(rows: Sequence[ModelRow], names: Sequence[str], seed: int) -> list[Association]:
-    """Each predictor alone, each pair, and all of them, as means of values standardised per benchmark.
+    """Correlate each predictor alone, each pair, and all of them, as means of values standardised per benchmark.
 
     The sign of ``hr``, which is better when lower, is flipped.
     """
     parts = [name for name in names if all(name in row.predictors for row in rows)]
     sets = [chosen for size in {1, 2, len(parts)} for chosen in combinations(parts, size)] if parts else []
-    found = []
+    associations = []
     for chosen in sets:
         scores = [0.0] * len(rows)
         for name in chosen:
-            for place, value in enumerate(_standardised(rows, name)):
-                scores[place] += value / len(chosen)
+            for index, value in enumerate(_standardised(rows, name)):
+                scores[index] += value / len(chosen)
         label = " + ".join(chosen)
         combined = [
             ModelRow(row.model, row.benchmark, row.accuracy, row.ood_accuracy, {label: score})
             for row, score in zip(rows, scores, strict=True)
         ]
-        found.append(associate(combined, label, "ratio", "pooled", seed=seed))
-    return found
+        associations.append(associate(combined, label, "ratio", "pooled", seed=seed))
+    return associations
 
 
 def _standardised(rows: Sequence[ModelRow], name: str) -> list[float]:
@@ -318,7 +326,7 @@ def _standardised(rows: Sequence[ModelRow], name: str) -> list[float]:
 
 
 def prediction_tables(found: Prediction) -> list[Table]:
-    """Correlations with retention, accuracy-matched pairs, and combined predictors."""
+    """Return tables of correlations with retention, accuracy-matched pairs, and combined predictors."""
     columns = [
         Column("predictor", "predictor"),
         Column("retention", "retention as"),
@@ -432,14 +440,14 @@ def read_scored_run(folder: Path) -> ScoredRun:
 
 
 def rows_from_runs(runs: Sequence[ScoredRun]) -> tuple[list[ModelRow], list[Condition], list[str]]:
-    """Rows from scored runs, one per model and benchmark: in-distribution SGR and accuracy, OOD accuracy.
+    """Make rows from scored runs, one per model and benchmark: in-distribution SGR and accuracy, OOD accuracy.
 
     If a model has two runs on a benchmark, one on plain episodes and one on edits, the first gives SGR, consistency and
     accuracy, and the second VRS and the falls. Runs of ``trace run --relevance`` add the attention and gradient baselines.
 
     Returns:
         The rows; SGR by model for every prompt style and every other way of measuring, the reference first; and why a run
-        gave no row, or only part of one.
+        gave no row, or an incomplete one.
 
     Raises:
         UsageError: Two runs of one model on one benchmark cannot be combined.
@@ -464,13 +472,13 @@ def rows_from_runs(runs: Sequence[ScoredRun]) -> tuple[list[ModelRow], list[Cond
 
 
 def _combined_rows(runs: Sequence[ScoredRun]) -> tuple[list[tuple[ScoredRun, ScoredRun | None]], list[str]]:
-    """For each model and benchmark, its run and, if there is one, its run on edits; and which rows combine two runs."""
-    found: dict[tuple[str, str], list[ScoredRun]] = {}
+    """Return, for each model and benchmark, its run and, if there is one, its run on edits; and which rows combine two runs."""
+    by_model: dict[tuple[str, str], list[ScoredRun]] = {}
     for run in runs:
-        found.setdefault((run.model, run.benchmark), []).append(run)
+        by_model.setdefault((run.model, run.benchmark), []).append(run)
     pairs: list[tuple[ScoredRun, ScoredRun | None]] = []
-    told: list[str] = []
-    for (model, benchmark), both in found.items():
+    notes: list[str] = []
+    for (model, benchmark), both in by_model.items():
         edited = [run for run in both if run.has_edits]
         plain = [run for run in both if not run.has_edits]
         if len(plain) > 1 or len(edited) > 1:
@@ -479,11 +487,11 @@ def _combined_rows(runs: Sequence[ScoredRun]) -> tuple[list[tuple[ScoredRun, Sco
                 f"{model} on {benchmark} occurs twice, in {named}; a model counts once per benchmark, so give one of them"
             )
         if plain and edited:
-            told.append(
+            notes.append(
                 f"{model} on {benchmark}: SGR, TCS and accuracy are from {plain[0].folder}, VRS and falls from {edited[0].folder}"
             )
         pairs.append(((plain or edited)[0], edited[0] if edited else None))
-    return pairs, told
+    return pairs, notes
 
 
 def _row_of(run: ScoredRun, edited: ScoredRun | None) -> ModelRow | str:
@@ -505,7 +513,7 @@ def _row_of(run: ScoredRun, edited: ScoredRun | None) -> ModelRow | str:
         {},
     )
     pooled = (edited.rows("trace.reliance") if edited is not None else []) or [{}]
-    found = {
+    values = {
         "sgr": sgr,
         "hr": _row_value(own["hr"]),
         "tcs": _row_value(beliefs.get("tcs")),
@@ -520,13 +528,13 @@ def _row_of(run: ScoredRun, edited: ScoredRun | None) -> ModelRow | str:
         if (fall := _row_value(cell["delta_accuracy"])) is not None
     ]
     if falls:  # the perturbation-only baseline: the fall of accuracy under relevant edits
-        found["perturbation"] = -sum(falls) / len(falls)
-    predictors = {name: value for name, value in found.items() if value is not None}
+        values["perturbation"] = -sum(falls) / len(falls)
+    predictors = {name: value for name, value in values.items() if value is not None}
     return ModelRow(run.model, run.benchmark, accuracy, ood, predictors)
 
 
 def _conditions(runs: Sequence[ScoredRun]) -> list[Condition]:
-    """SGR by model for every prompt style and every other way of measuring, with the cost of a sample."""
+    """Return SGR by model for every prompt style and every other way of measuring, with the cost of a sample."""
     sgr: dict[str, dict[str, list[float]]] = {}
     times: dict[str, list[float]] = {}
     for run in runs:
@@ -543,7 +551,7 @@ def _conditions(runs: Sequence[ScoredRun]) -> list[Condition]:
 
 
 def with_relevance(rows: Sequence[ModelRow], runs: Sequence[ScoredRun]) -> tuple[list[ModelRow], list[str]]:
-    """Return the rows with the attention and gradient baselines of runs of ``trace relevance``, and why one fits no row."""
+    """Return the rows with the attention and gradient baselines of runs of ``trace relevance``, and why a run matches no row."""
     known = _by_name(rows)
     why = []
     measured: set[tuple[str, str]] = set()
@@ -557,8 +565,8 @@ def with_relevance(rows: Sequence[ModelRow], runs: Sequence[ScoredRun]) -> tuple
         if key not in known:
             why.append(f"{key[0]} on {key[1]}: there is relevance, but no run to compare it with")
             continue
-        found = {str(row["baseline"]): _row_value(row["share"]) for row in run.rows("trace.relevance")}
-        shares = {name: value for name, value in found.items() if value is not None}
+        baselines = {str(row["baseline"]): _row_value(row["share"]) for row in run.rows("trace.relevance")}
+        shares = {name: value for name, value in baselines.items() if value is not None}
         known[key] = replace(known[key], predictors=known[key].predictors | shares)
     return list(known.values()), why
 
@@ -591,14 +599,14 @@ def add_predictors(rows: Sequence[ModelRow], path: str | Path) -> list[ModelRow]
     for number, line in enumerate(_table(path, ("model", "benchmark")), 2):
         where, key = f"{path.name}, line {number}", (line["model"] or "", line["benchmark"] or "")
         if key not in known:
-            there = "; ".join(f"{model} on {benchmark}" for model, benchmark in known)
-            raise UsageError(f"{where}: there is no run of {key[0]} on {key[1]}; there are: {there}")
+            available = "; ".join(f"{model} on {benchmark}" for model, benchmark in known)
+            raise UsageError(f"{where}: there is no run of {key[0]} on {key[1]}; there are: {available}")
         row = known[key]
-        given = {k: _number(line, k, where) for k in line if k not in _FIXED and (line[k] or "").strip()}
+        values = {k: _number(line, k, where) for k in line if k not in _FIXED and (line[k] or "").strip()}
         parameters = (line.get("parameters_b") or "").strip()
         known[key] = replace(
             row,
-            predictors=row.predictors | given,
+            predictors=row.predictors | values,
             parameters_b=_number(line, "parameters_b", where) if parameters else row.parameters_b,
             cluster=line.get("cluster") or row.cluster,
         )
@@ -690,13 +698,13 @@ _FILE = Path(__file__).parent / "paper_tables.json"
 
 @cache
 def paper_tables() -> dict[str, Any]:
-    """Tables 1 to 3 as printed, and the statistics that the text reports."""
+    """Return Tables 1 to 3 as printed, and the statistics that the text reports."""
     tables: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
     return tables
 
 
 def paper_rows() -> list[ModelRow]:
-    """Tables 1 and 2 as rows, shares in [0, 1], with equation 4 of Table 3 as the predictor ``vrs`` on STAR.
+    """Return Tables 1 and 2 as rows, shares in [0, 1], with equation 4 of Table 3 as the predictor ``vrs`` on STAR.
 
     ``perturbation`` is the fall of accuracy alone under relevant edits (Table 3), the perturbation-only baseline.
     """
@@ -715,7 +723,7 @@ def paper_rows() -> list[ModelRow]:
 
 
 def paper_vrs(model: str, *, epsilon: float = 0.01, clip: float = 10.0, in_points: bool = False) -> float:
-    """Equation 4 of a model's row of Table 3, all magnitudes equal.
+    """Compute equation 4 from a model's row of Table 3, all magnitudes equal.
 
     Args:
         model: As in Table 3.

@@ -30,7 +30,7 @@ BASELINES = {
 
 
 def relevance_factory(name: str) -> MeasurerFactory:
-    """Open a model and measures with it, wherever the factory is called."""
+    """Return a factory that opens the model in the worker process."""
     return partial(_open_measurer, name)
 
 
@@ -39,7 +39,7 @@ def _open_measurer(name: str) -> RelevanceMeasurer:
 
 
 class RelevanceMeasurer:
-    """Measures the relevance of each frame and of the text, for items with lettered options."""
+    """A measurer of the relevance of each frame and of the text, for items with lettered options."""
 
     reuse: Reuse = "never"
 
@@ -50,24 +50,24 @@ class RelevanceMeasurer:
         self.identity = f"{model.identity}|frames|{'+'.join(BASELINES.values())}"
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """One record per item. Items with the same number of options are measured together."""
-        found: dict[str, Record] = {}
+        """Return one record per item. Items with the same number of options are measured together."""
+        records: dict[str, Record] = {}
         by_size: dict[int, list[Item]] = defaultdict(list)
         for item in items:
             by_size[len(item.options)].append(item)
         for group in by_size.values():
-            for item, each in zip(group, self._attributed(group), strict=True):
-                found[item.id] = each if isinstance(each, Record) else _record(item, each)
-        return [found[item.id] for item in items]
+            for item, attributed in zip(group, self._attributed(group), strict=True):
+                records[item.id] = attributed if isinstance(attributed, Record) else _record(item, attributed)
+        return [records[item.id] for item in items]
 
     def _attributed(self, items: Sequence[Item]) -> list[Attribution | Record]:
-        """All at once; one by one if that fails, so that only the items at fault fail."""
+        """Attribute all items at once, or one by one if that fails, so that only the items at fault fail."""
         try:
             return [*self._attribute(items)]
         except UsageError as error:
             if len(items) == 1:
                 return [Record(items[0].id, Response.failed(str(error)))]
-        return [each for item in items for each in self._attributed([item])]
+        return [attributed for item in items for attributed in self._attributed([item])]
 
     def _attribute(self, items: Sequence[Item]) -> list[Attribution]:
         return attribute(
@@ -83,16 +83,21 @@ class RelevanceMeasurer:
         self.model.close()
 
 
-def _record(item: Item, found: Attribution) -> Record:
+def _record(item: Item, attribution: Attribution) -> Record:
     values: dict[str, Any] = {}
     for method in BASELINES.values():
-        maps = sorted((each for each in found if each.method == method), key=lambda each: each.picture)
+        maps = sorted(
+            (relevance for relevance in attribution if relevance.method == method),
+            key=lambda relevance: relevance.picture,
+        )
         values[method] = {
-            "frames": [float(each.values.sum(dtype=np.float64)) for each in maps],
+            "frames": [float(relevance.values.sum(dtype=np.float64)) for relevance in maps],
             "text": maps[0].text_mass,
         }
     return Record(
-        item.id, Response("answered", text=found.options[found.predicted], finish="choice"), values=values
+        item.id,
+        Response("answered", text=attribution.options[attribution.predicted], finish="choice"),
+        values=values,
     )
 
 
@@ -107,10 +112,10 @@ INSTRUMENT = "trace relevance"
 
 
 def plan_relevance(episodes: Sequence[Episode]) -> Iterator[Item]:
-    """One item per unedited episode with pictures and options. Options are lettered, so that their first tokens differ.
+    """Yield one item per unedited episode with pictures and options. Options are lettered, so that their first tokens differ.
 
     Raises:
-        UsageError: There is no such episode.
+        UsageError: No episode has pictures and options.
     """
     asked = [
         episode
@@ -141,7 +146,7 @@ def plan_relevance(episodes: Sequence[Episode]) -> Iterator[Item]:
 
 
 def relevance_table(run: Run) -> Table:
-    """Return the baselines of a run, in distribution; one row per baseline. No model is called."""
+    """Return a table of the baselines of a run, in distribution, with one row per baseline. No model is called."""
     if run.info.instrument != INSTRUMENT:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {INSTRUMENT}")
     results = list(run.results())
@@ -172,14 +177,14 @@ def relevance_table(run: Run) -> Table:
 
 
 def frame_shares(results: Sequence[Result], method: str) -> tuple[list[tuple[float, float, str]], int]:
-    """By episode the share on frames, the share of the largest frame and the cluster; and how many have no relevance."""
+    """Return the share on frames, that of the largest frame, and the cluster of each episode; and how many have no relevance."""
     rows: list[tuple[float, float, str]] = []
     n_none = 0
     for result in results:
         if result.record is None or not result.record.response.is_answered:
             continue
-        told: Any = result.record.values[method]
-        frames, text = np.asarray(told["frames"], np.float64), float(told["text"])
+        relevance: Any = result.record.values[method]
+        frames, text = np.asarray(relevance["frames"], np.float64), float(relevance["text"])
         unit = result.item.cluster
         if frames.sum() > 0:
             share = float(frames.sum() / (frames.sum() + text))

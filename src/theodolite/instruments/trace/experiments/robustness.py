@@ -1,4 +1,4 @@
-"""How much SGR depends on the way it is measured, and traces that should have a low one."""
+"""How much SGR depends on the way it is measured, and control traces that should score low."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def condition_scores(  # noqa: PLR0913 - what traces are measured by
     seconds: float | None = None,
     seed: int = 0,
 ) -> list[ConditionScore]:
-    """SGR of the same traces with other counting, hedges, verifiers, error rates and numbers of steps.
+    """Compute SGR of the same traces with other counting, hedges, verifiers, error rates and numbers of steps.
 
     Args:
-        traces: With their claims.
-        episodes: By id.
+        traces: Traces with their claims.
+        episodes: Episodes by id.
         verifier: The reference verifier.
         how: Which claims count in the reference.
         hedges: How hedged claims are judged in the reference.
@@ -70,18 +70,18 @@ def condition_scores(  # noqa: PLR0913 - what traces are measured by
         seed: Seed of the errors.
     """
     judged = judge(traces, episodes, verifier, hedges=hedges)
-    found = [ConditionScore(name, _sgr(judged, other), seconds) for name, other in _countings(how)]
+    scores = [ConditionScore(name, _sgr(judged, other), seconds) for name, other in _countings(how)]
     flipped: Hedges = "as stated" if hedges == "abstract" else "abstract"
     again = judge(traces, episodes, verifier, hedges=flipped)
-    found.append(ConditionScore(f"guesses {flipped}", _sgr(again, how), seconds))
+    scores.append(ConditionScore(f"guesses {flipped}", _sgr(again, how), seconds))
     for judge_by in (*others, *(NoisyVerifier(verifier, rate, seed) for rate in ERROR_RATES)):
         again = judge(traces, episodes, judge_by, hedges=hedges)
-        found.append(ConditionScore(f"judged by {judge_by.name}", _sgr(again, how), seconds))
+        scores.append(ConditionScore(f"judged by {judge_by.name}", _sgr(again, how), seconds))
     for most in STEP_COUNTS:
         cut = [limit_steps(trace, most) for trace in judged]
         cost = None if seconds is None else seconds * _words(cut) / max(1, _words(judged))
-        found.append(ConditionScore(f"at most {most} steps", _sgr(cut, how), cost))
-    return found
+        scores.append(ConditionScore(f"at most {most} steps", _sgr(cut, how), cost))
+    return scores
 
 
 def _countings(how: Counting) -> Iterator[tuple[str, Counting]]:
@@ -112,7 +112,7 @@ def limit_steps(trace: JudgedTrace, most: int) -> JudgedTrace:
 
 
 def conditions_table(scores: Sequence[ConditionScore]) -> Table:
-    """One row per way of measuring."""
+    """Return a table with one row per way of measuring."""
     columns = [
         Column("condition", "measured otherwise"),
         column("trace.sgr"),
@@ -137,7 +137,7 @@ class Verbosity:
 
 
 def verbosity(traces: Sequence[JudgedTrace], *, how: Counting = AS_PAPER, seed: int = 0) -> Verbosity:
-    """Measures the length of traces, and its effect on SGR."""
+    """Measure the length of traces, and its effect on SGR."""
     judged = [trace for trace in traces if trace.steps]
     lengths = [(float(_words([trace])), trace.unit) for trace in judged]
     scored = [
@@ -169,7 +169,7 @@ def _rank_correlation(rows: Sequence[tuple[float, float, str]], seed: int) -> st
 
 
 def verbosity_table(found: Verbosity) -> Table:
-    """One row."""
+    """Return a table with one row."""
     key = "trace.verbosity"
     columns = [
         column(key, "words", "words per trace"),
@@ -210,7 +210,13 @@ class ConditionRobustness:
 def robustness(
     reference: Condition, conditions: Sequence[Condition], retention: Mapping[str, float]
 ) -> list[ConditionRobustness]:
-    """Compare ways of measuring, the reference first. Fewer than three models give no correlation."""
+    """Compare ways of measuring, the reference first. Fewer than three models give no correlation.
+
+    Args:
+        reference: The reference way of measuring.
+        conditions: The other ways.
+        retention: Retention by model.
+    """
     return [_compared(condition, reference, retention) for condition in (reference, *conditions)]
 
 
@@ -237,7 +243,7 @@ def _correlation(first: Sequence[float], second: Sequence[float], *, ranks: bool
 
 
 def robustness_table(rows: Sequence[ConditionRobustness]) -> Table:
-    """One row per way of measuring."""
+    """Return a table with one row per way of measuring."""
     columns = [
         Column("condition", "condition"),
         column("trace.retention", "r"),
@@ -260,28 +266,31 @@ def robustness_table(rows: Sequence[ConditionRobustness]) -> Table:
     return Table.of("trace.robustness", "Robustness of the finding", columns, cells)
 
 
-# What a set of episodes can refute: false claims made from its annotation, and how a verifier judges them.
+# How many false claims can be refuted: false claims made from its annotation, and how a verifier judges them.
 
 
 def refutation_table(episodes: Sequence[Episode], verifier: Verifier) -> tuple[Table, list[Problem]]:
-    """One row per kind of false claim and one for all; episodes that the verifier fails on are problems. Edits are left out."""
+    """Return a table with one row per kind of false claim and one for all. Edits are left out.
+
+    Episodes on which the verifier fails are problems.
+    """
     rows: list[tuple[Swap, Label, str]] = []
     problems = []
     base = [episode for episode in episodes if episode.edit is None]
     for episode in base:
-        found = refuted_or_why(episode, verifier)
-        if isinstance(found, str):
-            problems.append(Problem(episode.id, f"{verifier.name}: {found}"))
+        refuted = refuted_or_why(episode, verifier)
+        if isinstance(refuted, str):
+            problems.append(Problem(episode.id, f"{verifier.name}: {refuted}"))
         else:
-            rows += [(swap, label, episode.unit) for swap, label in found]
-    made = [swap for swap in SWAPS if any(each == swap for each, *_ in rows)]
-    lacking = [swap for swap in SWAPS if swap not in made]
+            rows += [(swap, label, episode.unit) for swap, label in refuted]
+    present = [swap for swap in SWAPS if any(kind == swap for kind, *_ in rows)]
+    lacking = [swap for swap in SWAPS if swap not in present]
     notes = []
     if lacking:
         notes = [
             f"nothing annotated can be made false by another {', '.join(lacking)}; claims about these are not refuted either"
         ]
-    shown = [_row(swap, [row for row in rows if row[0] == swap]) for swap in made]
+    shown = [_row(swap, [row for row in rows if row[0] == swap]) for swap in present]
     columns = [
         Column("swap", "made false by another"),
         column("trace.refutable", "refuted", "refuted"),
@@ -366,7 +375,7 @@ def _changes(
 def _falls_more(
     visual: Sequence[tuple[float, str]], language: Sequence[tuple[float, str]], seed: int
 ) -> float | None:
-    """One-sided sign flips over the units that have both changes."""
+    """Test by one-sided sign flips over the units that have both changes."""
     mean = [
         {unit: float(np.mean([v for v, u in side if u == unit])) for _, unit in side}
         for side in (visual, language)
@@ -381,7 +390,7 @@ def _falls_more(
 
 
 def two_way_table(found: TwoWayControl) -> Table:
-    """One row for the pictures, one for the words."""
+    """Return one row for the pictures and one for the words."""
     columns = [
         Column("changed", "changed"),
         column("trace.delta_sgr"),
@@ -440,12 +449,12 @@ def counterfactual(trace: Trace, inversion: Inversion, *, episode: Episode, seed
 
 
 def _without_heading(text: str) -> str:
-    """Return the words of a step, without a heading that names its old frame."""
+    """Return the words of a step without a heading that names its old frame."""
     return text[heading_end(text) :]
 
 
 def _exchanged(text: str, table: dict[str, str]) -> str:
-    """Exchanges all words of a table at once, with their articles; whole words only, case preserved.
+    """Exchange all words of a table at once, with their articles; whole words only, case preserved.
 
     >>> _exchanged("A red box is near an owl, a cup behind it.", {"red": "orange", "owl": "kite", "cup": "vase"})
     'An orange box is near a kite, a vase behind it.'
@@ -459,16 +468,16 @@ def _exchanged(text: str, table: dict[str, str]) -> str:
 
     def other(match: re.Match[str]) -> str:
         article, word = match.groups()
-        found = table[word.casefold()]
-        found = found[:1].upper() + found[1:] if word[:1].isupper() else found
-        return f"{article}{article_of(found)[1:]} {found}" if article else found
+        replacement = table[word.casefold()]
+        replacement = replacement[:1].upper() + replacement[1:] if word[:1].isupper() else replacement
+        return f"{article}{article_of(replacement)[1:]} {replacement}" if article else replacement
 
     return pattern.sub(other, text)
 
 
 def _other_things(trace: Trace, episode: Episode, generator: np.random.Generator) -> dict[str, str]:
-    """For every colour another one, for every listed object one that the episode does not show."""
-    said = " ".join(step.text for step in trace.steps).casefold()
+    """Return a different colour for every colour, and for every listed object one that the episode does not show."""
+    text = " ".join(step.text for step in trace.steps).casefold()
     shown = {t.category for frame in episode.frames for t in frame.objects}
     spare = [
         label
@@ -477,12 +486,12 @@ def _other_things(trace: Trace, episode: Episode, generator: np.random.Generator
     ]
     table = {}
     shift = 1 + int(generator.integers(len(words.HUES) - 1))
-    for place, hue in enumerate(words.HUES):
-        table[hue] = words.HUES[(place + shift) % len(words.HUES)]
+    for index, hue in enumerate(words.HUES):
+        table[hue] = words.HUES[(index + shift) % len(words.HUES)]
     for category in sorted(shown | {w for c in shown for w in words.KINDS.get(c, ())}):
-        if spare and re.search(rf"\b{re.escape(category)}\b", said):
+        if spare and re.search(rf"\b{re.escape(category)}\b", text):
             table[category] = spare[int(generator.integers(len(spare)))]
-    return {a: b for a, b in table.items() if re.search(rf"\b{re.escape(a)}\b", said)}
+    return {a: b for a, b in table.items() if re.search(rf"\b{re.escape(a)}\b", text)}
 
 
 def random_trace(episode: Episode, labels: RandomLabels, *, n_steps: int = 6, seed: int = 0) -> Trace:
@@ -490,7 +499,7 @@ def random_trace(episode: Episode, labels: RandomLabels, *, n_steps: int = 6, se
 
     Args:
         episode: Only its id and number of frames are used.
-        labels: What to draw from, the same for all episodes of a set.
+        labels: Labels to draw from, the same for all episodes of a set.
         n_steps: Number of steps.
         seed: Seed of the draws.
     """
@@ -551,7 +560,7 @@ def _ing(verb: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Traces that should score badly, against the real ones."""
+    """Control traces, which should score badly, compared with the real ones."""
 
     name: str
     sgr: stats.Estimate | None
@@ -568,27 +577,36 @@ def control_scores(
     hedges: Hedges = "abstract",
     seed: int = 0,
 ) -> list[Control]:
-    """Counterfactual and random traces of the same episodes, judged in the same way. Parsing them takes time."""
+    """Judge counterfactual and random traces of the same episodes in the same way. Parsing them takes time.
+
+    Args:
+        judged: The real traces, judged.
+        episodes: Episodes by id.
+        verifier: Judges the claims.
+        how: Which claims count.
+        hedges: How hedged claims are judged.
+        seed: Seed of the control traces.
+    """
     real = [trace for trace in judged if not trace.failure]
     labels = RandomLabels(list(episodes.values()))
-    made: dict[str, list[Trace]] = {
+    by_name: dict[str, list[Trace]] = {
         inversion: [
             counterfactual(t.trace, inversion, episode=episodes[t.trace.episode], seed=seed) for t in real
         ]
         for inversion in INVERSIONS
     }
-    made["random"] = [random_trace(episodes[t.trace.episode], labels, seed=seed) for t in real]
-    found = []
-    for name, traces in made.items():
+    by_name["random"] = [random_trace(episodes[t.trace.episode], labels, seed=seed) for t in real]
+    controls = []
+    for name, traces in by_name.items():
         false = judge(with_claims(traces), episodes, verifier, hedges=hedges)
         rates = [(trace_sgr(t, how), trace_sgr(f, how), t.unit) for t, f in zip(real, false, strict=True)]
         sgr = mean_over([(rate, unit) for _, rate, unit in rates])
-        found.append(Control(name, sgr, difference_over(rates)))
-    return found
+        controls.append(Control(name, sgr, difference_over(rates)))
+    return controls
 
 
 def controls_table(found: Sequence[Control]) -> Table:
-    """One row per control."""
+    """Return a table with one row per control."""
     columns = [
         Column("control", "control"),
         column("trace.sgr"),

@@ -1,4 +1,4 @@
-"""Calibrates τ of equation 2, the similarity above which two beliefs are the same, on labelled pairs."""
+"""Calibration of τ of equation 2, the similarity above which two beliefs are the same, on labelled pairs."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     """Read labelled pairs, one JSON object per line.
 
     Raises:
-        UsageError: A line is wrong.
+        UsageError: A line is invalid.
     """
-    found, problems = read_lines(path, LabelledPair.model_validate)
+    rows, problems = read_lines(path, LabelledPair.model_validate)
     if problems:
         raise UsageError(
             f'{problems[0].where}: needs "first", "second" and "same": true or false ({problems[0].reason})'
         )
-    return [pair for _, pair in found]
+    return [pair for _, pair in rows]
 
 
 def calibrate_tau(pairs: Sequence[LabelledPair], *, sentence_model: str = SENTENCE_MODEL) -> TauCalibration:
-    """Chooses τ.
+    """Choose τ.
 
     Args:
-        pairs: At least four, some the same and some changed.
-        sentence_model: A folder or hub id.
+        pairs: At least four pairs, some the same and some changed.
+        sentence_model: Folder or hub id of the sentence model.
 
     Raises:
         UsageError: There are too few pairs, or the sentence model cannot be loaded.
@@ -89,14 +89,14 @@ def calibrate_tau(pairs: Sequence[LabelledPair], *, sentence_model: str = SENTEN
 
 
 def _best(alike: Sequence[float], same: Sequence[bool]) -> float:
-    """Return the middle of two neighbouring similarities that classifies most pairs correctly; the lowest of equals."""
+    """Return the midpoint of two neighbouring similarities that classifies most pairs correctly; the lowest in a tie."""
     order = sorted(set(alike))
     middles = [(a + b) / 2 for a, b in pairwise(order)] or [order[0]]
     return max(middles, key=lambda tau: (sum((a > tau) == s for a, s in zip(alike, same, strict=True)), -tau))
 
 
 def tau_table(found: TauCalibration) -> Table:
-    """One row."""
+    """Return a table with one row."""
     key = "trace.tau_accuracy"
     columns = [
         Column("tau", "τ"),

@@ -1,4 +1,4 @@
-"""Existing traces, from a file or a run: judged by one or several verifiers, or only taken apart into claims."""
+"""Existing traces, from a file or a run: judged by one or several verifiers, or only split into claims."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def load_traces(
         needs_episodes: False to load a file without its episodes: then steps have no frames.
 
     Raises:
-        UsageError: It does not exist, or it is a file and no episodes are given.
+        UsageError: The source does not exist, or it is a file and no episodes are given.
     """
     if not source.exists():
         raise UsageError(f"{source} does not exist; give a JSONL file of traces, or a run")
@@ -82,11 +82,11 @@ def load_traces(
         return LoadedTraces(traces[:limit], {}, [*problems, *_own_problems(traces[:limit])])
     if data is None:
         raise UsageError(f"{source} is a file of traces: name the episodes with --data")
-    found = read_episodes(data)
-    episodes = {episode.id: episode for episode in found.episodes}
+    episode_set = read_episodes(data)
+    episodes = {episode.id: episode for episode in episode_set.episodes}
     traces, problems = read_traces(source, episodes)
     claimed = with_claims(traces[:limit])
-    return LoadedTraces(claimed, episodes, [*found.problems, *problems, *_own_problems(claimed)])
+    return LoadedTraces(claimed, episodes, [*episode_set.problems, *problems, *_own_problems(claimed)])
 
 
 def _own_problems(traces: Sequence[Trace]) -> list[Problem]:
@@ -94,20 +94,20 @@ def _own_problems(traces: Sequence[Trace]) -> list[Problem]:
 
 
 def export_traces(run: Run, path: Path, data: Path | None = None) -> int:
-    """Write the answers of a run about its unedited episodes as a file of traces: one JSON object per line, as it was written.
+    """Write the answers of a run about its unedited episodes as a file of traces: one JSON object per line, unchanged.
 
     Returns:
         The number of traces.
 
     Raises:
-        UsageError: It is no run of traces, nothing was answered, or the file exists or cannot be written.
+        UsageError: The run is not a run of traces, nothing was answered, or the file exists or cannot be written.
     """
     if run.info.instrument != INSTRUMENT:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {INSTRUMENT}")
     if path.exists():
         raise UsageError(f"{path} exists already; give another file, or remove it")
-    found = read_episodes(data or Path(str(run.info.settings["data"])))
-    unedited = {episode.id for episode in found.episodes if episode.edit is None}
+    episode_set = read_episodes(data or Path(str(run.info.settings["data"])))
+    unedited = {episode.id for episode in episode_set.episodes if episode.edit is None}
     lines = []
     for result in run.results():
         meta, record = result.item.meta, result.record
@@ -129,10 +129,10 @@ def export_traces(run: Run, path: Path, data: Path | None = None) -> int:
 
 
 def joined(parts: Sequence[LoadedTraces]) -> LoadedTraces:
-    """Several sets of traces as one.
+    """Join several sets of traces into one.
 
     Raises:
-        UsageError: Two of them have different episodes of one name.
+        UsageError: Two of the sets have different episodes with the same name.
     """
     episodes: dict[str, Episode] = {}
     for part in parts:
@@ -155,7 +155,7 @@ def verify_tables(
     rates: Sequence[float] = (),
     extra: Sequence[str] = (),
 ) -> tuple[list[Table], list[Problem]]:
-    """Return the tables of traces, and what was wrong. Traces of several models or prompt styles have a row each.
+    """Return the tables of traces, and the problems. Traces of several models or prompt styles have a row each.
 
     Args:
         loaded: The traces.
@@ -200,7 +200,7 @@ def verify_tables(
 
 
 def _told_apart(traces: Sequence[Trace]) -> tuple[list[Column], list[tuple[str, ...]]]:
-    """Return the columns for model and prompt style, each if there are several, and their values for each trace."""
+    """Return the columns for model and prompt style, each only if there are several, and their values for each trace."""
     of = {"model": [trace.model for trace in traces], "style": [trace.style for trace in traces]}
     several = {name: values for name, values in of.items() if len(set(values)) > 1}
     columns = [Column(name, name) for name in several]
@@ -214,7 +214,15 @@ def trace_group(
     options: ScoreOptions,
     labels: tuple[str, ...] = (),
 ) -> tuple[TraceGroup, list[Problem]]:
-    """Return the item scores of judged traces, labelled by the verifier and `labels`; and what failed."""
+    """Return the item scores of judged traces, labelled by the verifier and `labels`, and the failures.
+
+    Args:
+        loaded: The traces with their episodes.
+        judged: The same traces, judged.
+        verifier: The verifier that judged them.
+        options: How to judge and count.
+        labels: Further labels of the group.
+    """
     scores: list[ItemScore] = []
     moves: list[tuple[list[Transition], str]] = []
     problems = [
@@ -248,7 +256,7 @@ def _moves(trace: Trace, episode: Episode, verifier: Verifier, how: ScoreOptions
 
 
 def _step_list(judged: Sequence[JudgedTrace], apart: list[Column], names: Sequence[tuple[str, ...]]) -> Table:
-    """Every claim of every step with its verdict."""
+    """Return every claim of every step with its verdict."""
     columns = [
         Column("episode", "episode"),
         *apart,
@@ -267,28 +275,28 @@ def _step_list(judged: Sequence[JudgedTrace], apart: list[Column], names: Sequen
         for number, step in enumerate(trace.steps, 1):
             frames = f"{', '.join(str(f + 1) for f in step.step.frames)} (by {step.step.alignment})"
             head = [trace.trace.episode, *name, answer, str(number), frames, step.step.text]
-            told = [
+            step_rows = [
                 (str(claim), v.label + (f" ({v.reason})" if v.reason else ""), v.evidence)
                 for claim, v in step.counted()
             ]
-            for cells in told or [("", "", "")]:
+            for cells in step_rows or [("", "", "")]:
                 rows.append([*head, *cells])
                 head = [""] * len(head)
     return Table.of("trace.steps", "Traces step by step", columns, rows)
 
 
 def claim_tables(traces: Sequence[Trace], *, list_steps: bool = False) -> list[Table]:
-    """Count the claims of traces, with the speed of extraction; on request with the claims of every step."""
+    """Return counts of the claims of traces, with the speed of extraction, and optionally the claims of every step."""
     parser = open_parser()
     with_claims(traces[:1], parser=parser)
     started = time.perf_counter()
     steps = [step for trace in with_claims(traces, parser=parser) for step in trace.steps]
     seconds = max(time.perf_counter() - started, 1e-9)
-    texts, found = [step.text for step in steps], [step.claims for step in steps]
-    claims = [claim for each in found for claim in each]
+    texts, claims_by_step = [step.text for step in steps], [step.claims for step in steps]
+    claims = [claim for step_claims in claims_by_step for claim in step_claims]
     n_sentences = sum(len(sentence_spans(text)) for text in texts)
     kinds = Counter(claim.kind for claim in claims)
-    n_hedged = sum(any(claim.hedge for claim in each) for each in found)
+    n_hedged = sum(any(claim.hedge for claim in step_claims) for step_claims in claims_by_step)
     columns = [
         Column("steps", "steps", "count"),
         Column("sentences", "sentences", "count"),
@@ -316,8 +324,8 @@ def claim_tables(traces: Sequence[Trace], *, list_steps: bool = False) -> list[T
         heads = [Column("text", "text"), Column("claim", "claim")]
         rows = [
             [text if i == 0 else "", str(claim)]
-            for text, each in zip(texts, found, strict=True)
-            for i, claim in enumerate(each)
+            for text, step_claims in zip(texts, claims_by_step, strict=True)
+            for i, claim in enumerate(step_claims)
         ]
         tables.append(Table.of("trace.claim_list", "Claims by step", heads, rows))
     return tables

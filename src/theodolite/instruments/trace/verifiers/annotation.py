@@ -56,13 +56,13 @@ def _is_with(claim: Claim, other: Mention, scene: Scene) -> bool:
 
 
 def _plain_action(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
-    """Supported if an annotated action, relation or motion at these frames matches.
+    """Support a claim if an annotated action, relation or motion at these frames matches.
 
-    Otherwise it is unsupported if actions are known completely, and unverifiable if they are not.
+    Otherwise the claim is unsupported if actions are known completely, and unverifiable if they are not.
     """
     episode, claim = scene.episode, _of_picture(claim)
-    for said in (claim.subject, claim.object):
-        missing = _lost(said, scene)
+    for mention in (claim.subject, claim.object):
+        missing = _lost(mention, scene)
         if missing is not None:
             return missing
     happening = episode.actions_at(scene.frames)
@@ -98,9 +98,9 @@ def _unlisted(claim: Claim, episode: Episode) -> Verdict:
 
 
 def _possession(claim: Claim, scene: Scene) -> Verdict:
-    """Supported by an annotated relation; not refuted, unless the object is known to be absent."""
-    for said in (claim.subject, claim.object):
-        missing = _lost(said, scene)
+    """Support a claim by an annotated relation; refute it only if the object is known to be absent."""
+    for mention in (claim.subject, claim.object):
+        missing = _lost(mention, scene)
         if missing is not None:
             return missing
     return _related(claim, scene) or unverifiable("complex", "what belongs to what is not annotated")
@@ -118,27 +118,27 @@ def _of_picture(claim: Claim) -> Claim:
     return replace(claim, predicate=verb, object=replace(claim.object, head="picture"))
 
 
-def _lost(said: Mention | None, scene: Scene) -> Verdict | None:
+def _lost(mention: Mention | None, scene: Scene) -> Verdict | None:
     """Return the verdict if the mention refers to nothing; None if it does, is empty, or is out of vocabulary."""
-    if said is None or not said.head:
+    if mention is None or not mention.head:
         return None
-    missing = scene.missing(said)
+    missing = scene.missing(mention)
     if missing is None or missing.label == "unsupported":
         return missing
     return None if missing.reason == "out of vocabulary" else missing
 
 
-def _is(label: str, said: str) -> bool:
+def _is(label: str, verb: str) -> bool:
     """Return True if an annotated verb matches: *picking up* is *pick up*, *take the cup* is *take*, *carrying* is *hold*."""
     forms = _forms(label)
-    return any(words.is_a(form, said) for form in forms) and not any(
-        words.OPPOSITES.get(form) == said for form in forms
+    return any(words.is_a(form, verb) for form in forms) and not any(
+        words.OPPOSITES.get(form) == verb for form in forms
     )
 
 
-def _is_wider(label: str, said: str) -> bool:
+def _is_wider(label: str, verb: str) -> bool:
     """Return True if the verb of a claim is narrower than an annotated one: *carry* than *holding*."""
-    return not _is(label, said) and any(words.is_a(said, form) for form in _forms(label))
+    return not _is(label, verb) and any(words.is_a(verb, form) for form in _forms(label))
 
 
 def _forms(label: str) -> set[str]:
@@ -156,12 +156,12 @@ def stems(word: str) -> set[str]:
     if not word.endswith("ing") or len(word) < 5:
         return {word}
     stem = word[:-3]
-    found = {stem, stem + "e"}
+    candidates = {stem, stem + "e"}
     if len(stem) > 2 and stem[-1] == stem[-2]:
-        found.add(stem[:-1])
+        candidates.add(stem[:-1])
     if stem == "ly":
-        found = {"lie"}
-    return found
+        candidates = {"lie"}
+    return candidates
 
 
 def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True) -> bool:
@@ -172,17 +172,17 @@ def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True
     return any(_names(claim.object, other, scene) for other in action.objects) or not action.objects
 
 
-def _names(said: Mention, object_id: str, scene: Scene) -> bool:
-    """Return True if a mention may refer to the object with an id."""
+def _names(mention: Mention, object_id: str, scene: Scene) -> bool:
+    """Return True if a mention may refer to the object with this id."""
     if object_id == EGO:
-        return said.head in words.OBSERVER
-    return said.head not in words.FIRST_PERSON and object_id in scene.ids(said)
+        return mention.head in words.OBSERVER
+    return mention.head not in words.FIRST_PERSON and object_id in scene.ids(mention)
 
 
 def _related(claim: Claim, scene: Scene) -> Verdict | None:
     """Return the verdict by relations and states: *holding*, *wearing*, *moving*; None if they do not decide.
 
-    A posture refutes the others: who is sitting on the bed is not standing.
+    A posture refutes the others: someone who is sitting on the bed is not standing.
     """
     posture = ""
     for frame in scene.frames:
@@ -206,15 +206,15 @@ def _related(claim: Claim, scene: Scene) -> Verdict | None:
 
 
 def _by_motion(claim: Claim, scene: Scene) -> Verdict | None:
-    """*Moves* and *rests* by the state; *rolls* is refuted by rest, but movement does not support it."""
-    told = next((verb for verb in ("move", "rest") if words.may_mean(claim.predicate, verb)), None)
+    """Judge *moves* and *rests* by the state; *rolls* is refuted by rest, but movement does not support it."""
+    motion = next((verb for verb in ("move", "rest") if words.may_mean(claim.predicate, verb)), None)
     known = {t.states["moving"] for t in scene.visible(claim.subject) if "moving" in t.states}
-    if told is None or not known:
+    if motion is None or not known:
         return None
-    if (told == "move") not in known:
-        return Verdict("unsupported", evidence="by its motion", truth="rest" if told == "move" else "move")
-    if not words.is_a(told, claim.predicate):
-        return unverifiable("out of vocabulary", f"annotated as {told!r}, which is wider")
+    if (motion == "move") not in known:
+        return Verdict("unsupported", evidence="by its motion", truth="rest" if motion == "move" else "move")
+    if not words.is_a(motion, claim.predicate):
+        return unverifiable("out of vocabulary", f"annotated as {motion!r}, which is wider")
     return Verdict("supported", evidence="by its motion", truth=claim.predicate)
 
 
@@ -223,7 +223,7 @@ def _told(action: Action) -> str:
 
 
 def temporal_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """Return the order of two events by their annotated beginnings; *while* by overlap.
+    """Judge the order of two events by their annotated beginnings; *while* by overlap.
 
     If there are several instances of an event, any pair may support the claim.
     """
@@ -274,7 +274,7 @@ def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
 
 
 def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """Return a movement of the observer. *I walk past the table* is refuted by the motion, but not confirmed by it alone."""
+    """Judge a movement of the observer. *I walk past the table* is refuted by the motion, but not confirmed by it alone."""
     verdict = _plain_motion(claim, scene)
     if claim.object is not None and verdict.label == "supported":
         return unverifiable("complex", f"the way past {claim.object} is not known")
@@ -282,17 +282,17 @@ def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
 
 
 def _plain_motion(claim: Claim, scene: Scene) -> Verdict:
-    """Return a movement of the observer, by logged actions or poses.
+    """Judge a movement of the observer by logged actions or poses.
 
     A frame covers the time until the next one: the movement at frames a … b is that from frame a to b + 1, step by step; at
     the last frame it is the movement to that frame.
     """
     episode = scene.episode
     own = [a for a in episode.actions_at(scene.frames) if a.subject == EGO]
-    said = claim.predicate
-    meant = words.MOTIONS.get(said, frozenset({said}))
+    movement = claim.predicate
+    meant = words.MOTIONS.get(movement, frozenset({movement}))
     if any(a.verb in meant for a in own):
-        return Verdict("supported", evidence="logged", truth=said)
+        return Verdict("supported", evidence="logged", truth=movement)
     moves = list(_moves(scene))
     if not moves:
         if episode.knows("actions") == "complete":
@@ -302,8 +302,8 @@ def _plain_motion(claim: Claim, scene: Scene) -> Verdict:
     names = [name for a, b in moves for name in motion_between(a, b)]
     total = motion_between(moves[0][0], moves[-1][1])
     if meant & {*names, *total}:
-        return Verdict("supported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=said)
-    if said.startswith("go ") and abs(moves[0][0].z_m - moves[-1][1].z_m) < MOVE_M:
+        return Verdict("supported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=movement)
+    if movement.startswith("go ") and abs(moves[0][0].z_m - moves[-1][1].z_m) < MOVE_M:
         return Verdict("unsupported", evidence="the height does not change", truth="stop")
     return Verdict("unsupported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=names[0])
 
@@ -358,14 +358,14 @@ _THE_FRAME = frozenset({"picture", "photo"})
 
 @dataclass(frozen=True, slots=True)
 class AnnotationVerifier:
-    """Judges by the annotations of the episode."""
+    """A verifier that judges by the annotations of the episode."""
 
     name: str = "annotation"
     judges_typed: ClassVar[bool] = True
     """It judges quantities, *remains*, *between* and the like; see `is_typed`."""
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """One verdict per claim; see `Verifier`."""
+        """Return one verdict per claim; see `Verifier`."""
         memory: Memory = {}
         return [self._judge(claim, Scene.of(claim, episode, memory)) for claim in claims]
 
@@ -378,12 +378,12 @@ class AnnotationVerifier:
 
 
 def _if_certain(verdict: Verdict, claim: Claim, scene: Scene) -> Verdict:
-    """Return the verdict, unless it supports a *woman* by what is only known to be a *person*, or a *blue* chair by any chair."""
+    """Return the verdict, unless it supports a *woman* where only a *person* is known, or a *blue* chair of unknown colour."""
     if verdict.label != "supported":
         return verdict
-    said = [m for m in (claim.subject, claim.object) if m is not None]
-    said += [Mention(m.object) for m in said if m.object]
-    for mention in said:
+    mentions = [m for m in (claim.subject, claim.object) if m is not None]
+    mentions += [Mention(m.object) for m in mentions if m.object]
+    for mention in mentions:
         label = scene.wider_label(mention)
         if label:
             why = f"what is annotated as {label} need not be {with_article(mention.head)}"
@@ -402,7 +402,7 @@ def open_annotation(options: str = "") -> AnnotationVerifier:
 
 
 def _entity(claim: Claim, scene: Scene) -> Verdict:
-    """Return an object with the named attributes is visible at one of the frames."""
+    """Judge whether an object with the named attributes is visible at one of the frames."""
     if claim.subject.head in _THE_FRAME and not scene.ids(claim.subject):
         return unverifiable("abstract", "none is listed, and the frame itself may be meant")
     missing = scene.missing(claim.subject)
@@ -419,20 +419,20 @@ def _entity(claim: Claim, scene: Scene) -> Verdict:
 
 
 def _quality(
-    claim: Claim, scene: Scene, aspect: Aspect, value: Callable[[SceneObject], str | None], said: str
+    claim: Claim, scene: Scene, aspect: Aspect, value: Callable[[SceneObject], str | None], word: str
 ) -> Verdict:
-    """Whether an object of that name has a value of an attribute or a state."""
+    """Judge whether an object of that name has a value of an attribute or a state."""
     things = scene.visible(claim.subject) or scene.known(claim.subject)
     if not things:
         return scene.missing(claim.subject) or Verdict(
             "unsupported", evidence="there is no such object", truth="absent"
         )
-    values = [found for thing in things if (found := value(thing)) is not None]
+    values = [known for thing in things if (known := value(thing)) is not None]
     if not values:
         return unverifiable("out of vocabulary", f"its {aspect} are not annotated")
-    if said in values or (aspect == "attributes" and any(words.is_a(found, said) for found in values)):
-        return Verdict("supported", evidence=_named(things), truth=said)
-    if aspect == "attributes" and any(words.is_a(said, found) for found in values):
+    if word in values or (aspect == "attributes" and any(words.is_a(known, word) for known in values)):
+        return Verdict("supported", evidence=_named(things), truth=word)
+    if aspect == "attributes" and any(words.is_a(word, known) for known in values):
         return unverifiable("out of vocabulary", f"annotated as {values[0]}, which is wider")
     return Verdict("unsupported", evidence=_named(things), truth=values[0])
 
@@ -441,8 +441,8 @@ def _attribute(claim: Claim, scene: Scene) -> Verdict:
     name = words.ATTRIBUTES.get(claim.predicate, "")
 
     def value(thing: SceneObject) -> str | None:
-        found = thing.attributes.get(name, thing.attributes.get({"colour": "color"}.get(name, name)))
-        return None if found is None else words.same_attribute(found)
+        known = thing.attributes.get(name, thing.attributes.get({"colour": "color"}.get(name, name)))
+        return None if known is None else words.same_attribute(known)
 
     return _quality(claim, scene, "attributes", value, words.same_attribute(claim.predicate))
 
@@ -451,8 +451,8 @@ def _state(claim: Claim, scene: Scene) -> Verdict:
     name, holds = words.STATES.get(claim.predicate, (claim.predicate, True))
 
     def value(thing: SceneObject) -> str | None:
-        found = thing.states.get(name)
-        return None if found is None else ("" if found else "not ") + name
+        has_state = thing.states.get(name)
+        return None if has_state is None else ("" if has_state else "not ") + name
 
     return _quality(claim, scene, "states", value, ("" if holds else "not ") + name)
 

@@ -36,7 +36,7 @@ _JUDGED = frozenset({"entity", "count", "attribute", "spatial"})
 
 @dataclass(frozen=True, slots=True)
 class DetectorVerifier:
-    """Detects objects frame by frame, then judges by their geometry."""
+    """A verifier that detects objects frame by frame, then judges by their geometry."""
 
     name: str
     detector: Detector
@@ -46,7 +46,7 @@ class DetectorVerifier:
     trusted: float = TRUSTED_RECALL
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """One verdict per claim. Each frame is read once and not kept."""
+        """Return one verdict per claim. Each frame is read once and not kept."""
         wanted = {f for c in claims for f in (c.frames or range(len(episode.frames))) if c.kind in _JUDGED}
         seen = episode_as_seen(episode, self.detector, self.threshold, wanted)
         geometry = AnnotationVerifier()
@@ -55,11 +55,11 @@ class DetectorVerifier:
     def _judge(self, claim: Claim, seen: Episode, geometry: AnnotationVerifier) -> Verdict:
         if claim.kind not in _JUDGED:
             return unverifiable("complex", f"a detector cannot judge {claim.kind} claims")
-        for said in (claim.subject, claim.object):
-            if said is None or said.head in words.FIRST_PERSON | {"picture"}:
+        for mention in (claim.subject, claim.object):
+            if mention is None or mention.head in words.FIRST_PERSON | {"picture"}:
                 continue
-            if not any(words.may_mean(said.head, label) for label in self.detector.labels):
-                return unverifiable("out of vocabulary", f"no label of the detector means {said.head!r}")
+            if not any(words.may_mean(mention.head, label) for label in self.detector.labels):
+                return unverifiable("out of vocabulary", f"no label of the detector means {mention.head!r}")
         frames = claim.frames or tuple(range(len(seen.frames)))
         looked_at = [seen.frames[f] for f in frames if f < len(seen.frames)]
         unread = [str(frame.state["unread"]) for frame in looked_at if "unread" in frame.state]
@@ -72,12 +72,12 @@ class DetectorVerifier:
             if unread:  # the claim may hold at a frame that could not be read
                 verdict = unverifiable("unclear", unread[0])
             elif doubtful:
-                heads = " and ".join(dict.fromkeys(said.head for said in doubtful))
+                heads = " and ".join(dict.fromkeys(mention.head for mention in doubtful))
                 verdict = unverifiable("low recall", f"not found, and often missed: {heads}")
         return negated(verdict) if claim.is_negated else verdict
 
     def _doubtful(self, claim: Claim, verdict: Verdict, frames: Sequence[Frame]) -> list[Mention]:
-        """Return the mentions that were not found and that the detector may have missed; empty if the refutation stands.
+        """Return the mentions without a detection that the detector may have missed; empty if the refutation stands.
 
         One object that is certainly absent refutes a claim about it and another.
         """
@@ -95,8 +95,8 @@ class DetectorVerifier:
             return [] if any(self._is_trusted(m) for m in missing) else missing
         return [m for m in named if not self._is_trusted(m)]  # found, but with other attributes
 
-    def _is_trusted(self, said: Mention) -> bool:
-        known = [low for label, low in self.recall.items() if words.is_a(said.head, label)]
+    def _is_trusted(self, mention: Mention) -> bool:
+        known = [low for label, low in self.recall.items() if words.is_a(mention.head, label)]
         return bool(known) and min(known) >= self.trusted
 
 
@@ -105,7 +105,13 @@ def episode_as_seen(
 ) -> Episode:
     """Return the episode with the objects that a detector finds, and nothing else.
 
-    Frames that are not wanted, have no picture or cannot be read are empty; ``state["unread"]`` says why.
+    Frames that are not requested, have no picture or cannot be read are empty; ``state["unread"]`` gives the reason.
+
+    Args:
+        episode: The episode.
+        detector: Detector of the objects.
+        threshold: Minimum score of a detection.
+        frames: Indices of the frames to read. Default: all.
     """
     wanted = set(range(len(episode.frames))) if frames is None else set(frames)
     seen = []
@@ -117,8 +123,8 @@ def episode_as_seen(
             )
             continue
         size = (pixels.shape[1], pixels.shape[0])
-        found = detector.detect(pixels, threshold)
-        things = tuple(_thing(d, k, pixels) for k, d in enumerate(found))
+        detections = detector.detect(pixels, threshold)
+        things = tuple(_thing(d, k, pixels) for k, d in enumerate(detections))
         seen.append(Frame(frame.time_s, None, size, things, number=frame.number))
     return replace(
         episode,
@@ -129,10 +135,13 @@ def episode_as_seen(
     )
 
 
-def _thing(found: Detection, number: int, pixels: np.ndarray) -> SceneObject:
-    colour = hue_of(pixels, found.box)
+def _thing(detection: Detection, number: int, pixels: np.ndarray) -> SceneObject:
+    colour = hue_of(pixels, detection.box)
     return SceneObject(
-        f"{found.label}-{number}", found.label, found.box, attributes={"colour": colour} if colour else {}
+        f"{detection.label}-{number}",
+        detection.label,
+        detection.box,
+        attributes={"colour": colour} if colour else {},
     )
 
 
@@ -175,7 +184,7 @@ class Detection:
 
 
 class Detector(Protocol):
-    """Finds objects in a picture."""
+    """A detector that finds objects in a picture."""
 
     @property
     def labels(self) -> Sequence[str]:
@@ -184,16 +193,16 @@ class Detector(Protocol):
 
     @property
     def identity(self) -> str:
-        """A digest of its weights: what was measured of it holds for this detector alone."""
+        """A digest of its weights: measured recall is valid for this detector alone."""
         ...
 
     def detect(self, pixels: Pixels, threshold: float) -> list[Detection]:
-        """Detections with at least that score, the highest first."""
+        """Return the detections with at least this score, the highest first."""
         ...
 
 
 def read_pixels(episode: Episode, frame: int) -> Pixels | str:
-    """Return the pixels of a frame, or why there are none: then what needs them is unverifiable, and the rest is judged."""
+    """Return the pixels of a frame, or why there are none: claims that need them are unverifiable, and the rest is judged."""
     picture = episode.frames[frame].picture
     if picture is None:
         return f"there is no picture of frame {frame + 1}"
@@ -204,10 +213,10 @@ def read_pixels(episode: Episode, frame: int) -> Pixels | str:
 
 
 def open_detector(target: str) -> Detector:
-    """Return an ONNX file of FastestDet's layout, or a Hugging Face checkpoint for object detection (folder or hub id).
+    """Open an ONNX file of FastestDet's layout, or a Hugging Face checkpoint for object detection (folder or hub id).
 
     Raises:
-        UsageError: No target was given, or it cannot be loaded.
+        UsageError: No target was given, or the target cannot be loaded.
     """
     if not target:
         raise UsageError(
@@ -219,7 +228,7 @@ def open_detector(target: str) -> Detector:
 
 
 def suppressed(found: Sequence[Detection], overlap: float = 0.45) -> list[Detection]:
-    """Of overlapping detections with one label, the one with the highest score (greedy non-maximum suppression)."""
+    """Return, of overlapping detections with one label, the one with the highest score (greedy non-maximum suppression)."""
     kept: list[Detection] = []
     for one in sorted(found, key=lambda d: -d.score):
         if all(one.label != other.label or one.box.iou(other.box) <= overlap for other in kept):
@@ -277,14 +286,14 @@ def _cells(
 ) -> list[Detection]:
     _, rows, columns = raw.shape
     scores = np.clip(raw[0], 0, None) ** 0.6 * np.clip(raw[5:].max(axis=0), 0, None) ** 0.4
-    found = []
+    detections = []
     for i, j in np.argwhere(scores >= threshold).tolist():
         x, y = (j + np.tanh(raw[1, i, j])) / columns * width, (i + np.tanh(raw[2, i, j])) / rows * height
         w, h = (float(1 / (1 + np.exp(-raw[k, i, j]))) * side for k, side in ((3, width), (4, height)))
         label = labels[int(raw[5:, i, j].argmax())]
         box = Box(float(x) - w / 2, float(y) - h / 2, float(x) + w / 2, float(y) + h / 2)
-        found.append(Detection(label, float(scores[i, j]), box))
-    return found
+        detections.append(Detection(label, float(scores[i, j]), box))
+    return detections
 
 
 class HuggingFaceDetector:
@@ -322,14 +331,14 @@ class HuggingFaceDetector:
         read = self._processor.post_process_object_detection(
             outputs, threshold=threshold, target_sizes=sizes
         )[0]
-        found = []
+        detections = []
         for score, label, corners in zip(read["scores"], read["labels"], read["boxes"], strict=True):
             x0, y0, x1, y1 = (float(v) for v in corners)
             if x1 > x0 and y1 > y0:
-                found.append(
+                detections.append(
                     Detection(self._names.get(int(label), str(int(label))), float(score), Box(x0, y0, x1, y1))
                 )
-        return sorted(found, key=lambda d: -d.score)
+        return sorted(detections, key=lambda d: -d.score)
 
 
 # The dominant colour of a box, by name, and colour histograms.
@@ -444,9 +453,9 @@ def calibrate_recall(detector: Detector, episodes: Iterable[Episode], *, thresho
             except UsageError as error:
                 problems.append(Problem(f"{episode.id}, frame {number}", str(error)))
                 continue
-            found = detector.detect(pixels, threshold)
+            detections = detector.detect(pixels, threshold)
             for category, box in shown:
-                overlaps = [d.box.iou(box) for d in found_of(found, category)]
+                overlaps = [d.box.iou(box) for d in found_of(detections, category)]
                 best = max(overlaps, default=0.0)
                 met = (float(bool(overlaps)), float(best >= SEEN_IOU), float(best >= PLACED_IOU))
                 hits.setdefault(category, []).append(met)
@@ -465,7 +474,7 @@ def _has(detector: Detector, category: str) -> bool:
 
 
 def recall_table(recall: Mapping[str, ClassRecall], *, title: str) -> Table:
-    """One row per class."""
+    """Return a table with one row per class."""
     key = "trace.detector_recall"
     columns = [
         Column("class", "class"),
@@ -483,7 +492,15 @@ def recall_table(recall: Mapping[str, ClassRecall], *, title: str) -> Table:
 def write_recall(
     recall: Mapping[str, ClassRecall], path: Path, *, detector: str, identity: str, threshold: float
 ) -> None:
-    """Write the file that ``detector:…?recall=FILE`` reads. It holds for that detector at that threshold."""
+    """Write the file that ``detector:…?recall=FILE`` reads. It is valid for that detector at that threshold.
+
+    Args:
+        recall: Recall by class.
+        path: The file to write.
+        detector: Name of the detector.
+        identity: Digest of its weights.
+        threshold: Threshold at which it was measured.
+    """
     value = {
         "detector": detector,
         "identity": identity,
@@ -516,29 +533,29 @@ def read_recall(path: Path, *, identity: str, threshold: float) -> dict[str, flo
 
     Args:
         path: A file of `write_recall`.
-        identity: Of the detector that is used.
-        threshold: At which it is used.
+        identity: Identity of the detector in use.
+        threshold: Its threshold.
 
     Raises:
-        UsageError: It is not such a file, or was measured with another detector or at another threshold.
+        UsageError: The file is invalid, or was measured with another detector or at another threshold.
     """
     value = read_json(path, "recall of the detector in")
     try:
-        found = check(_RecallFile, value)
+        stored = check(_RecallFile, value)
     except UsageError as error:
         raise UsageError(
             f"{path} is not a recall file; `theodolite trace calibrate` writes one ({error})"
         ) from error
     again = f"`theodolite trace calibrate --threshold {threshold:g}` measures it"
-    if found.identity != identity:
-        raise UsageError(f"{path} holds the recall of another detector, {found.detector}; {again}")
-    if found.threshold != threshold:
+    if stored.identity != identity:
+        raise UsageError(f"{path} holds the recall of another detector, {stored.detector}; {again}")
+    if stored.threshold != threshold:
         raise UsageError(
-            f"{path} holds the recall at the threshold {found.threshold:g}, not {threshold:g}; {again}"
+            f"{path} holds the recall at the threshold {stored.threshold:g}, not {threshold:g}; {again}"
         )
-    return {name: told.recall.low for name, told in found.classes.items()}
+    return {name: entry.recall.low for name, entry in stored.classes.items()}
 
 
 def found_of(found: Iterable[Detection], head: str) -> list[Detection]:
-    """Return the detections of what a noun names."""
+    """Return the detections that a noun may name."""
     return [d for d in found if words.is_a(d.label, head)]

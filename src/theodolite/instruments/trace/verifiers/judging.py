@@ -71,7 +71,7 @@ class VerifierOptions:
 
     @classmethod
     def read(cls, text: str, name: str, allowed: tuple[str, ...]) -> VerifierOptions:
-        """Split the text. Raises a `UsageError` for settings that the verifier does not have."""
+        """Parse the text after the colon. A setting that the verifier does not have raises a `UsageError`."""
         target, _, rest = text.partition("?")
         settings = dict(parse_qsl(rest, keep_blank_values=True))
         unknown = sorted(set(settings) - set(allowed))
@@ -82,7 +82,14 @@ class VerifierOptions:
         return cls(target, settings)
 
     def number(self, name: str, default: float, *, low: float = 0.0, high: float = 1.0) -> float:
-        """Return a numeric setting within bounds."""
+        """Return a numeric setting within bounds.
+
+        Args:
+            name: Name of the setting.
+            default: Value if it is not set.
+            low: Lower bound.
+            high: Upper bound.
+        """
         try:
             value = float(self.settings.get(name, default))
         except ValueError:
@@ -93,7 +100,7 @@ class VerifierOptions:
 
 
 def open_verifier(name: str) -> Verifier:
-    """Return a verifier by name: ``annotation``, or ``name:options``.
+    """Open a verifier by name: ``annotation``, or ``name:options``.
 
     Raises:
         UsageError: There is no such verifier.
@@ -115,13 +122,13 @@ def judge(
     *,
     hedges: Hedges = "abstract",
 ) -> list[JudgedTrace]:
-    """Judges every claim of every trace.
+    """Judge every claim of every trace.
 
     A trace whose episode is missing, or on which the verifier fails, has no steps and says why.
 
     Args:
-        traces: With their claims.
-        episodes: By id.
+        traces: Traces with their claims.
+        episodes: Episodes by id.
         verifier: Judges the claims.
         hedges: How hedged claims are judged.
     """
@@ -139,7 +146,9 @@ def _judge(trace: Trace, episodes: Mapping[str, Episode], verifier: Verifier, he
 
     def judged() -> JudgedTrace:
         verdicts = verdicts_on([step.claims for step in trace.steps], episode, verifier, hedges=hedges)
-        steps = tuple(JudgedStep(step, said) for step, said in zip(trace.steps, verdicts, strict=True))
+        steps = tuple(
+            JudgedStep(step, step_verdicts) for step, step_verdicts in zip(trace.steps, verdicts, strict=True)
+        )
         return JudgedTrace(trace, steps, episode.unit, verifier.name, is_correct)
 
     return guarded(  # a broken picture, or claims that the verifier cannot handle: only this trace fails
@@ -150,25 +159,32 @@ def _judge(trace: Trace, episodes: Mapping[str, Episode], verifier: Verifier, he
 def verdicts_on(
     groups: Sequence[Sequence[Claim]], episode: Episode, verifier: Verifier, *, hedges: Hedges = "abstract"
 ) -> list[tuple[Verdict, ...]]:
-    """Verdicts on groups of claims, in one call of the verifier."""
+    """Return the verdicts on groups of claims, in one call of the verifier.
+
+    Args:
+        groups: Groups of claims.
+        episode: The evidence.
+        verifier: Judges the claims.
+        hedges: How hedged claims are judged.
+    """
     flat = [claim for group in groups for claim in group]
     is_typed_verifier = bool(getattr(verifier, "judges_typed", False))
     plain = [claim for claim in flat if _beyond(claim, is_typed_verifier=is_typed_verifier) is None]
-    given = list(verifier.verify(plain, episode))
-    if len(given) != len(plain):
+    answers = list(verifier.verify(plain, episode))
+    if len(answers) != len(plain):
         raise ContractError(
-            f"the verifier {verifier.name!r} gave {len(given)} verdicts on {len(plain)} claims"
+            f"the verifier {verifier.name!r} gave {len(answers)} verdicts on {len(plain)} claims"
         )
-    found = iter(given)
-    verdicts = [_beyond(claim, is_typed_verifier=is_typed_verifier) or next(found) for claim in flat]
+    judged_plain = iter(answers)
+    verdicts = [_beyond(claim, is_typed_verifier=is_typed_verifier) or next(judged_plain) for claim in flat]
     if hedges == "abstract":
         verdicts = [_unless_hedged(claim, verdict) for claim, verdict in zip(flat, verdicts, strict=True)]
-    each = iter(verdicts)
-    return [tuple(next(each) for _ in group) for group in groups]
+    in_order = iter(verdicts)
+    return [tuple(next(in_order) for _ in group) for group in groups]
 
 
 def _beyond(claim: Claim, *, is_typed_verifier: bool) -> Verdict | None:
-    """Return the verdict on a claim that a verifier is not asked about; None for others."""
+    """Return the verdict on a claim that a verifier is not asked about; None for the others."""
     if claim.kind == "unread" or claim.hedge == NOT_UNDERSTOOD:
         return unverifiable(NOT_UNDERSTOOD, "the clause was not understood")
     if is_typed(claim) and not is_typed_verifier:
@@ -177,10 +193,10 @@ def _beyond(claim: Claim, *, is_typed_verifier: bool) -> Verdict | None:
 
 
 def is_typed(claim: Claim) -> bool:
-    """Return True for what goes beyond one fact at one frame: quantities, *remains*, comparisons, *between*, ranks, recipients.
+    """Return True for claims beyond one fact at one frame: quantities, *remains*, comparisons, *between*, ranks, recipients.
 
-    A verifier whose `judges_typed` is not True is never asked about such claims, so that it cannot judge what is left of
-    them without the quantity.
+    A verifier whose `judges_typed` is not True is never asked about such claims, since it would ignore the quantity and judge
+    only the rest.
     """
     mentions = [m for m in (claim.subject, claim.object, claim.other) if m is not None]
     return (
@@ -209,7 +225,7 @@ def unverifiable(reason: Reason, why: str) -> Verdict:
 
 
 def negated(verdict: Verdict) -> Verdict:
-    """Return the verdict on the negation of what was judged."""
+    """Return the verdict on the negation of a claim, from the verdict on the claim."""
     if verdict.label == "unverifiable":
         return verdict
     return replace(verdict, label="unsupported" if verdict.label == "supported" else "supported")
@@ -220,7 +236,7 @@ def negated(verdict: Verdict) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class NoisyVerifier:
-    """Flips each verdict, except unverifiable ones, with a given probability.
+    """A verifier that flips each verdict of another one, except unverifiable ones, with a given probability.
 
     The draw depends only on the seed, the episode and the claim, so a claim gets the same verdict every time.
     """
@@ -241,7 +257,7 @@ class NoisyVerifier:
 
     @property
     def judges_typed(self) -> bool:
-        """As the inner verifier."""
+        """Whether the inner verifier judges typed claims."""
         return bool(getattr(self.inner, "judges_typed", False))
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:

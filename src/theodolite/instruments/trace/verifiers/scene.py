@@ -1,4 +1,4 @@
-"""What an episode shows at the frames of a claim, and which objects a mention may refer to."""
+"""The contents of an episode at the frames of a claim, and the objects that a mention may refer to."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Scene:
         return Scene(self.episode, (frame,), self.memory)
 
     def ids(self, said: Mention) -> frozenset[str]:
-        """All objects of the episode that a mention may refer to."""
+        """Return all objects of the episode that a mention may refer to."""
         key = (said.head, said.attributes, said.only, -1)
         if key not in self.memory:
             frames = range(len(self.episode.frames))
@@ -61,7 +61,7 @@ class Scene:
         return list(self.memory[key])
 
     def visible_at(self, said: Mention, frame: int) -> list[SceneObject]:
-        """Return the same, only visible ones."""
+        """Return the visible objects among them."""
         return [t for t in self.listed_at(said, frame) if t.is_visible]
 
     def visible(self, said: Mention) -> list[SceneObject]:
@@ -69,13 +69,13 @@ class Scene:
         return [t for frame in self.frames for t in self.visible_at(said, frame)]
 
     def known(self, said: Mention) -> list[SceneObject]:
-        """Return the same, visible or not."""
+        """Return the objects at any of the frames that a mention may refer to, visible or not."""
         return [t for frame in self.frames for t in self.listed_at(said, frame)]
 
     def wider_label(self, said: Mention | None) -> str:
-        """Return the label of what a mention means, if only wider ones fit: *person* for *woman*; else empty.
+        """Return the label of the objects that a mention may refer to, if only wider labels fit: *person* for *woman*; else empty.
 
-        What is known of such an object can refute a claim about a woman, but not support it.
+        Annotations of such an object can refute a claim about a woman, but not support it.
         """
         if said is None or not said.head:
             return ""
@@ -86,7 +86,7 @@ class Scene:
         return "" if is_certain or not labels else min(labels)
 
     def unannotated(self, said: Mention | None) -> str:
-        """Return an adjective of a mention of which nothing is annotated for what it may refer to; else empty.
+        """Return an adjective of a mention about which nothing is annotated for the objects it may refer to; else empty.
 
         *A blue chair* where no colours are known can be refuted, but not supported.
         """
@@ -103,8 +103,8 @@ class Scene:
     def missing(self, said: Mention) -> Verdict | None:  # noqa: PLR0911 - one return per outcome
         """Return the verdict if a mention refers to nothing that is listed; None if it refers to something.
 
-        If objects are known completely, what is not listed does not exist. If they are known partially, a word that no label
-        means is out of vocabulary, and an object that a label means may have been missed.
+        If objects are known completely, an object that is not listed does not exist. If they are known partially, a word that
+        matches no label is out of vocabulary, and an object that matches a label may have been missed.
         """
         if said.head in words.FIRST_PERSON or said.head == "picture":
             return None
@@ -140,22 +140,22 @@ def _elsewhere(knowledge: str) -> Verdict:
     return unverifiable("occluded", "it is annotated only at other frames")
 
 
-def _fits(thing: SceneObject, said: Mention) -> bool:
+def _fits(thing: SceneObject, mention: Mention) -> bool:
     """Return True if no known property of an object contradicts the adjectives."""
-    for word in said.attributes:
-        found = _value(thing, word)
-        if found is None:
+    for word in mention.attributes:
+        known = _value(thing, word)
+        if known is None:
             continue
-        if isinstance(found, bool):
-            if found != words.STATES[word][1]:
+        if isinstance(known, bool):
+            if known != words.STATES[word][1]:
                 return False
-        elif not words.may_mean(words.same_attribute(word), words.same_attribute(found)):
+        elif not words.may_mean(words.same_attribute(word), words.same_attribute(known)):
             return False
     return True
 
 
 def _value(thing: SceneObject, word: str) -> str | bool | None:
-    """Return what is annotated in the respect that an adjective names: the value of a state or an attribute; None if nothing is."""
+    """Return the annotated value of the state or attribute that an adjective names; None if nothing is annotated."""
     if word in words.STATES:
         return thing.states.get(words.STATES[word][0])
     name = words.ATTRIBUTES.get(word, "")
@@ -180,29 +180,29 @@ _LEVEL = {
 
 
 def spatial_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """Supported if it holds at any of the frames; unverifiable, with the first reason, if it can be judged at none."""
+    """Support a claim that holds at any of its frames; unverifiable, with the first reason, if it can be judged at none."""
     if claim.predicate == "between":
         return between_verdict(claim, scene)
     ground = claim.object if claim.object is not None else Mention("picture")
-    for said in (claim.subject, ground):
-        missing = scene.missing(said)
+    for mention in (claim.subject, ground):
+        missing = scene.missing(mention)
         if missing is not None:
             return missing
     relation = words.same_relation(claim.predicate)
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     for frame in scene.frames:
         here = scene.at(frame)
         for thing in here.listed_at(claim.subject, frame) or _myself(claim.subject):
-            found.extend(_against(relation, thing, ground, here))
+            verdicts.extend(_against(relation, thing, ground, here))
     for label in ("supported", "unsupported", "unverifiable"):
-        verdict = next((v for v in found if v.label == label), None)
+        verdict = next((v for v in verdicts if v.label == label), None)
         if verdict is not None:
             return verdict
     return unverifiable("occluded", "the two are never at one frame")
 
 
-def _myself(said: Mention) -> list[SceneObject]:
-    return [SceneObject(EGO, "i")] if said.head in words.FIRST_PERSON else []
+def _myself(mention: Mention) -> list[SceneObject]:
+    return [SceneObject(EGO, "i")] if mention.head in words.FIRST_PERSON else []
 
 
 def _against(relation: str, thing: SceneObject, ground: Mention, here: Scene) -> list[Verdict]:
@@ -222,9 +222,9 @@ def _against(relation: str, thing: SceneObject, ground: Mention, here: Scene) ->
 def _annotated(relation: str, subject: str, other: str, frame: Frame) -> Verdict | None:
     """Return the verdict by the annotated relations; None if they hold neither the relation nor its opposite.
 
-    (a, below, b) is (b, above, a). What is on a thing is not below it, and does not carry it; only of a person may something be
-    said to be on and below, as on the knees. What is in front of a person may have that person in front of it, so front and
-    back of persons are not turned round.
+    (a, below, b) is (b, above, a). An object on another is not below it, and does not carry it; only relative to a person may
+    something be both on and below, as on the knees. An object in front of a person may have that person in front of it, so
+    front and back of persons are not inverted.
     """
     excluding = {words.OPPOSITES.get(relation, ""), *_NEVER_WITH.get(relation, ())}
     if relation == "on" and _is_person(other, frame):
@@ -245,7 +245,7 @@ def _annotated(relation: str, subject: str, other: str, frame: Frame) -> Verdict
 
 
 def _is_faced(held: Relation, frame: Frame) -> bool:
-    """Return True if a relation tells what is before or behind a person, as that person is turned."""
+    """Return True if a relation states a position before or behind a person, relative to the way that person faces."""
     return _is_person(held.object, frame) and plain_relation(held.predicate) in {"in front of", "behind"}
 
 
@@ -263,7 +263,7 @@ _NEVER_WITH = {"below": ("on",), "on": ("below", _CARRIES)}
 
 
 def plain_relation(predicate: str) -> str:
-    """Return an annotated relation in the words of claims, without the posture of who is related.
+    """Return an annotated relation in the words of claims, without the posture of the subject.
 
     >>> plain_relation("sitting_on"), plain_relation("at_the_right_of"), plain_relation("beneath")
     ('on', 'right of', 'below')
@@ -276,7 +276,7 @@ def plain_relation(predicate: str) -> str:
 
 
 def _from_here(relation: str, thing: SceneObject, frame: Frame) -> Verdict:
-    """Left, right, in front and behind, relative to the observer."""
+    """Judge left, right, in front and behind, relative to the observer."""
     if frame.pose is not None and thing.position_m is not None:
         distance = math.hypot(thing.position_m[0] - frame.pose.x_m, thing.position_m[1] - frame.pose.y_m)
         if relation == "near":
@@ -313,7 +313,7 @@ def _by_bearing(relation: str, bearing_deg: float) -> Verdict:
 
 
 def _in_picture(relation: str, thing: SceneObject, frame: Frame) -> Verdict:
-    """By the half of the picture in which the centre of the box lies."""
+    """Judge by the half of the picture in which the centre of the box lies."""
     size = frame.size_px
     if relation in {"in", "inside", "in the middle of"} and relation != "in the middle of":
         return _held(thing.is_visible, "in view" if thing.is_visible else "not in view", relation, "absent")
@@ -337,7 +337,7 @@ def _in_picture(relation: str, thing: SceneObject, frame: Frame) -> Verdict:
 
 
 def _between(relation: str, thing: SceneObject, other: SceneObject, here: Scene) -> Verdict:
-    """Two objects, by their boxes, or by their positions if boxes do not decide."""
+    """Judge two objects by their boxes, or by their positions if boxes do not decide."""
     frame = here.episode.frames[here.frames[0]]
     if (
         relation in _LEVEL
@@ -369,7 +369,7 @@ def _between(relation: str, thing: SceneObject, other: SceneObject, here: Scene)
 def _by_position(
     relation: str, first: tuple[float, float, float], second: tuple[float, float, float], here: Scene
 ) -> Verdict | None:
-    """Near by distance; left, right, in front and behind along the camera's heading; compass directions."""
+    """Judge near by distance; left, right, in front and behind along the camera's heading; compass directions."""
     east, north, up = (a - b for a, b in zip(first, second, strict=True))
     pose = here.episode.frames[here.frames[0]].pose
     if relation == "near":
@@ -403,7 +403,7 @@ def _by_position(
 
 
 def _near_boxes(thing: SceneObject, other: SceneObject) -> Verdict:
-    """By the gap between two boxes, in mean box sizes: up to a half is near, from two on is not."""
+    """Judge by the gap between two boxes, in mean box sizes: up to a half is near, from two on is not."""
     if thing.box is None or other.box is None:
         return unverifiable("occluded", "a box is missing")
     a, b = thing.box, other.box
@@ -417,7 +417,7 @@ def _near_boxes(thing: SceneObject, other: SceneObject) -> Verdict:
 
 
 def _side(relation: str, offset: float, axis_side: tuple[int, int]) -> Verdict:
-    """By an offset in shares of the picture; right and down are positive."""
+    """Judge by an offset in shares of the picture; right and down are positive."""
     if abs(offset) <= BAND:
         return unverifiable("unclear", f"{offset:+.1%} of the picture apart")
     holds = offset * axis_side[1] > 0
@@ -435,7 +435,7 @@ def _held(value: bool, evidence: str, relation: str, truth: str) -> Verdict:  # 
     )
 
 
-# Judges what goes beyond one fact at one frame: quantities, *remains*, comparisons, *between*, identity and possession.
+# Judges claims beyond one fact at one frame: quantities, *remains*, comparisons, *between*, identity and possession.
 
 
 Judge: TypeAlias = Callable[[Claim, Scene], Verdict]
@@ -445,7 +445,13 @@ _MOST_SINGLE = 40
 
 
 def judged(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
-    """Return the verdict on a claim: *remains* over negation, negation over quantity, quantity over single objects."""
+    """Judge a claim: *remains* over negation, negation over quantity, quantity over single objects.
+
+    Args:
+        claim: The claim.
+        scene: The episode at its frames.
+        judge: Judges the plain claim that remains.
+    """
     ranked = next((m for m in _mentions(claim) if is_ranked(m)), None)
     if ranked is not None:
         return unverifiable("complex", f"which one is the {ranked} is not known")
@@ -457,7 +463,7 @@ def judged(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
 
 
 def is_ranked(said: Mention) -> bool:
-    """Return True if a superlative or an ordinal picks it out: *the tallest man*, *the second chair*."""
+    """Return True if a superlative or an ordinal selects the object: *the tallest man*, *the second chair*."""
     return any(word not in words.ATTRIBUTES and word not in words.STATES for word in said.attributes)
 
 
@@ -466,11 +472,11 @@ def _mentions(claim: Claim) -> list[Mention]:
 
 
 def _lasting(verdicts: list[Verdict]) -> Verdict:
-    """It holds at all frames that can be judged."""
+    """Combine verdicts by frame: the claim must hold at all frames that can be judged."""
     for label in ("unsupported", "supported", "unverifiable"):
-        found = next((v for v in verdicts if v.label == label), None)
-        if found is not None:
-            return found
+        verdict = next((v for v in verdicts if v.label == label), None)
+        if verdict is not None:
+            return verdict
     return unverifiable("unclear", "it has no frames")
 
 
@@ -483,8 +489,8 @@ def _quantified(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
         return judge(claim, scene)
     if len(counted) > 1:
         return unverifiable("complex", "two quantities in one claim")
-    said: Mention = getattr(claim, counted[0])
-    one = replace(said, quantity="")
+    mention: Mention = getattr(claim, counted[0])
+    one = replace(mention, quantity="")
     missing = scene.missing(one)
     if missing is not None and missing.label == "unverifiable":
         return missing
@@ -494,21 +500,21 @@ def _quantified(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
     labels = [judge(_about(claim, counted[0], replace(one, only=i)), scene).label for i in ids]
     is_complete = scene.episode.knows("objects") == "complete"
     yes, unsure = labels.count("supported"), labels.count("unverifiable")
-    return _of_range(said.quantity, yes, unsure, len(ids), is_complete=is_complete)
+    return _of_range(mention.quantity, yes, unsure, len(ids), is_complete=is_complete)
 
 
-def _about(claim: Claim, slot: str, said: Mention) -> Claim:
+def _about(claim: Claim, slot: str, mention: Mention) -> Claim:
     if slot == "subject":
-        return replace(claim, subject=said)
-    return replace(claim, object=said) if slot == "object" else replace(claim, other=said)
+        return replace(claim, subject=mention)
+    return replace(claim, object=mention) if slot == "object" else replace(claim, other=mention)
 
 
-def _quantity(said: Mention | None) -> str:
-    return "" if said is None else said.quantity
+def _quantity(mention: Mention | None) -> str:
+    return "" if mention is None else mention.quantity
 
 
 def _of_range(quantity: str, yes: int, unsure: int, total: int, *, is_complete: bool) -> Verdict:
-    """Return the verdict if between `yes` and `yes + unsure` of `total` objects fit, and more if not all are annotated."""
+    """Return the verdict if between `yes` and `yes + unsure` of `total` objects fit, or more if not all are annotated."""
     possible = [holds(quantity, k, total) for k in range(yes, yes + unsure + 1)]
     if not is_complete:  # further objects may fit, or not
         n = max([int(word) for word in quantity.split() if word.isdigit()], default=0)
@@ -523,7 +529,7 @@ def _of_range(quantity: str, yes: int, unsure: int, total: int, *, is_complete: 
 
 
 def holds(quantity: str, number: int, total: int) -> bool:
-    """Return True if a number of objects, of a total, is a quantity.
+    """Return True if a number of objects, out of a total, satisfies a quantity.
 
     >>> holds("at least 3", 4, 4), holds("fewer than 4", 4, 4), holds("2 of 3", 2, 3), holds("most", 2, 3), holds("all", 2, 3)
     (True, False, True, True, False)
@@ -538,10 +544,10 @@ def holds(quantity: str, number: int, total: int) -> bool:
                 "half": abs(share - Fraction(1, 2)) <= Fraction(1, 10),
             }[quantity]
         )
-    bound, _, said = quantity.rpartition(" ")
+    bound, _, number_word = quantity.rpartition(" ")
     if bound.endswith(" of"):
-        return number == int(bound.split()[0]) and total == int(said)
-    n = int(said)
+        return number == int(bound.split()[0]) and total == int(number_word)
+    n = int(number_word)
     return {
         "at least": number >= n,
         "at most": number <= n,
@@ -552,7 +558,7 @@ def holds(quantity: str, number: int, total: int) -> bool:
 
 
 def count_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """Return the number of objects in the frame that shows the most of them."""
+    """Judge a number of objects by the frame that shows the most of them."""
     if scene.episode.knows("objects") == "none":
         return unverifiable("out of vocabulary", "objects are not annotated")
     most = max((len(scene.visible_at(claim.subject, frame)) for frame in scene.frames), default=0)
@@ -560,7 +566,7 @@ def count_verdict(claim: Claim, scene: Scene) -> Verdict:
     verdict = _of_range(claim.predicate, most, 0, most, is_complete=is_complete)
     if verdict.label == "unsupported" and scene.wider_label(claim.subject):
         fewer = (_of_range(claim.predicate, n, 0, n, is_complete=True) for n in range(most))
-        if any(each.label == "supported" for each in fewer):
+        if any(of_fewer.label == "supported" for of_fewer in fewer):
             return unverifiable("out of vocabulary", f"{most} are in view, of a wider kind")
     if verdict.label == "unverifiable":
         return unverifiable("low recall", f"{most} are annotated, there may be others")
@@ -571,26 +577,26 @@ def count_verdict(claim: Claim, scene: Scene) -> Verdict:
 
 
 def between_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """Between two others: its centre lies along the line that joins theirs, and not far from it."""
+    """Judge *between*: the centre lies along the line that joins the two others, and not far from it."""
     sides = [m for m in (claim.object, claim.other) if m is not None]
-    for said in (claim.subject, *sides):
-        missing = scene.missing(replace(said, quantity=""))
+    for mention in (claim.subject, *sides):
+        missing = scene.missing(replace(mention, quantity=""))
         if missing is not None:
             return missing
-    found: list[Verdict] = []
+    verdicts: list[Verdict] = []
     for frame in scene.frames:
         grounds = [scene.visible_at(replace(m, quantity=""), frame) for m in sides]
         pair = grounds[0] if len(grounds) == 1 else [g[0] for g in grounds if len(g) == 1]
         if len(pair) != 2:
             continue
         taken = {p.id for p in pair}
-        found += [
+        verdicts += [
             _is_between(thing, pair[0], pair[1])
             for thing in scene.visible_at(claim.subject, frame)
             if thing.id not in taken
         ]
     for label in ("supported", "unsupported", "unverifiable"):
-        verdict = next((v for v in found if v.label == label), None)
+        verdict = next((v for v in verdicts if v.label == label), None)
         if verdict is not None:
             return verdict
     return unverifiable("unclear", "it is not clear which two are meant")
@@ -622,9 +628,9 @@ def _centre(thing: SceneObject) -> tuple[float, float] | None:
 
 
 def comparison_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """Numbers by counting, sizes by the attribute, leftmost and rightmost by boxes, near by positions; else not judged."""
-    for said in _mentions(claim):
-        missing = scene.missing(said) if said.head not in words.GENERIC_NOUNS else None
+    """Judge numbers by counting, sizes by the attribute, leftmost and rightmost by boxes, near by positions; nothing else."""
+    for mention in _mentions(claim):
+        missing = scene.missing(mention) if mention.head not in words.GENERIC_NOUNS else None
         if missing is not None:
             return missing
     if claim.predicate in {"more numerous than", "less numerous than"} and claim.object is not None:
@@ -651,7 +657,7 @@ def comparison_verdict(claim: Claim, scene: Scene) -> Verdict:
 def _numbers(claim: Claim, other: Mention, scene: Scene) -> Verdict:
     if scene.episode.knows("objects") != "complete":
         return unverifiable("low recall", "not all objects are annotated")
-    n, m = (len({t.id for t in scene.visible(said)}) for said in (claim.subject, other))
+    n, m = (len({t.id for t in scene.visible(mention)}) for mention in (claim.subject, other))
     truth = "as numerous as" if n == m else ("more" if n > m else "less") + " numerous than"
     is_so = truth == claim.predicate
     return Verdict("supported" if is_so else "unsupported", evidence=f"{n} against {m}", truth=truth)
@@ -677,7 +683,7 @@ def _outermost(claim: Claim, scene: Scene) -> Verdict:
 
 
 def identity_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """*The animal is a black dog*: one of the objects that the first may mean is also meant by the second."""
+    """Judge *the animal is a black dog*: supported if an object that the first mention may refer to also fits the second."""
     if claim.object is None:
         return unverifiable("unclear", "it does not say what it is")
     missing = scene.missing(claim.subject)

@@ -37,7 +37,7 @@ FORMS = ("entity", "attribute", TWO_THINGS, FROM_ME, MY_ROOM, "state")
 
 
 def captions_of(claim: Claim, episode: Episode) -> list[str]:
-    """Return the claim as a caption, then the same with other values; empty if it cannot be expressed so."""
+    """Return the claim as a caption, then the same with other values; empty if it cannot be expressed as captions."""
     head = claim.subject.head
     if claim.kind == "spatial":
         return _spatial(claim)
@@ -70,18 +70,21 @@ def _spatial(claim: Claim) -> list[str]:
 
 
 def _and_opposite(claim: Claim) -> list[str]:
-    """Return what a claim says of a state or a side, and the opposite."""
-    said = claim.predicate
-    return [said, words.opposite_state(said) if claim.kind == "state" else words.OPPOSITES[said]]
+    """Return the state or side that a claim states, and the opposite."""
+    predicate = claim.predicate
+    return [
+        predicate,
+        words.opposite_state(predicate) if claim.kind == "state" else words.OPPOSITES[predicate],
+    ]
 
 
 def looks_of(mention: Mention) -> str:
-    """*red ball*."""
+    """Return for example *red ball*."""
     return " ".join((*mention.attributes, mention.head))
 
 
 def caption(looks: str) -> str:
-    """*a picture of a red ball*."""
+    """Return for example *a picture of a red ball*."""
     return f"a picture of {with_article(looks)}"
 
 
@@ -91,23 +94,23 @@ def colours_of(head: str, colour: str) -> list[str]:
 
 
 def in_state(looks: str, state: str) -> str:
-    """*a picture of an open red door*."""
+    """Return for example *a picture of an open red door*."""
     return caption(f"{state} {looks}")
 
 
 def beside(first: str, side: str, second: str) -> str:
-    """*a picture of a red ball left of a blue cube*."""
+    """Return for example *a picture of a red ball left of a blue cube*."""
     return f"{caption(first)} {side} {with_article(second)}"
 
 
 def seen_from_me(looks: str, side: str) -> list[str]:
     """Return the place of an object relative to the observer: on this side, then on each other one."""
-    sides = (side, *(each for each in words.FROM_ME if each != side))
-    return [f"{caption(looks)} {words.FROM_ME[each]}" for each in sides]
+    sides = (side, *(other_side for other_side in words.FROM_ME if other_side != side))
+    return [f"{caption(looks)} {words.FROM_ME[other_side]}" for other_side in sides]
 
 
 def form_of(claim: Claim) -> str:
-    """Return the form of a claim: its kind, and for spatial claims what the place is relative to.
+    """Return the form of a claim: its kind, and for spatial claims the reference of the place.
 
     >>> form_of(Claim("spatial", Mention("ball"), "left of", Mention("i")))
     'spatial, from me'
@@ -125,16 +128,16 @@ def values_of(claim: Claim, n: int) -> list[str]:
     >>> values_of(Claim("state", Mention("door"), "open"), 2), values_of(Claim("entity", Mention("cup")), 3)
     (['open', 'closed'], ['present', 'absent', 'absent'])
     """
-    said, form = claim.predicate, form_of(claim)
+    predicate, form = claim.predicate, form_of(claim)
     if form == "entity":
         return ["present"] + ["absent"] * (n - 1)
     if form in {"state", TWO_THINGS}:
         return _and_opposite(claim)
     if form == FROM_ME:
-        return [said, *(side for side in words.FROM_ME if side != said)]
+        return [predicate, *(side for side in words.FROM_ME if side != predicate)]
     if form == MY_ROOM:
-        return [said] + [f"not {said}"] * (n - 1)
-    return [said, *(hue for hue in words.HUES if hue != said)]
+        return [predicate] + [f"not {predicate}"] * (n - 1)
+    return [predicate, *(hue for hue in words.HUES if hue != predicate)]
 
 
 # A CLIP of transformers that caches the features of pictures and sentences.
@@ -171,7 +174,7 @@ class ClipLikeness:
         self._sentences: OrderedDict[str, Any] = OrderedDict()
 
     def __call__(self, pictures: Sequence[Pixels], captions: Sequence[str]) -> NDArray[np.float64]:
-        """Scaled cosines of each picture with each caption: s = e^τ · cos."""
+        """Return the scaled cosines of each picture with each caption: s = e^τ · cos."""
         import torch
 
         if not pictures or not captions:
@@ -217,10 +220,10 @@ def _remembered(kept: OrderedDict[str, Any], keys: Sequence[str], compute: Calla
         kept.update(zip(new, compute(new), strict=True))
     for key in keys:
         kept.move_to_end(key)
-    found = torch.stack([kept[key] for key in keys])
+    features = torch.stack([kept[key] for key in keys])
     while len(kept) > _REMEMBERED:
         kept.popitem(last=False)
-    return found
+    return features
 
 
 # A verifier that compares sentences with frames, by any CLIP of transformers.
@@ -262,7 +265,7 @@ class Bounds:
         return self.worlds.get(world, {}).get(form)
 
     def unknown(self, caption: str, world: str) -> str:
-        """Why a caption lies outside the calibration; empty if it does not.
+        """Return why a caption lies outside the calibration; empty if it does not.
 
         >>> Bounds({"video": {}}, frozenset({"a", "red", "ball"})).unknown("a red dog", "video")
         'the model does not know the word dog'
@@ -292,18 +295,18 @@ def read_bounds(file: Path) -> Bounds:
     """Read a calibration file.
 
     Raises:
-        UsageError: It is not such a file.
+        UsageError: The file is not a calibration file.
     """
     value = read_json(file, "calibration")
     try:
-        told = check(_CalibrationFile, value)
+        calibration = check(_CalibrationFile, value)
     except UsageError as error:
         raise UsageError(
             f"{file} is not a calibration; `theodolite trace calibrate --data EPISODES` writes one ({error})"
         ) from error
-    measured = dict(told.by_world)
-    if not told.words or POOLED in measured:
-        measured[POOLED] = told.pooled
+    measured = dict(calibration.by_world)
+    if not calibration.words or POOLED in measured:
+        measured[POOLED] = calibration.pooled
     worlds = {
         world: {
             form: (limits.high, limits.low)
@@ -312,7 +315,7 @@ def read_bounds(file: Path) -> Bounds:
         }
         for world, forms in measured.items()
     }
-    return Bounds(worlds, frozenset(told.words))
+    return Bounds(worlds, frozenset(calibration.words))
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +332,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class SimilarityVerifier:
-    """Judges objects and their attributes; spatial claims and states if calibrated for them."""
+    """A verifier of objects and their attributes; of spatial claims and states if calibrated for them."""
 
     name: str
     likeness: Likeness
@@ -341,12 +344,12 @@ class SimilarityVerifier:
     """The calibration; without it, spatial claims and states are not judged."""
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """One verdict per claim. Each picture is compared once with all captions."""
+        """Return one verdict per claim. Each picture is compared once with all captions."""
         asked = [self._asked(claim, episode) for claim in claims]
         put = [(claim, a) for claim, a in zip(claims, asked, strict=True) if isinstance(a, list)]
-        found = iter(self.shares(put, episode))
+        shares = iter(self.shares(put, episode))
         return [
-            a if isinstance(a, Verdict) else self._verdict(claim, a, next(found), episode.world)
+            a if isinstance(a, Verdict) else self._verdict(claim, a, next(shares), episode.world)
             for claim, a in zip(claims, asked, strict=True)
         ]
 
@@ -368,19 +371,21 @@ class SimilarityVerifier:
         """Return the largest share of each claim at any of its frames."""
         frames = [_frames_of(claim, episode) for claim, _ in put]
         texts = list(dict.fromkeys(text for _, captions in put for text in captions))
-        place = {text: i for i, text in enumerate(texts)}
-        scores, unread = self._scores(sorted({f for each in frames for f in each}), texts, episode)
-        found: list[Found] = []
-        for (_, captions), each in zip(put, frames, strict=True):
-            best = Found(None, unread=next((unread[f] for f in each if f in unread), ""))
-            for frame in (f for f in each if f in scores):
-                raw = scores[frame][[place[text] for text in captions]]
+        index_of = {text: i for i, text in enumerate(texts)}
+        scores, unread = self._scores(
+            sorted({f for claim_frames in frames for f in claim_frames}), texts, episode
+        )
+        largest: list[Found] = []
+        for (_, captions), claim_frames in zip(put, frames, strict=True):
+            best = Found(None, unread=next((unread[f] for f in claim_frames if f in unread), ""))
+            for frame in (f for f in claim_frames if f in scores):
+                raw = scores[frame][[index_of[text] for text in captions]]
                 share = np.exp(raw - raw.max())
                 p = float(share[0] / share.sum())
                 if best.share is None or p >= best.share:
                     best = replace(best, share=p, best=int(share.argmax()))
-            found.append(best)
-        return found
+            largest.append(best)
+        return largest
 
     def _scores(
         self, frames: Sequence[int], texts: Sequence[str], episode: Episode
@@ -391,11 +396,11 @@ class SimilarityVerifier:
         for start in range(0, len(frames), _AT_ONCE):
             pixels: dict[int, Pixels] = {}
             for frame in frames[start : start + _AT_ONCE]:
-                found = read_pixels(episode, frame)
-                if isinstance(found, str):
-                    unread[frame] = found
+                pixels_or_why = read_pixels(episode, frame)
+                if isinstance(pixels_or_why, str):
+                    unread[frame] = pixels_or_why
                 else:
-                    pixels[frame] = found
+                    pixels[frame] = pixels_or_why
             if pixels:
                 scores.update(zip(pixels, self.likeness(list(pixels.values()), texts), strict=True))
         return scores, unread
@@ -408,27 +413,29 @@ class SimilarityVerifier:
             self.low / n if self.low is not None else low,
         )
 
-    def _verdict(self, claim: Claim, captions: list[str], found: Found, world: str) -> Verdict:
-        if found.share is None:
-            return unverifiable("unclear", found.unread or "there are no pictures at these frames")
-        share, n = found.share, len(captions)
+    def _verdict(self, claim: Claim, captions: list[str], result: Found, world: str) -> Verdict:
+        if result.share is None:
+            return unverifiable("unclear", result.unread or "there are no pictures at these frames")
+        share, n = result.share, len(captions)
         high, low = self._bounds_of(claim, n, world)
-        told = f"a share of {share:.2g} among {n} captions"
+        summary = f"a share of {share:.2g} among {n} captions"
         if share < high:
             if low is None:
-                why = f"{told}, supported from {high:.2g}; a model without calibration refutes nothing"
+                why = f"{summary}, supported from {high:.2g}; a model without calibration refutes nothing"
                 return unverifiable("low recall", why)
             if share > low:
-                return unverifiable("unclear", f"{told}, between the bounds {_told(low)} and {_told(high)}")
-            if found.unread:
-                return unverifiable("unclear", f"{told} at the pictures that can be read; {found.unread}")
+                return unverifiable(
+                    "unclear", f"{summary}, between the bounds {_told(low)} and {_told(high)}"
+                )
+            if result.unread:
+                return unverifiable("unclear", f"{summary} at the pictures that can be read; {result.unread}")
         is_there = share >= high
         values = values_of(claim, n)
         if is_there:
-            evidence, truth = f"{told}, supported from {_told(high)}", values[0]
+            evidence, truth = f"{summary}, supported from {_told(high)}", values[0]
         else:
-            evidence = f"{told}, unsupported up to {_told(low)}; the best is {captions[found.best]!r}"
-            truth = values[found.best] if found.best else ""
+            evidence = f"{summary}, unsupported up to {_told(low)}; the best is {captions[result.best]!r}"
+            truth = values[result.best] if result.best else ""
         bound = high if is_there or low is None else low
         return Verdict(
             "supported" if is_there != claim.is_negated else "unsupported",
@@ -453,7 +460,7 @@ def confidence(larger: float, smaller: float) -> float:
 
 
 def _frames_of(claim: Claim, episode: Episode) -> list[int]:
-    """Return the frames of a claim that have a picture; of all frames if it has none."""
+    """Return the frames of a claim that have a picture; those of the whole episode if it has no frames."""
     n = len(episode.frames)
     frames = [f for f in claim.frames if 0 <= f < n] or range(n)
     return [f for f in frames if episode.frames[f].picture is not None]
@@ -462,8 +469,8 @@ def _frames_of(claim: Claim, episode: Episode) -> list[int]:
 def open_similarity(text: str) -> SimilarityVerifier:
     """Open ``similarity:PATH?high=0.6&low=0.5``, or ``similarity`` for the shipped model.
 
-    The calibration beside the checkpoint, or ``calibration=FILE``, decides what is judged and by which bounds. Bounds in the
-    name replace the calibrated ones, but do not extend what is judged.
+    The calibration beside the checkpoint, or ``calibration=FILE``, decides which claims are judged and by which bounds. Bounds in the
+    name replace the calibrated ones, but do not make further claims judged.
     """
     options = VerifierOptions.read(text, "similarity", ("high", "low", "calibration"))
     if not options.target and not (SHIPPED / "config.json").is_file():

@@ -1,7 +1,7 @@
-"""Calibrates a CLIP as a verifier: how well it separates true from false claims, and the bounds that follow.
+"""Calibration of a CLIP as a verifier: how well it separates true from false claims, and the resulting bounds.
 
 With p the share of a claim (`theodolite.instruments.trace.verifiers.similarity`), the AUC is the probability that a true
-claim has a larger p than a false one. Shares of different forms cannot be compared: they are out of 2, 4 or 11 captions, and
+claim has a larger p than a false one. Shares of different forms cannot be compared: they are among 2, 4 or 11 captions, and
 differ between worlds. So each world and form has its own bounds. They are set on every other unit: `high` so that at most the
 share `error` of false claims reaches it, `low` so that at most that share of true claims is at or below it. If they cross,
 both are put in the middle, in log-odds. Their effect is measured on the other units.
@@ -101,11 +101,11 @@ class _Shares:
 def calibrate_similarity(
     likeness: Likeness, episodes: Sequence[Episode], *, error: float = ERROR, per_kind: int = 2, seed: int = 0
 ) -> SimilarityCalibration:
-    """Calibrates a model on annotated episodes with pictures.
+    """Calibrate a model on annotated episodes with pictures.
 
     Args:
         likeness: The model.
-        episodes: With annotations as the truth.
+        episodes: Episodes whose annotations are the truth.
         error: The highest error rate of a bound on the units that it is set on.
         per_kind: Number of claims of each kind about each frame.
         seed: Seed of the draw of claims.
@@ -155,11 +155,11 @@ def _ask(likeness: Likeness, episodes: Sequence[Episode], per_kind: int, seed: i
         claims = [c for i in frames for c in claims_about(episode, i, hues, per_kind=per_kind, rng=rng)]
         put = [(claim, captions) for claim in claims if (captions := say.captions_of(claim, episode))]
         verdicts = truth.verify([claim for claim, _ in put], episode)
-        for (claim, captions), verdict, found in zip(
+        for (claim, captions), verdict, result in zip(
             put, verdicts, verifier.shares(put, episode), strict=True
         ):
             words.update(word for text in captions for word in text.split())
-            if found.share is None:
+            if result.share is None:
                 picture = episode.frames[claim.frames[0]].picture
                 unread.add(picture.digest if picture is not None else "")
             elif verdict.label == "unverifiable":
@@ -167,7 +167,7 @@ def _ask(likeness: Likeness, episodes: Sequence[Episode], per_kind: int, seed: i
             else:
                 is_true = verdict.label == "supported"
                 rows.append(
-                    _ClaimShare(say.form_of(claim), episode.world, episode.unit, is_true, found.share)
+                    _ClaimShare(say.form_of(claim), episode.world, episode.unit, is_true, result.share)
                 )
     return _Shares(tuple(rows), n_undecided, len(unread), frozenset(words))
 
@@ -176,7 +176,7 @@ def _calibrated_forms(
     rows: Sequence[_ClaimShare], error: float, seed: int
 ) -> tuple[dict[str, KindCalibration], dict[str, str]]:
     """Return the calibration of each form, and why some are not judged."""
-    found: dict[str, KindCalibration] = {}
+    calibrations: dict[str, KindCalibration] = {}
     left_out: dict[str, str] = {}
     for form in say.FORMS:
         part = [row for row in rows if row.form == form]
@@ -187,17 +187,17 @@ def _calibrated_forms(
         except UsageError as why:
             left_out[form] = str(why)
             continue
-        found[form] = KindCalibration(None, None, auc, None, None, *_counts(part))
+        calibrations[form] = KindCalibration(None, None, auc, None, None, *_counts(part))
         if auc.low <= LEAST_AUC:
             left_out[form] = (
                 f"the lower limit of its AUC, {auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}], is not above {LEAST_AUC}"
             )
             continue
         try:
-            found[form] = _with_bounds(part, auc, error)
+            calibrations[form] = _with_bounds(part, auc, error)
         except UsageError as why:
             left_out[form] = str(why)
-    return found, left_out
+    return calibrations, left_out
 
 
 def _counts(rows: Sequence[_ClaimShare]) -> tuple[int, int]:
@@ -205,10 +205,12 @@ def _counts(rows: Sequence[_ClaimShare]) -> tuple[int, int]:
 
 
 def _with_bounds(rows: Sequence[_ClaimShare], auc: stats.Estimate, error: float) -> KindCalibration:
-    """Set bounds on every other unit, and measures their effect on the rest."""
+    """Set bounds on every other unit, and measure their effect on the others."""
     units = sorted({row.unit for row in rows})
     ours = set(units[::2])
-    true, false = ([r.share for r in rows if r.unit in ours and r.is_true is told] for told in (True, False))
+    true, false = (
+        [r.share for r in rows if r.unit in ours and r.is_true is truth] for truth in (True, False)
+    )
     if not true or not false:
         raise UsageError(f"{len(true)} true and {len(false)} false claims are too few for bounds")
     low, high = _least_above(true, error, up=False), _least_above(false, error, up=True)
@@ -263,23 +265,23 @@ def write_calibration(
     Args:
         result: The calibration.
         file: Where to write it.
-        model: The name of the model.
+        model: Name of the model.
         words: The only words that the model knows; empty if it was trained on general language.
     """
-    told = asdict(result)
-    value: Mapping[str, object] = {"model": model, **told, "words": sorted(words)}
+    fields = asdict(result)
+    value: Mapping[str, object] = {"model": model, **fields, "words": sorted(words)}
     file.write_text(json.dumps(value) + "\n", encoding="utf-8")
 
 
 def calibrate_checkpoint(
     model: str, sets: Sequence[EpisodeSet], out: Path | None, *, error: float = ERROR, seed: int = 0
 ) -> tuple[SimilarityCalibration, Path | None]:
-    """Calibrates a checkpoint and writes its calibration; of one that was trained here also the model card.
+    """Calibrate a checkpoint and write its calibration, with the model card if the checkpoint was trained here.
 
     Args:
         model: A folder or hub id; empty for the shipped model.
         sets: Annotated episodes.
-        out: A file or folder to write to; by default beside the checkpoint. The shipped model is not changed.
+        out: File or folder to write to. Default: beside the checkpoint. The shipped model is not changed.
         error: As for `calibrate_similarity`.
         seed: As for `calibrate_similarity`.
 
@@ -293,7 +295,7 @@ def calibrate_checkpoint(
         target /= CALIBRATION
     if target is not None and not target.parent.is_dir():
         raise UsageError(f"{target.parent} is not a folder; name a file for the calibration with --out")
-    episodes = [episode for each in sets for episode in each.episodes]
+    episodes = [episode for episode_set in sets for episode in episode_set.episodes]
     result = calibrate_similarity(ClipLikeness(model or str(SHIPPED)), episodes, error=error, seed=seed)
     if target is None:
         return result, None
@@ -301,8 +303,14 @@ def calibrate_checkpoint(
         write_calibration(result, target, model=source.name, words=training.get("words", ()))
         if training and out is None:
             size = (source / "model.safetensors").stat().st_size
-            told = [f"`{m.source}`" if m.source else m.world for each in sets if (m := each.manifest)]
-            card = card_text(result, training, size_bytes=size, data=", ".join(told) or "annotated episodes")
+            sources = [
+                f"`{m.source}`" if m.source else m.world
+                for episode_set in sets
+                if (m := episode_set.manifest)
+            ]
+            card = card_text(
+                result, training, size_bytes=size, data=", ".join(sources) or "annotated episodes"
+            )
             target.with_name("README.md").write_text(card, encoding="utf-8")
     except OSError as why:
         raise UsageError(f"cannot write {target}: {why.strerror}") from why
@@ -320,8 +328,15 @@ def claims_about(
 ) -> list[Claim]:
     """Return some claims of each kind that captions can express, true and false ones.
 
-    Of objects: a visible one, the same in another colour, another in the same colour, and any. Of colours: the true one and
-    another. Of sides and states: all values.
+    Objects: a visible one, the same in another colour, another in the same colour, and any. Colours: the true one and
+    another. Sides and states: all values.
+
+    Args:
+        episode: The episode.
+        frame: Index of the frame.
+        hues: Colours to draw false claims from.
+        per_kind: Number of claims of each kind.
+        rng: Random generator.
     """
     here = episode.frames[frame]
     shown = [thing for thing in here.objects if thing.is_visible]
@@ -345,11 +360,11 @@ def _things(
     shown: Sequence[SceneObject], labels: Sequence[str], hues: Sequence[str], rng: np.random.Generator
 ) -> Iterator[Claim]:
     for thing in shown:
-        said = _mention(thing)
-        yield Claim("entity", said)
-        if said.attributes and hues:
-            yield Claim("entity", Mention(said.head, (str(rng.choice(hues)),)))
-        yield Claim("entity", Mention(str(rng.choice(labels)), said.attributes))
+        mention = _mention(thing)
+        yield Claim("entity", mention)
+        if mention.attributes and hues:
+            yield Claim("entity", Mention(mention.head, (str(rng.choice(hues)),)))
+        yield Claim("entity", Mention(str(rng.choice(labels)), mention.attributes))
     for _ in shown or (None,):
         colour = (str(rng.choice(hues)),) if hues else ()
         yield Claim("entity", Mention(str(rng.choice(labels)), colour))
@@ -393,7 +408,7 @@ def _states(shown: Sequence[SceneObject]) -> Iterator[Claim]:
 
 
 def calibration_table(result: SimilarityCalibration, *, title: str) -> Table:
-    """One row per world and form of claim."""
+    """Return a table with one row per world and form of claim."""
     key = "trace.similarity_calibration"
     columns = [
         Column("world", "world"),
@@ -408,8 +423,8 @@ def calibration_table(result: SimilarityCalibration, *, title: str) -> Table:
     ]
     rows = [
         [world or "–", form, k.auc, k.judged, k.right, _bound(k.high), _bound(k.low), k.n_true, k.n_false]
-        for world, told in result.by_world.items()
-        for form, k in told.items()
+        for world, forms in result.by_world.items()
+        for form, k in forms.items()
     ]
     notes = [f"{where}: not judged, {why}" for where, why in result.left_out.items()]
     if result.n_undecided:
@@ -428,14 +443,14 @@ def card_text(
         result: The calibration.
         training: The record of the training.
         size_bytes: Size of the weights.
-        data: What it was calibrated on, in words.
+        data: Description of the calibration data.
     """
     worlds = ", ".join(result.by_world)
     rows = [
         f"| {world or '–'} | {form} | {_told(k.auc)} | {_told(k.judged)} | {_told(k.right)} | {_bound(k.high)} | {_bound(k.low)}"
         f" | {k.n_true} | {k.n_false} |"
-        for world, told in result.by_world.items()
-        for form, k in told.items()
+        for world, forms in result.by_world.items()
+        for form, k in forms.items()
     ]
     areas = [f"| {form} | {_told(k.auc)} | {k.n_true} | {k.n_false} |" for form, k in result.pooled.items()]
     return "\n".join(
@@ -486,16 +501,16 @@ def card_text(
 
 
 def _omitted(result: SimilarityCalibration) -> list[str]:
-    """Return what was left out of the tables."""
-    told = [
-        f"{n:,} {what}"
-        for n, what in (
+    """Return the forms of claim that the tables leave out, and why."""
+    reasons = [
+        f"{n:,} {reason}"
+        for n, reason in (
             (result.n_undecided, "claims on which the annotations are silent"),
             (result.n_unread, "pictures that cannot be read"),
         )
         if n
     ]
-    return [f"Left out: {', '.join(told)}.", ""] if told else []
+    return [f"Left out: {', '.join(reasons)}.", ""] if reasons else []
 
 
 def _bound(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""A verifier that follows objects from frame to frame: what moves, stops, enters, leaves, meets another.
+"""A verifier that follows objects from frame to frame: which ones move, stop, enter, leave or meet another.
 
 Boxes come from a detector or, with ``tracks:annotation``, from the annotations without their identities. A track is named by
 its label, and by its colour if it has a clear one.
@@ -70,7 +70,7 @@ class Track:
 
 
 class Tracker:
-    """Assigns the detections of one frame after the other to tracks."""
+    """A tracker that assigns the detections of one frame after the other to tracks."""
 
     def __init__(self, *, most_missed: int = 3, least_score: float = 0.15) -> None:
         self.tracks: list[Track] = []
@@ -143,7 +143,7 @@ def _predict(track: Track) -> None:
 
 
 def _correct(track: Track, box: Box) -> None:
-    """The Kalman update: x ← x + K (z − H x), P ← (I − K H) P."""
+    """Apply the Kalman update: x ← x + K (z − H x), P ← (I − K H) P."""
     measured = np.array([*box.centre_px, box.width_px, box.height_px])
     seen = np.eye(4, 6)
     gain = track.spread @ seen.T @ np.linalg.inv(seen @ track.spread @ seen.T + np.eye(4) * _NOISE_PX**2)
@@ -152,7 +152,7 @@ def _correct(track: Track, box: Box) -> None:
 
 
 def _remember(track: Track, looks: NDArray[np.float64] | None) -> None:
-    """Update the appearance slowly: the new one has a weight of a quarter."""
+    """Update the appearance slowly: a new observation has a weight of a quarter."""
     if looks is not None:
         track.looks = looks if track.looks is None else 0.75 * track.looks + 0.25 * looks
 
@@ -167,19 +167,19 @@ def track_all(
 
     Args:
         frames: The detections of each frame.
-        looks: An appearance vector for each of them, such as `colour_histogram`.
-        most_missed: A track ends after this many frames without a detection.
+        looks: An appearance vector of each detection, such as `colour_histogram`.
+        most_missed: Number of frames without a detection after which a track ends.
     """
     tracker = Tracker(most_missed=most_missed)
     vectors = iter(looks) if looks is not None else None
-    for i, found in enumerate(frames):
-        tracker.update(i, found, next(vectors) if vectors is not None else None)
+    for i, detections in enumerate(frames):
+        tracker.update(i, detections, next(vectors) if vectors is not None else None)
     return tracker.tracks
 
 
 @dataclass(frozen=True, slots=True)
 class TrackVerifier:
-    """Judges motion, entering, leaving and contact by tracks."""
+    """A verifier of motion, entering, leaving and contact by tracks."""
 
     name: str
     detector: Detector | None = None
@@ -189,14 +189,15 @@ class TrackVerifier:
     """True to use the colours in a box when it is assigned to a track."""
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """One verdict per claim. Pictures are read one by one, and only if a claim needs them."""
+        """Return one verdict per claim. Pictures are read one by one, and only if a claim needs them."""
         if not any(c.kind in {"action", "state"} for c in claims):
             return [self._judge(claim, [], 1) for claim in claims]
         n = len(episode.frames)
         unread: dict[int, str] = {}
         seen = [self._found(episode, i, unread) for i in range(n)]
         tracks = track_all(
-            [found for found, _ in seen], looks=[looks for _, looks in seen] if self.has_looks else None
+            [detections for detections, _ in seen],
+            looks=[looks for _, looks in seen] if self.has_looks else None,
         )
         width = max((f.size_px[0] for f in episode.frames if f.size_px is not None), default=640)
         return [
@@ -205,24 +206,24 @@ class TrackVerifier:
         ]
 
     def _found(self, episode: Episode, index: int, unread: dict[int, str]) -> tuple[list[Detection], _Looks]:
-        """Return the detections of a frame and their appearance; pixels are not kept. `unread` gets frames without detections."""
+        """Return the detections of a frame and their appearance; pixels are not kept. Frames that cannot be read go to `unread`."""
         if self.detector is None:
-            found = [
+            detections = [
                 Detection(f"{t.attributes.get('colour', '')} {t.category}".strip(), 1.0, t.box)
                 for t in episode.frames[index].objects
                 if t.box is not None and t.is_visible
             ]
             pixels = read_pixels(episode, index) if self.has_looks else ""
             if isinstance(pixels, str):
-                return found, [None for _ in found]
+                return detections, [None for _ in detections]
         else:
             pixels = read_pixels(episode, index)
             if isinstance(pixels, str):
                 unread[index] = pixels
                 return [], []
             detected = self.detector.detect(pixels, self.threshold)
-            found = [replace(d, label=f"{hue_of(pixels, d.box)} {d.label}".strip()) for d in detected]
-        return found, [colour_histogram(pixels, d.box) for d in found]
+            detections = [replace(d, label=f"{hue_of(pixels, d.box)} {d.label}".strip()) for d in detected]
+        return detections, [colour_histogram(pixels, d.box) for d in detections]
 
     def _judge(
         self, claim: Claim, tracks: Sequence[Track], width: int, n_frames: int = 0, unseen: str = ""
@@ -253,13 +254,13 @@ class TrackVerifier:
 
 
 def _why_unseen(frames: Sequence[int], unread: Mapping[int, str]) -> str:
-    """Why the tracks are not known at some frames, or at the frame before or after one; empty if they are."""
+    """Return why the tracks are unknown at some frames, or at the frame before or after one; empty if they are known."""
     near = {f + step for f in frames for step in (-1, 0, 1)}
     return next((why for frame, why in unread.items() if frame in near), "")
 
 
 def is_called(label: str, said: Mention) -> bool:
-    """Return True if a mention names what has this label, which may begin with a colour."""
+    """Return True if a mention names a thing with this label, which may begin with a colour."""
     colour, _, noun = label.partition(" ")
     if words.ATTRIBUTES.get(colour) != "colour":
         colour, noun = "", label
@@ -268,14 +269,14 @@ def is_called(label: str, said: Mention) -> bool:
 
 
 def _steps(track: Track, frames: Sequence[int]) -> list[float]:
-    """Its movement from each of some frames to the next that shows it, in pixels per frame."""
-    found = []
+    """Return its movement from each of some frames to the next that shows it, in pixels per frame."""
+    distances = []
     times = sorted(track.boxes)
     for a, b in itertools.pairwise(times):
         if any(a <= f < b for f in frames):
             (x0, y0), (x1, y1) = track.boxes[a].centre_px, track.boxes[b].centre_px
-            found.append(float(np.hypot(x1 - x0, y1 - y0)) / (b - a))
-    return found
+            distances.append(float(np.hypot(x1 - x0, y1 - y0)) / (b - a))
+    return distances
 
 
 def _moving(tracks: Sequence[Track], frames: Sequence[int], width: int, *, wants: bool, said: str) -> Verdict:
@@ -291,7 +292,7 @@ def _moving(tracks: Sequence[Track], frames: Sequence[int], width: int, *, wants
 def _coming(
     tracks: Sequence[Track], frames: Sequence[int], n_frames: int, *, wants: bool, said: str
 ) -> Verdict:
-    """Supported if a track begins (or ends) right after one of the frames, and not with the sequence."""
+    """Support a claim if a track begins (or ends) right after one of the frames, and not with the sequence."""
     edges = [(t.first - 1 if wants else t.last) for t in tracks]
     inside = [e for e in edges if 0 <= e < n_frames - 1]
     if any(e in frames for e in inside):
@@ -345,13 +346,13 @@ WIDTH_PX, BLOCK_PX = 160, 40
 
 @dataclass(frozen=True, slots=True)
 class EgoMotionVerifier:
-    """Judges *I turn left*, *I move forward*, *I look up*, and nothing else."""
+    """A verifier of *I turn left*, *I move forward*, *I look up*, and nothing else."""
 
     name: str = "ego-motion"
     uses_poses: bool = True
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """One verdict per claim."""
+        """Return one verdict per claim."""
         return [self._judge(claim, episode) for claim in claims]
 
     def _judge(self, claim: Claim, episode: Episode) -> Verdict:
@@ -365,7 +366,7 @@ class EgoMotionVerifier:
         return negated(verdict) if claim.is_negated else verdict
 
 
-def _by_flow(said: str, episode: Episode, frames: Sequence[int]) -> Verdict:
+def _by_flow(movement: str, episode: Episode, frames: Sequence[int]) -> Verdict:
     """Compare each frame with the next. Any pair that shows the movement supports it."""
     names: list[str] = []
     unread = ""
@@ -382,16 +383,16 @@ def _by_flow(said: str, episode: Episode, frames: Sequence[int]) -> Verdict:
             names += flow_names(flow)
     if not names:
         return unverifiable("unclear", unread or "the pictures cannot be matched")
-    told = ", ".join(dict.fromkeys(names))
-    if words.MOTIONS.get(said, frozenset({said})) & set(names):
-        return Verdict("supported", evidence=f"flow: {told}", truth=said, confidence=0.8)
+    listing = ", ".join(dict.fromkeys(names))
+    if words.MOTIONS.get(movement, frozenset({movement})) & set(names):
+        return Verdict("supported", evidence=f"flow: {listing}", truth=movement, confidence=0.8)
     if unread:  # the movement may be where a picture is missing
-        return unverifiable("unclear", f"flow: {told}; {unread}")
-    return Verdict("unsupported", evidence=f"flow: {told}", truth=names[0], confidence=0.8)
+        return unverifiable("unclear", f"flow: {listing}; {unread}")
+    return Verdict("unsupported", evidence=f"flow: {listing}", truth=names[0], confidence=0.8)
 
 
 def flow_names(flow: Flow) -> list[str]:
-    """Return the names of a flow.
+    """Return the names of the movement that a flow shows.
 
     >>> flow_names(Flow(-0.2, 0.0, 0.0, 1.0)), flow_names(Flow(0.0, 0.0, 0.1, 1.0))
     (['turn right', 'look right'], ['move forward'])
@@ -442,10 +443,10 @@ def flow_between(first: Pixels, second: Pixels) -> Flow:
             if block.std() < 4:
                 continue
             n_textured += 1
-            found = _match(block, b, top, left, coarse)
-            if found is not None:
+            shift = _match(block, b, top, left, coarse)
+            if shift is not None:
                 centres.append((left + BLOCK_PX / 2 - a.shape[1] / 2, top + BLOCK_PX / 2 - a.shape[0] / 2))
-                shifts.append(found)
+                shifts.append(shift)
     if n_textured < 4 or len(shifts) < 4:
         return Flow(0.0, 0.0, 0.0, 0.0)
     return _fitted(np.array(centres), np.array(shifts), a.shape, n_textured)
@@ -491,7 +492,7 @@ def _match(
 def _fitted(
     centres: NDArray[np.float64], shifts: NDArray[np.float64], shape: tuple[int, ...], n_textured: int
 ) -> Flow:
-    """Least squares of shift = common + growth · centre, repeated on the inliers."""
+    """Fit shift = common + growth · centre by least squares, repeated on the inliers."""
     keep = np.ones(len(centres), bool)
     answer = np.zeros(3)
     for _ in range(3):

@@ -28,7 +28,7 @@ Classify = Callable[[Sequence[Pixels]], dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class VideoClassifierVerifier:
-    """Judges actions by a video classifier."""
+    """A verifier of actions by a video classifier."""
 
     name: str
     classify: Classify
@@ -37,7 +37,7 @@ class VideoClassifierVerifier:
     threshold: float = 0.5
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """One verdict per claim. Frames that claims share are classified once."""
+        """Return one verdict per claim. Frames that claims share are classified once."""
         seen: dict[tuple[int, ...], dict[str, float] | str] = {}
         return [self._judge(claim, episode, seen) for claim in claims]
 
@@ -68,14 +68,14 @@ class VideoClassifierVerifier:
         return negated(verdict) if claim.is_negated else verdict
 
     def _clip(self, frames: Sequence[int], episode: Episode) -> list[Pixels] | str:
-        """Evenly spaced pictures of those that can be read, or why none can."""
+        """Return evenly spaced pictures among those that can be read, or why none can."""
         left, why = list(frames), ""
         while left:
             chosen = [left[round(x)] for x in np.linspace(0, len(left) - 1, self.n_frames)]
             read = {frame: read_pixels(episode, frame) for frame in dict.fromkeys(chosen)}
-            broken = {frame: found for frame, found in read.items() if isinstance(found, str)}
+            broken = {frame: pixels for frame, pixels in read.items() if isinstance(pixels, str)}
             if not broken:
-                return [found for frame in chosen if not isinstance(found := read[frame], str)]
+                return [pixels for frame in chosen if not isinstance(pixels := read[frame], str)]
             left = [frame for frame in left if frame not in broken]
             why = why or next(iter(broken.values()))
         return why
@@ -91,8 +91,8 @@ def is_meant(claim: Claim, label: str) -> bool:
     False
     """
     first, _, rest = label.casefold().replace("_", " ").partition(" ")
-    said = claim.predicate.partition(" ")[0]
-    if not any(said == stem or words.is_a(stem, claim.predicate) for stem in stems(first)):
+    verb = claim.predicate.partition(" ")[0]
+    if not any(verb == stem or words.is_a(stem, claim.predicate) for stem in stems(first)):
         return False
     nouns = [word for word in rest.split() if word not in words.PARTICLES | {"a", "an", "the", "with", "of"}]
     if claim.object is None or not nouns:

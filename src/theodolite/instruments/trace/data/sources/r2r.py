@@ -5,7 +5,7 @@
 row, z up, metres).
 
 Along a path one looks where one goes: at the first viewpoint along ``heading``, at every other along the way to it. Pictures
-cannot be had without signed terms, so that traces on R2R are judged, not asked for.
+require signed terms of use, so existing traces on R2R can be judged, but no model can be asked.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ class _Viewpoint(Form):
 
 
 def read_r2r(paths: str | Path, *, connectivity: str | Path | None = None) -> EpisodeSet:
-    """One episode per instruction, one frame per viewpoint; houses are the independent units.
+    """Read one episode per instruction, with one frame per viewpoint; houses are the independent units.
 
     Args:
-        paths: the file of paths, or a folder with one such file.
-        connectivity: the folder of graphs; ``connectivity`` beside the paths if not given.
+        paths: The file of paths, or a folder with one such file.
+        connectivity: The folder of graphs; ``connectivity`` beside the paths if not given.
 
     Raises:
-        UsageError: there is no such file, or no path could be placed.
+        UsageError: There is no such file, or no path could be placed.
     """
     file = _paths_file(Path(paths))
     graphs = Path(connectivity) if connectivity is not None else file.parent / "connectivity"
-    found = read_json(file)
-    if not isinstance(found, list):
-        raise UsageError(f"{file} is not a list of R2R paths but a {type(found).__name__}")
+    value = read_json(file)
+    if not isinstance(value, list):
+        raise UsageError(f"{file} is not a list of R2R paths but a {type(value).__name__}")
     houses: dict[str, dict[str, _Place]] = {}
 
     def read(raw: Any) -> list[Episode]:
@@ -65,20 +65,20 @@ def read_r2r(paths: str | Path, *, connectivity: str | Path | None = None) -> Ep
             houses[path.scan] = _house(inside(graphs, f"{path.scan}_connectivity.json"))
         return list(_episodes(path, houses[path.scan]))
 
-    rows = [(f"{file.name}, path {number}", raw) for number, raw in enumerate(found, 1)]
-    made, problems = read_each(rows, read)
-    if not made:
+    rows = [(f"{file.name}, path {number}", raw) for number, raw in enumerate(value, 1)]
+    read_paths, problems = read_each(rows, read)
+    if not read_paths:
         raise UsageError(f"{file} holds no usable path" + (f": {problems[0].reason}" if problems else ""))
-    return EpisodeSet(tuple(episode for _, episodes in made for episode in episodes), tuple(problems))
+    return EpisodeSet(tuple(episode for _, episodes in read_paths for episode in episodes), tuple(problems))
 
 
 def _paths_file(path: Path) -> Path:
     if not path.is_dir():
         return path
-    found = sorted(path.glob("R2R*.json"))
-    if len(found) != 1:
-        raise UsageError(f"{path} holds {len(found)} files R2R*.json; name one of them")
-    return found[0]
+    files = sorted(path.glob("R2R*.json"))
+    if len(files) != 1:
+        raise UsageError(f"{path} holds {len(files)} files R2R*.json; name one of them")
+    return files[0]
 
 
 def _house(path: Path) -> dict[str, _Place]:
@@ -115,7 +115,7 @@ def _episodes(path: _Path, house: dict[str, _Place]) -> Iterator[Episode]:
 
 
 def poses_along(places: Sequence[_Place], heading_rad: float) -> list[Pose]:
-    """Return the poses of who walks from place to place and looks ahead.
+    """Return the poses of an observer who walks along some positions and looks ahead.
 
     >>> [p.heading_deg for p in poses_along([(0, 0, 0), (0, 1, 0), (1, 1, 0)], 0.0)]
     [0.0, 0.0, 90.0]
@@ -125,4 +125,4 @@ def poses_along(places: Sequence[_Place], heading_rad: float) -> list[Pose]:
         east, north = b[0] - a[0], b[1] - a[1]
         is_level = math.hypot(east, north) > 1e-6  # straight up or down one goes on looking as before
         headings.append(math.degrees(math.atan2(east, north)) if is_level else headings[-1])
-    return [Pose(*place, heading_deg=heading) for place, heading in zip(places, headings, strict=True)]
+    return [Pose(*position, heading_deg=heading) for position, heading in zip(places, headings, strict=True)]

@@ -70,7 +70,7 @@ class FrameRates:
         """Return the rate of a video.
 
         Raises:
-            UsageError: It is not known.
+            UsageError: The rate is not known.
         """
         rate = self.by_video.get(video, self.for_all)
         if rate is None:
@@ -79,7 +79,7 @@ class FrameRates:
 
 
 def frame_rates(given: str | Path | float | None) -> FrameRates:
-    """Rates from a number, a JSON file ``{"0TXYV": 29.45, …}``, or STAR's file ``video_fps`` as published.
+    """Read rates from a number, a JSON file ``{"0TXYV": 29.45, …}``, or STAR's file ``video_fps`` as published.
 
     >>> frame_rates("25").of("any")
     25.0
@@ -100,18 +100,18 @@ def frame_rates(given: str | Path | float | None) -> FrameRates:
 def _read_file(path: Path) -> dict[str, float]:
     data = read_bytes(path, "frame rates")
     try:
-        found = dict(_pickled(data)) if data.startswith(b"\x80") else parse_json(data)
+        rates = dict(_pickled(data)) if data.startswith(b"\x80") else parse_json(data)
     except (ValueError, UsageError) as error:
         raise UsageError(f"{path} is not a file of frame rates: {fault_of(error)}") from error
-    if not isinstance(found, dict) or not found:
+    if not isinstance(rates, dict) or not rates:
         raise UsageError(
             f"{path} is not a file of frame rates: videos and their frames per second were expected"
         )
-    for video, rate in found.items():
+    for video, rate in rates.items():
         if isinstance(rate, bool) or not isinstance(rate, int | float):
             raise UsageError(f"{path}: the frame rate of {video} is not a number")
         _check_rate(rate, f"{path}: {video}")
-    return {str(video).removesuffix(".mp4"): float(rate) for video, rate in found.items()}
+    return {str(video).removesuffix(".mp4"): float(rate) for video, rate in rates.items()}
 
 
 def _check_rate(rate: float, where: str) -> None:
@@ -188,7 +188,7 @@ class _Classes(Form):
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What labels are called."""
+    """The names of labels."""
 
     objects: Mapping[str, str] = field(default_factory=dict)
     relations: Mapping[str, str] = field(default_factory=dict)
@@ -202,25 +202,25 @@ def read_star(
     classes: str | Path | None = None,
     video_fps: str | Path | float | None = None,
 ) -> EpisodeSet:
-    """One episode per question, one frame per annotated key frame; videos are the independent units.
+    """Read one episode per question, with one frame per annotated key frame; videos are the independent units.
 
     Args:
-        path: a JSON file of questions (a list, or a single one), or a folder with ``questions.json``.
-        frames: the folder of pictures, named ``<video>_<frame>.jpg`` or ``<video>/<frame>.png``; ``frames`` beside the file if
+        path: A JSON file of questions (a list, or a single one), or a folder with ``questions.json``.
+        frames: The folder of pictures, named ``<video>_<frame>.jpg`` or ``<video>/<frame>.png``; ``frames`` beside the file if
             it is there.
-        classes: the names of labels: a JSON file with ``object`` and ``relationships`` (and ``action``), or the folder
+        classes: The names of labels: a JSON file with ``object`` and ``relationships`` (and ``action``), or the folder
             ``STAR_classes``. For the older format ``classes.json`` beside the file, if it is there.
-        video_fps: frames per second, since frames are numbered and actions are timed in seconds: a number, or a file with
+        video_fps: Frames per second, since frames are numbered and actions are timed in seconds: a number, or a file with
             the rate of each video, such as STAR's ``video_fps``. By default the one in the folder `classes`, if it is there.
 
     Raises:
-        UsageError: the file cannot be read, or holds no usable question, as where no frame rate is known; or there is no such
+        UsageError: The file cannot be read, or holds no usable question (for instance, no frame rate is known); or there is no such
             folder of pictures.
     """
     path = Path(path)
     file = path / "questions.json" if path.is_dir() else path
-    found = read_json(file)
-    rows = found if isinstance(found, list) else [found]
+    value = read_json(file)
+    rows = value if isinstance(value, list) else [value]
     named = picture_folder(frames)
     pictures = named or file.parent / "frames"
     read, problems = read_each(
@@ -229,20 +229,20 @@ def read_star(
     )
     names_of = _names([question for _, question in read], file, None if classes is None else Path(classes))
     rates = frame_rates(video_fps if video_fps is not None else _published_rates(classes))
-    made, wrong = read_each(
+    read_rows, wrong = read_each(
         read, lambda question: _episode(question, names_of, pictures, rates.of(question.video_id))
     )
     problems += wrong
-    placed = {where for where, _ in made}
+    placed = {where for where, _ in read_rows}
     for where, question in read:
         if where not in placed:
             continue
         problems += [Problem(where, reason) for reason in _nameless(question, names_of[question.is_old])]
-    if not made:
+    if not read_rows:
         raise UsageError(f"{file} holds no usable question" + (f": {problems[0].reason}" if problems else ""))
-    episodes = with_own_ids([episode for _, episode in made])
+    episodes = with_own_ids([episode for _, episode in read_rows])
     problems += without_pictures(episodes, named, "<video>_<frame>.jpg or <video>/<frame>.png")
-    return EpisodeSet(tuple(episodes), tuple(sorted(problems, key=lambda each: _number_in(each.where))))
+    return EpisodeSet(tuple(episodes), tuple(sorted(problems, key=lambda problem: _number_in(problem.where))))
 
 
 def _published_rates(classes: str | Path | None) -> Path | None:
@@ -252,13 +252,13 @@ def _published_rates(classes: str | Path | None) -> Path | None:
 
 
 def _number_in(where: str) -> int:
-    """Return the number of a question, by which problems are listed; last what is not about a question."""
+    """Return the question number by which problems are sorted; problems that are not about a question come last."""
     number = where.rpartition(" ")[2]
     return int(number) if number.isascii() and number.isdecimal() else sys.maxsize
 
 
 def _nameless(question: _Question, names: _Names) -> Iterator[str]:
-    """Yield what is wrong with the labels of each kind that are codes and have no name; nothing that is said can mean them."""
+    """Yield a problem for each kind of label whose codes have no name: no claim can refer to them."""
     situations = question.situations.values()
     used: dict[str, list[_Label]] = {
         "object": [
@@ -288,31 +288,31 @@ def _nameless(question: _Question, names: _Names) -> Iterator[str]:
 
 
 def _names(questions: Sequence[_Question], file: Path, classes: Path | None) -> dict[bool, _Names]:
-    """Return the class names of the released and of the older format, and what the keywords of questions tell of action codes."""
-    told = _keywords(questions)
+    """Return the class names of the released and of the older format, and the meanings of action codes from the questions."""
+    keywords = _keywords(questions)
     beside = file.parent / "classes.json"
     return {
-        is_old: _class_names(classes if classes is not None else (beside if is_old else None), told)
+        is_old: _class_names(classes if classes is not None else (beside if is_old else None), keywords)
         for is_old in {question.is_old for question in questions}
     }
 
 
-def _class_names(where: Path | None, told: Mapping[str, str]) -> _Names:
+def _class_names(where: Path | None, keywords: Mapping[str, str]) -> _Names:
     if where is None or not where.exists():
-        return _Names(actions=told)
+        return _Names(actions=keywords)
     if where.is_dir():
         tables = [_class_file(where / f"{kind}_classes.txt") for kind in ("object", "relationship", "action")]
-        return _Names(tables[0], tables[1], {**told, **tables[2]})
+        return _Names(tables[0], tables[1], {**keywords, **tables[2]})
     value = read_json(where, "classes")
     try:
         known = check(_Classes, value)
     except UsageError as error:
         raise UsageError(f"{where} is not a file of STAR's classes: {error}") from None
-    return _Names(known.object, known.relationships, {**told, **known.action})
+    return _Names(known.object, known.relationships, {**keywords, **known.action})
 
 
 def _class_file(path: Path) -> dict[str, str]:
-    """Lines such as ``o017 book``."""
+    """Read lines such as ``o017 book``."""
     if not path.is_file():
         return {}
     lines = read_text(path, "classes").split("\n")
@@ -323,7 +323,7 @@ def _class_file(path: Path) -> dict[str, str]:
 
 
 def _keywords(questions: Sequence[_Question]) -> dict[str, str]:
-    """Action codes that the questions themselves name: the one action of an answer, with its verb and its object."""
+    """Return the action codes that the questions explain: the one action of an answer, with its verb and its object."""
     return {
         question.answer_action[0]: " ".join(question.answer_keyword)
         for question in questions
@@ -365,7 +365,7 @@ def _episode(
 
 
 def _plain(relation: str) -> str:
-    """Return the wording of claims."""
+    """Return a relation in the wording of claims."""
     plain = relation.replace("_", " ")
     return {"at the right of": "right of", "at the left of": "left of"}.get(plain, plain)
 
@@ -379,8 +379,8 @@ def _frame(
         raise UsageError(f"frame {number}: boxes and labels, or relations and labels, differ in number")
     objects: dict[str, SceneObject] = {}
     for box, label in zip(situation.bbox, situation.bbox_labels, strict=True):
-        category, place = names.objects.get(str(label), str(label)), _box(box)
-        objects[category] = SceneObject(category, category, place, is_visible=place is not None)
+        category, rectangle = names.objects.get(str(label), str(label)), _box(box)
+        objects[category] = SceneObject(category, category, rectangle, is_visible=rectangle is not None)
     relations = []
     for (first, second), label in zip(situation.rel_pairs, situation.rel_labels, strict=True):
         ends = [names.objects.get(str(end), str(end)) for end in (first, second)]
@@ -402,14 +402,14 @@ def _frame(
 
 
 def _box(corners: list[float] | None) -> Box | None:
-    """Null, empty and inverted boxes are boxes that are not known."""
+    """Return a box; None for null, empty and inverted ones, which mean that it is not known."""
     if corners is None or len(corners) != 4 or corners[2] <= corners[0] or corners[3] <= corners[1]:
         return None
     return Box(*corners)
 
 
 def _actions(question: _Question, names: _Names, frames_per_s: float) -> Iterator[Action]:
-    """Timed actions where the file times them, else from the first to the last key frame that lists them."""
+    """Yield timed actions where the file has times; else from the first to the last key frame that lists them."""
     timed = [(code, a, b) for code, a, b in question.anno_actions]
     listed: dict[str, list[float]] = {}
     for number, situation in question.situations.items():

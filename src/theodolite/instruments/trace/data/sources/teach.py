@@ -1,7 +1,7 @@
 """TEACh: the driver's side of a dialogue (execution from dialogue history, EDH), with poses, actions and changes of state.
 
 A game's pose is ``[x, y, z, x rotation, y rotation, z rotation]``: z up, the z rotation counter-clockwise from +x, the y rotation
-downward; it is given after each movement. *Pan* is a step to the side. What failed (``success`` 0) did not happen.
+downward; it is given after each movement. *Pan* is a step to the side. Interactions that failed (``success`` 0) are left out.
 """
 
 from __future__ import annotations
@@ -113,14 +113,14 @@ class _Game(Form):
 
 
 def read_teach(path: str | Path, *, images: str | Path | None = None) -> EpisodeSet:
-    """One episode per EDH instance, one frame per thing that the driver does, and one for the end.
+    """Read one episode per EDH instance, with one frame per interaction of the driver and one for the end.
 
     Args:
-        path: an instance's JSON file, or a folder of them.
-        images: where the games' pictures lie, each game in a folder of its name; without it frames have no pictures.
+        path: An instance's JSON file, or a folder of them.
+        images: The folder of pictures, with a subfolder per game; without it frames have no pictures.
 
     Raises:
-        UsageError: there is no such file, none could be read, or there is no such folder of pictures.
+        UsageError: There is no such file, none could be read, or there is no such folder of pictures.
     """
     path, pictures = Path(path), picture_folder(images)
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
@@ -156,11 +156,13 @@ def _episode(game: _Game, images: Path | None, file: Path) -> Episode:
         frames.append(Frame(time_s, pictures.get(time_s), None, tuple(things.values()), relations, pose))
         if i < len(done) and done[i].success != 0 and done[i].oid:
             held = _held(held, done[i])
-    said = [text for who, text in game.dialog_history_cleaned or game.dialog_history if who == "Commander"]
+    commands = [
+        text for who, text in game.dialog_history_cleaned or game.dialog_history if who == "Commander"
+    ]
     split = file.name.partition("__")[0]
     return Episode(
         game.instance_id,
-        " ".join(said) or "Do as you are told.",
+        " ".join(commands) or "Do as you are told.",
         tuple(frames),
         actions=tuple(_actions(done, end)),
         known={
@@ -182,7 +184,7 @@ def _episode(game: _Game, images: Path | None, file: Path) -> Episode:
 def _poses(done: Sequence[_Interaction]) -> Iterator[Pose | None]:
     """Yield the pose before each interaction, and the last one.
 
-    Before the first movement it is worked back from that movement's own change.
+    The pose before the first movement is computed backwards from the change that the movement made.
     """
     first = next((i for i in done if i.pose is not None), None)
     now = None if first is None else _before(first)
@@ -199,7 +201,7 @@ def _pose(values: _Six) -> Pose:
 
 
 def _before(step: _Interaction) -> Pose:
-    """Return the pose before a movement, from the pose after it and what it changed, in the driver's own directions."""
+    """Return the pose before a movement, from the pose after it and the change, which is in the driver's own axes."""
     after = _pose(step.pose or (0, 0, 0, 0, 0, 0))
     if step.success == 0 or step.pose_delta is None:
         return after
@@ -215,7 +217,7 @@ def _before(step: _Interaction) -> Pose:
 
 
 def _actions(done: Sequence[_Interaction], end: float) -> Iterator[Action]:
-    """Yield what succeeded, each until the next begins; and for how long a thing is held."""
+    """Yield the actions that succeeded, each lasting until the next one begins, and the intervals in which an object is held."""
     since: dict[str, float] = {}
     for step, following in zip(done, (*(s.time_start for s in done[1:]), end), strict=True):
         if step.success == 0:
@@ -241,24 +243,24 @@ def _held(held: list[str], step: _Interaction) -> list[str]:
 
 
 def _things(states: _States) -> Iterator[SceneObject]:
-    """Things whose state the game tells, at the beginning and at the end."""
-    for name, told in states.objects.items():
-        at = told.position
+    """Yield the objects whose state the game records, at the beginning or at the end."""
+    for name, state in states.objects.items():
+        at = state.position
         yield SceneObject(
             name,
             category_of(name),
-            is_visible=bool(told.visible),
+            is_visible=bool(state.visible),
             states={
-                ours: bool(getattr(told, theirs))
+                ours: bool(getattr(state, theirs))
                 for theirs, ours in _STATES.items()
-                if theirs in told.model_fields_set
+                if theirs in state.model_fields_set
             },
             position_m=(at.x, at.z, at.y) if at is not None else None,
         )
 
 
 def category_of(object_id: str) -> str:
-    """Return a noun out of an id of AI2-THOR.
+    """Return the noun in an object id of AI2-THOR.
 
     >>> category_of("CoffeeTable|-02.65|+00.02|+04.06"), category_of("Lettuce|1|2|3|LettuceSliced_6")
     ('coffee table', 'lettuce')
@@ -268,11 +270,11 @@ def category_of(object_id: str) -> str:
 
 
 def _pictures(game: _Game, images: Path | None) -> dict[float, Picture]:
-    """Return the pictures that lie there, by the time in their names."""
-    found: dict[float, Picture] = {}
+    """Return the pictures of a game by the time in their names."""
+    by_time: dict[float, Picture] = {}
     for name in (*game.driver_image_history, *game.driver_images_future) if images is not None else ():
         time = re.fullmatch(r"driver\.frame\.([0-9]+(?:\.[0-9]+)?)\.\w+", name)
         picture = find_picture(images, [f"{game.game_id}/{name}"]) if images is not None and time else None
         if time and picture is not None:
-            found[float(time[1])] = picture
-    return found
+            by_time[float(time[1])] = picture
+    return by_time

@@ -1,7 +1,7 @@
-"""One's own videos as episodes: a JSONL file whose lines name a video in place of pictures.
+"""The user's own videos as episodes: a JSONL file whose lines name a video in place of pictures.
 
-``{"id": "c1", "video": "clips/c1.mp4", "task": "What falls?", "answer": "the cup"}``, and whatever else an episode may have.
-With ``frames``, each with its ``time_s`` and perhaps annotations, those moments are shown; without, some that are evenly
+``{"id": "c1", "video": "clips/c1.mp4", "task": "What falls?", "answer": "the cup"}``, and any other field of an episode.
+With ``frames``, each with its ``time_s`` and perhaps annotations, those moments are shown; otherwise some that are evenly
 spread. GIF, WebP and APNG are read by Pillow, anything else by PyAV (the extra ``video``).
 """
 
@@ -29,42 +29,42 @@ _SLACK_S = 0.05
 
 
 def read_videos(path: str | Path, keep: str | Path, *, n_frames: int = N_FRAMES) -> EpisodeSet:
-    """One episode per line of a JSONL file; a video that is broken or missing is told as a problem, and the others are read.
+    """Read one episode per line of a JSONL file. Broken or missing videos are reported as problems; the others are read.
 
     Args:
-        path: the file; videos are named relative to its folder.
-        keep: a folder that the frames are written into, which the episodes then name.
-        n_frames: how many moments of a video whose line lists none.
+        path: The file; videos are named relative to its folder.
+        keep: A folder to write the frames to; the episodes then refer to it.
+        n_frames: Number of frames to take from a video whose line lists none.
 
     Raises:
-        UsageError: the file cannot be read at all, or none of its videos.
+        UsageError: The file cannot be read, or none of its videos can.
     """
     file, keep = Path(path), Path(keep)
     keep.mkdir(parents=True, exist_ok=True)
     seen: set[str] = set()
 
-    def read(told: Any) -> Episode:
-        episode, video, times = _episode(told, file.parent, n_frames)
+    def read(fields: Any) -> Episode:
+        episode, video, times = _episode(fields, file.parent, n_frames)
         if episode.id in seen:
             raise UsageError(f"the id {episode.id!r} occurs twice; the first is kept")
-        made = replace(episode, frames=tuple(_frames(episode, video, times, keep / f"{len(seen):05d}")))
+        complete = replace(episode, frames=tuple(_frames(episode, video, times, keep / f"{len(seen):05d}")))
         seen.add(episode.id)
-        return made
+        return complete
 
-    found, problems = read_lines(file, read)
-    if not found:
+    rows, problems = read_lines(file, read)
+    if not rows:
         raise UsageError(f"{file} holds no usable video" + (f": {problems[0].reason}" if problems else ""))
-    return EpisodeSet(tuple(episode for _, episode in found), tuple(problems))
+    return EpisodeSet(tuple(episode for _, episode in rows), tuple(problems))
 
 
-def _episode(told: Any, folder: Path, n_frames: int) -> tuple[Episode, Path, list[float]]:
-    """Return the episode without its pictures, its video, and when to look."""
-    if not isinstance(told, dict) or not isinstance(told.get("video"), str):
+def _episode(fields: Any, folder: Path, n_frames: int) -> tuple[Episode, Path, list[float]]:
+    """Return the episode without its pictures, its video, and the times at which to take frames."""
+    if not isinstance(fields, dict) or not isinstance(fields.get("video"), str):
         raise UsageError("the line names no video")
-    video = inside(folder, told.pop("video"), "video")
-    times = _moments(told.get("frames") or []) or spread(length_s(video), n_frames)
-    told["frames"] = told.get("frames") or [{"time_s": round(t, 3)} for t in times]
-    return read_episode(told, folder), video, times
+    video = inside(folder, fields.pop("video"), "video")
+    times = _moments(fields.get("frames") or []) or spread(length_s(video), n_frames)
+    fields["frames"] = fields.get("frames") or [{"time_s": round(t, 3)} for t in times]
+    return read_episode(fields, folder), video, times
 
 
 def _moments(frames: Any) -> list[float]:
@@ -99,7 +99,7 @@ def spread(length: float, n: int) -> list[float]:
 
 
 def length_s(video: Path) -> float:
-    """How long a video is: to the end of its last frame, as far as it is known, else to its beginning."""
+    """Return the length of a video: up to the end of its last frame if known, else up to its beginning."""
     end = 0.0
     for start, stop, _ in _decoded(video, pixels=False):
         end = max(end, start, stop)
@@ -107,7 +107,7 @@ def length_s(video: Path) -> float:
 
 
 def shots(video: Path, times: Sequence[float]) -> Iterator[NDArray[np.uint8]]:
-    """Yield what is to be seen at some moments, in ascending order: one pass, one frame in memory."""
+    """Yield the pictures at some times, in ascending order: one pass, one frame in memory."""
     wanted = list(times)
     last: tuple[float, NDArray[np.uint8]] | None = None
     end = 0.0
@@ -128,7 +128,7 @@ def shots(video: Path, times: Sequence[float]) -> Iterator[NDArray[np.uint8]]:
 
 
 def _decoded(video: Path, *, pixels: bool) -> Iterator[tuple[float, float, NDArray[np.uint8]]]:
-    """Frame by frame: when it begins, when it ends, what it shows (nothing unless `pixels`)."""
+    """Yield each frame with its beginning, its end and its pixels (None unless `pixels`)."""
     if not is_there(video):
         raise UsageError(f"there is no video {video.name} in {video.parent}")
     try:
@@ -175,6 +175,6 @@ def _by_pyav(video: Path, *, pixels: bool) -> Iterator[tuple[float, float, NDArr
 
 
 def _upright(frame: Any) -> NDArray[np.uint8]:
-    """Turned as the camera was held."""
+    """Return the pixels of a frame, rotated as its metadata says."""
     plain = frame.to_ndarray(format="rgb24")
     return np.ascontiguousarray(np.rot90(plain, round(getattr(frame, "rotation", 0) / 90) % 4))
