@@ -75,8 +75,8 @@ class Fragile(Toy):
     def tables(self, run):
         return [1 / 0]
 
-    def rows(self, run, place, scores):
-        return ["row"]
+    def view(self, run):
+        return lambda result: {"values": "none"}
 
     def signatures(self, folders, scores, *, seed):
         return ["pattern"]
@@ -121,7 +121,7 @@ class Greedy(Toy):
             Fragile(),
             [
                 "tables of .* raised ZeroDivisionError",
-                "rows of .* else than ItemRow",
+                "rows of .* raised",
                 "there is a str, not a Sig",
             ],
         ),
