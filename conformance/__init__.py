@@ -1,5 +1,5 @@
-"""What Theodolite exports, opened and scored by the real packages: ``make conformance``.
+"""Open and score Theodolite's exports with the real packages: ``make conformance``.
 
 `__main__` makes runs with a shipped model, exports them, and starts one module in each package's own environment
-(``build/conformance/NAME``). Each prints figures as JSON; a figure that is not as it must be ends with exit status 1.
+(``build/conformance/NAME``). Each prints figures as JSON. If a figure is wrong, the exit status is 1.
 """

@@ -20,7 +20,7 @@ HOME = HERE.parent / "build" / "conformance"
 
 
 class Checks:
-    """What was checked, and what was not as it must be."""
+    """The checks, and those that failed."""
 
     def __init__(self) -> None:
         self.wrong: list[str] = []
@@ -30,13 +30,13 @@ class Checks:
         print(f"{what}: {value}", flush=True)
 
     def same(self, what: str, found: object, expected: object) -> None:
-        """Two figures must be equal."""
+        """Check that two figures are equal."""
         self.tell(what, found)
         if found != expected:
             self.wrong.append(f"{what}: {found}, expected {expected}")
 
     def close(self, what: str, found: dict[str, float], expected: dict[str, float]) -> None:
-        """All expected figures must be there, to the last digit but one of a double."""
+        """Check that all expected figures are present, up to the rounding of a double."""
         names = {_plain(name): value for name, value in found.items()}
         compared = 0
         for name, value in expected.items():
@@ -65,35 +65,35 @@ def run_in(env: Path, module: str, *arguments: Path, has_theodolite: bool) -> di
 
 
 def check_replay(checks: Checks, what: str, log: Path, runs: list[Path], kinds: tuple[str, ...]) -> None:
-    """Every sample that a harness was asked must come back from its log with its own answer."""
+    """Check that a replay of a harness's log answers every sample as recorded."""
     model = open_model(f"replay:{log}")
-    asked = found = 0
+    asked = matched = 0
     for folder in runs:
         for sample in read_samples(folder, folder.name).samples:
             is_asked = sample.row.condition == "plain" or bool(sample.pairs)
             if (is_asked or "all" in kinds) and (sample.item.request.pictures or "blind" in kinds):
                 asked += 1
-                found += model.generate([sample.item.request])[0].text == sample.record.response.text
-    checks.same(f"{what}: answers that come back", found, asked)
+                matched += model.generate([sample.item.request])[0].text == sample.record.response.text
+    checks.same(f"{what}: answers that come back", matched, asked)
 
 
 def check_inspect(checks: Checks, env: Path, runs: list[Path], expected: dict[str, float]) -> None:
-    """Sample open, scores are ours, pictures are shown, and the log comes back."""
+    """Check that samples open, scores equal ours, pictures are shown, and the log can be replayed."""
     written = export(HOME / "runs", HOME / "inspect", to="inspect")
     samples = sum(n for name, n in written.items() if name.endswith(".eval"))
-    found = run_in(env, "in_inspect", HOME / "inspect", HOME / "inspect-out", has_theodolite=True)
-    checks.tell("inspect_ai", found["version"])
-    checks.same("inspect_ai: samples opened", found["opened"]["opened"], samples)
-    checks.same("inspect_ai: pictures embedded", found["opened"]["embedded"], found["opened"]["pictures"])
-    checks.close("inspect score", found["scored"], expected)
-    checks.same("inspect eval theodolite/pairs", found["asked"].pop("status"), "success")
-    outcomes = {name: value for name, value in found["asked"].items() if name != "log"}
+    figures = run_in(env, "in_inspect", HOME / "inspect", HOME / "inspect-out", has_theodolite=True)
+    checks.tell("inspect_ai", figures["version"])
+    checks.same("inspect_ai: samples opened", figures["opened"]["opened"], samples)
+    checks.same("inspect_ai: pictures embedded", figures["opened"]["embedded"], figures["opened"]["pictures"])
+    checks.close("inspect score", figures["scored"], expected)
+    checks.same("inspect eval theodolite/pairs", figures["asked"].pop("status"), "success")
+    outcomes = {name: value for name, value in figures["asked"].items() if name != "log"}
     checks.tell("inspect eval theodolite/pairs: outcomes", outcomes)
     # of 16 pairs in each of three epochs, that model follows 16, 0 and 8
-    for kind, told in found["strangers"].items():
+    for kind, shares in figures["strangers"].items():
         what = f"inspect score theodolite/followed, strangers' task ({kind}): pairs, followed"
-        checks.same(what, (told["pairs"], told["followed"]), (48.0, 0.5))
-    notes = open_model(f"replay:{found['strangers']['free']['log'].removeprefix('file://')}").notes
+        checks.same(what, (shares["pairs"], shares["followed"]), (48.0, 0.5))
+    notes = open_model(f"replay:{figures['strangers']['free']['log'].removeprefix('file://')}").notes
     is_told = [any(words in note for note in notes) for words in ("Be brief.", "3 epochs")]
     checks.same("strangers' task: system prompt and epochs told", is_told, [True, True])
     check_replay(checks, "inspect_ai", HOME / "inspect", runs, ("all", "blind"))
@@ -104,29 +104,27 @@ def check_inspect(checks: Checks, env: Path, runs: list[Path], expected: dict[st
 
 
 def check_lmms_eval(checks: Checks, env: Path, runs: list[Path], expected: dict[str, float]) -> None:
-    """Tasks load from a folder that was moved, score as ours with the copied reader, and their log comes back."""
+    """Check that tasks load from a moved folder, the copied reader gives our scores, and the log can be replayed."""
     export(HOME / "runs", HOME / "lmms-before", to="lmms-eval")
     moved = (HOME / "lmms-before").rename(HOME / "lmms")
-    found = run_in(
+    figures = run_in(
         env, "in_lmms_eval", moved, HOME / "answers.json", HOME / "lmms-logs", has_theodolite=False
     )
-    told = (
-        f"{found['version']}: {found['tasks']} tasks, {found['asked']} samples, {found['pictures']} pictures"
-    )
-    checks.tell("lmms-eval", told)
-    checks.same("lmms-eval: reader", found["reader"], "theodolite_copy")
-    checks.close("lmms-eval", found["scored"], expected)
+    summary = f"{figures['version']}: {figures['tasks']} tasks, {figures['asked']} samples, {figures['pictures']} pictures"
+    checks.tell("lmms-eval", summary)
+    checks.same("lmms-eval: reader", figures["reader"], "theodolite_copy")
+    checks.close("lmms-eval", figures["scored"], expected)
     check_replay(checks, "lmms-eval", HOME / "lmms-logs", runs, ())
 
 
 def check_vlmevalkit(checks: Checks, env: Path, runs: list[Path]) -> None:
-    """Tables load, prompts have their pictures, and its result files come back."""
+    """Check that tables load, prompts have their pictures, and result files can be replayed."""
     if not any(env.glob("lib/*/site-packages/vlmeval-*")):
         checks.tell("VLMEvalKit", "left out, since it is not installed; VLMEVALKIT=PATH names a checkout")
         return
     written = export(HOME / "runs", HOME / "vlmevalkit", to="vlmevalkit")
     rows = sum(n for name, n in written.items() if name.endswith(".tsv"))
-    found = run_in(
+    figures = run_in(
         env,
         "in_vlmevalkit",
         HOME / "vlmevalkit",
@@ -134,31 +132,33 @@ def check_vlmevalkit(checks: Checks, env: Path, runs: list[Path]) -> None:
         HOME / "vlmevalkit-out",
         has_theodolite=False,
     )
-    told = f"{found['version']}: {found['files']} files; stood in for: {', '.join(found['stood in'])}"
-    checks.tell("VLMEvalKit", told)
-    checks.same("VLMEvalKit: rows with a prompt", (found["rows"], found["prompts"]), (rows, rows))
+    summary = (
+        f"{figures['version']}: {figures['files']} files; stood in for: {', '.join(figures['stood in'])}"
+    )
+    checks.tell("VLMEvalKit", summary)
+    checks.same("VLMEvalKit: rows with a prompt", (figures["rows"], figures["prompts"]), (rows, rows))
     shown = [s for folder in runs for s in read_samples(folder).samples if s.item.request.pictures]
-    checks.same("VLMEvalKit: pictures", found["pictures"], sum(len(s.item.request.pictures) for s in shown))
-    checks.tell("VLMEvalKit: right, by its own exact matching", found["right"])
-    scored = sum(not math.isnan(value) for value in found["right"].values())
-    checks.same("VLMEvalKit: files of choices with a score", scored, len(found["right"]))
+    checks.same("VLMEvalKit: pictures", figures["pictures"], sum(len(s.item.request.pictures) for s in shown))
+    checks.tell("VLMEvalKit: right, by its own exact matching", figures["right"])
+    scored = sum(not math.isnan(value) for value in figures["right"].values())
+    checks.same("VLMEvalKit: files of choices with a score", scored, len(figures["right"]))
     check_replay(checks, "VLMEvalKit", HOME / "vlmevalkit-out", runs, ("all",))
 
 
 def check_datasets(checks: Checks) -> None:
-    """`load_dataset` opens every configuration, with pictures."""
+    """Check that `load_dataset` opens every configuration, with pictures."""
     import datasets
 
     exported = export(HOME / "runs", HOME / "datasets", to="datasets")
     written = {name: n for name, n in exported.items() if name.endswith(".parquet")}
-    found = {}
+    n_rows = {}
     for name in written:
         config = Path(name).stem
         rows = datasets.load_dataset(str(HOME / "datasets"), config, cache_dir=str(HOME / "hf"))["train"]
         assert all(row["images"][0].size[0] > 0 for row in rows if row["images"])
-        found[name] = rows.num_rows
+        n_rows[name] = rows.num_rows
     checks.tell("datasets", datasets.__version__)
-    checks.same("datasets: rows", found, written)
+    checks.same("datasets: rows", n_rows, written)
 
 
 def main() -> int:

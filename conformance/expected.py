@@ -1,4 +1,4 @@
-"""The figures of runs, as Theodolite itself gives them: what the harnesses must find."""
+"""The figures of runs as computed by Theodolite, which the harnesses must reproduce."""
 
 from pathlib import Path
 
@@ -16,26 +16,26 @@ HEADLINES = {
 
 
 def figures_of(folder: Path) -> dict[str, float]:
-    """By ``<run>/<condition or outcome>``: headline means of plain items, by split, and outcomes of pairs."""
+    """Return headline means of plain items, by split, and outcomes of pairs, by ``<run>/<condition or outcome>``."""
     run = read_samples(folder, folder.name)
-    found = {}
+    figures = {}
     splits = {sample.row.split for sample in run.samples}
     for figure in run.figures:
         if figure.key == HEADLINES[run.instrument.name]:
             split = f", {figure.split}" if len(splits) > 1 else ""
-            found[f"{run.name}/plain{split}"] = figure.figure.value
+            figures[f"{run.name}/plain{split}"] = figure.figure.value
         if figure.key == "scene.sgc":
-            found[f"{run.name}/graph/plain"] = figure.figure.value
+            figures[f"{run.name}/graph/plain"] = figure.figure.value
     with Run.open(folder) as opened:
         shares = pair_shares(run.instrument.pairs(opened))
     for name in ("followed", "moved", "unmoved", "lost", "kept"):
         share = getattr(shares, name)
         if share is not None:
-            found[f"{run.name}/{name}"] = share.value
-    return found
+            figures[f"{run.name}/{name}"] = share.value
+    return figures
 
 
 def answers_of(runs: list[Path]) -> dict[str, dict[str, str]]:
-    """By run, then by sample id: the model's text."""
+    """Return the model's text by run and sample id."""
     read: list[SampledRun] = [read_samples(folder, folder.name) for folder in runs]
     return {run.name: {sample.id: sample.record.response.text for sample in run.samples} for run in read}

@@ -1,4 +1,4 @@
-"""Runs where inspect_ai is: opens every sample, scores again by ``inspect score``, asks pairs, and looks at the viewer's page."""
+"""Runs in the environment of inspect_ai: opens and rescores every sample, asks pairs, and opens the viewer's page."""
 
 import importlib.metadata
 import json
@@ -38,23 +38,23 @@ def metrics_of(log) -> dict[str, dict[str, float]]:
 
 def opened(folder: Path) -> dict:
     """Open every sample; count those with all pictures embedded."""
-    found = {"samples": 0, "opened": 0, "pictures": 0, "embedded": 0}
+    counts = {"samples": 0, "opened": 0, "pictures": 0, "embedded": 0}
     for path in sorted(folder.rglob("*.eval")):
         for summary in read_eval_log_sample_summaries(str(path)):
-            found["samples"] += 1
+            counts["samples"] += 1
             sample = read_eval_log_sample(str(path), summary.id, summary.epoch, resolve_attachments=True)
-            found["opened"] += sample.id == summary.id and "condition" in sample.metadata
+            counts["opened"] += sample.id == summary.id and "condition" in sample.metadata
             for message in sample.messages:
                 for part in message.content if isinstance(message.content, list) else ():
                     if part.type == "image":
-                        found["pictures"] += 1
-                        found["embedded"] += part.image.startswith("data:image/")
-    return found
+                        counts["pictures"] += 1
+                        counts["embedded"] += part.image.startswith("data:image/")
+    return counts
 
 
 def scored(folder: Path, out: Path) -> dict:
-    """Score every log again from its answers: one with the command line, the others as the command does."""
-    found: dict = {}
+    """Rescore every log from its answers: one with the command line, the others like the command."""
+    figures: dict = {}
     paths = sorted(folder.rglob("*.eval"))
     for path in paths:
         log = read_eval_log(str(path))
@@ -69,12 +69,12 @@ def scored(folder: Path, out: Path) -> dict:
             done = score(log, [answer(), followed()], action="overwrite", display="none")
         name = "/".join((log.eval.metadata["run"], *(["graph"] if "graph" in log.eval.task else [])))
         for means in metrics_of(done).values():
-            found |= {f"{name}/{key}": value for key, value in means.items()}
-    return found
+            figures |= {f"{name}/{key}": value for key, value in means.items()}
+    return figures
 
 
 def asked(out: Path) -> dict:
-    """Ask the native task of a shipped model."""
+    """Run the native task with a shipped model."""
     (log,) = evaluate(
         "theodolite/pairs",
         model="theodolite/pocket:mixed",
@@ -91,14 +91,17 @@ def asked(out: Path) -> dict:
 
 
 def said(number: int, epoch: int) -> str:
-    """Return what the model says about a picture whose right answer is A if its number is even, else B: right, A, right half of the time."""
+    """Return the model's answer about a picture, whose right answer is A if its number is even, else B.
+
+    The three epochs answer: right; A; right half of the time.
+    """
     right = "AB"[number % 2]
     return (right, "A", right if number < 4 else "A")[epoch - 1]
 
 
 @modelapi("recited")
 class Recitation(ModelAPI):
-    """Says given texts; mockllm would count tokens with a vocabulary from the network."""
+    """Returns given texts. inspect_ai's mockllm would count tokens with a vocabulary from the network."""
 
     async def generate(self, input, tools, tool_choice, config):  # noqa: A002 - the names in inspect_ai
         state = sample_state()
@@ -117,8 +120,8 @@ WORDS = {
 
 
 def strangers(out: Path, pictures: list[str]) -> dict:
-    """Tasks that know nothing of Theodolite, with a system prompt and several epochs, scored again by the command line."""
-    found: dict = {}
+    """Run tasks made without Theodolite, with a system prompt and epochs, and rescore them by the command line."""
+    results: dict = {}
     for kind, words in WORDS.items():
         samples = [
             Sample(
@@ -138,9 +141,13 @@ def strangers(out: Path, pictures: list[str]) -> dict:
         )
         (log,) = evaluate(task, model=f"recited/{kind}", log_dir=str(out / kind), display="none")
         assert any(isinstance(message, ChatMessageSystem) for message in log.samples[0].messages)
-        found[kind] = {"log": log.location, "epochs": EPOCHS, **rescored(log.location, out / f"{kind}.eval")}
-    found["by includes"] = rescored(found["free"]["log"], out / "by.eval", "-S", "right=includes")
-    return found
+        results[kind] = {
+            "log": log.location,
+            "epochs": EPOCHS,
+            **rescored(log.location, out / f"{kind}.eval"),
+        }
+    results["by includes"] = rescored(results["free"]["log"], out / "by.eval", "-S", "right=includes")
+    return results
 
 
 def rescored(log: str, again: Path, *more: str) -> dict[str, float]:

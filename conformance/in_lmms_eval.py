@@ -1,4 +1,4 @@
-"""Runs where lmms-eval is and Theodolite is not: evaluates the exported tasks with recorded answers."""
+"""Runs in the environment of lmms-eval, without Theodolite: evaluates the exported tasks with recorded answers."""
 
 import importlib.metadata
 import json
@@ -12,7 +12,7 @@ from lmms_eval.tasks import TaskManager
 
 
 class Recorded(lmms):
-    """Answers what a run has recorded, after opening the pictures."""
+    """Returns the recorded answers of a run, after opening the pictures."""
 
     is_simple = True
 
@@ -21,14 +21,14 @@ class Recorded(lmms):
         self.answers, self.runs, self.asked, self.pictures = answers, runs, 0, 0
 
     def generate_until(self, requests):
-        said = []
+        answers = []
         for request in requests:
             _, _, visual, number, task, split = request.args
             doc = self.task_dict[task][split][number]
             self.asked += 1
             self.pictures += sum(picture.size[0] > 0 for picture in visual(doc))
-            said.append(self.answers[self.runs[task]][doc["id"]])
-        return said
+            answers.append(self.answers[self.runs[task]][doc["id"]])
+        return answers
 
     def loglikelihood(self, requests):
         raise NotImplementedError
@@ -50,7 +50,7 @@ def main() -> None:
     }
     chosen = [task for task in names if "_plain" in task or task.endswith("_followed")]
     model = Recorded(recorded, runs)
-    found = simple_evaluate(
+    evaluation = simple_evaluate(
         model=model,
         tasks=chosen,
         task_manager=TaskManager(include_path=str(folder)),
@@ -59,10 +59,10 @@ def main() -> None:
     )
     tracker = EvaluationTracker(output_path=str(out))
     tracker.general_config_tracker.model_name_sanitized, tracker.date_id = "recorded", "20260101_000000"
-    for task, samples in found["samples"].items():
+    for task, samples in evaluation["samples"].items():
         tracker.save_results_samples(task, samples)
     figures = {}
-    for task, results in found["results"].items():
+    for task, results in evaluation["results"].items():
         rest = task.removeprefix(f"theodolite_{plain[runs[task]]}_")
         for key in ("score", "followed", "moved", "unmoved", "lost", "kept"):
             value = results.get(f"{key},none")

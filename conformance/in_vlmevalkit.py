@@ -1,4 +1,4 @@
-"""Runs where VLMEvalKit is: finds the exported TSV files by name, builds prompts, writes result files, and evaluates the choices."""
+"""Runs in the environment of VLMEvalKit: loads the TSV files, builds prompts, writes results, evaluates choices."""
 
 import json
 import os
@@ -25,15 +25,15 @@ def main() -> None:
 
     recorded = json.loads(answers.read_text())
     said_by_id = {name: text for run in recorded.values() for name, text in run.items()}
-    found = {"files": 0, "rows": 0, "prompts": 0, "pictures": 0, "right": {}}
+    figures = {"files": 0, "rows": 0, "prompts": 0, "pictures": 0, "right": {}}
     for path in sorted(folder.glob("*.tsv")):
         data = build_dataset(path.stem)
-        found["files"] += 1
-        found["rows"] += len(data)
+        figures["files"] += 1
+        figures["rows"] += len(data)
         for number in range(len(data)):
             message = data.build_prompt(number)
-            found["prompts"] += any(part["type"] == "text" for part in message)
-            found["pictures"] += sum(
+            figures["prompts"] += any(part["type"] == "text" for part in message)
+            figures["pictures"] += sum(
                 part["type"] == "image" and Path(part["value"]).is_file() for part in message
             )
         table = data.data.drop(columns=["image"], errors="ignore").copy()
@@ -42,9 +42,11 @@ def main() -> None:
         dump(table, str(result))
         if isinstance(data, ImageMCQDataset):
             scores = data.evaluate(str(result), model="exact_matching")
-            found["right"][path.stem] = float(scores["Overall"].iloc[0])
+            figures["right"][path.stem] = float(scores["Overall"].iloc[0])
     print(
-        json.dumps({"version": vlmeval.__version__, "stood in": sorted(STOOD_IN.used), **found}, default=str)
+        json.dumps(
+            {"version": vlmeval.__version__, "stood in": sorted(STOOD_IN.used), **figures}, default=str
+        )
     )
 
 

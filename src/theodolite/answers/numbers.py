@@ -41,7 +41,7 @@ _UNITS = {
     for name in names.split()
 }
 _ALSO_WORDS = frozenset({"in", "s", "h"})
-"""Units that are so only at the end of a clause: "3 in front" is no length."""
+"""Words that are units only at the end of a clause: "3 in front" is not a length."""
 _UNIT = "(?:" + "|".join(map(re.escape, sorted(_UNITS, key=len, reverse=True))) + r")(?![A-Za-zÀ-ɏЀ-ӿ\d^])"
 _DIGITS = (
     r"\d{1,9} \d{1,3} ?/ ?\d{1,3}(?![\d.,/])"  # 2 1/2
@@ -64,7 +64,7 @@ _SMALL = (
     "eighteen nineteen twenty"
 )
 NUMBER_WORDS = tuple(_SMALL.split())
-"""The words for 0 to 20, each at its own place."""
+"""The words for 0 to 20, each at the index of its value."""
 _TENS = "thirty forty fifty sixty seventy eighty ninety"
 _VALUES = {word: float(i) for i, word in enumerate(NUMBER_WORDS)}
 _VALUES |= {word: 10.0 * i for i, word in enumerate(_TENS.split(), 3)}
@@ -87,14 +87,14 @@ _MOST_DIGITS, _LARGEST_POWER = 300, 99
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number that stands in a text.
+    """A number in a text, with its unit.
 
     Attributes:
         value: As written.
         unit: In lower case; empty if there is none.
-        start: Where it begins in the text, once its characters are made simple.
-        end: Where it ends.
-        is_word: True if it is written in words.
+        start: Its first character in the simplified text.
+        end: One past its last character.
+        is_word: True if it is spelled out in words.
     """
 
     value: float
@@ -106,7 +106,7 @@ class Quantity:
     def to(self, unit: str) -> float | None:
         """Return the value in another unit; None if that unit measures something else.
 
-        A number without a unit is taken to be in the unit asked for.
+        A number without a unit is assumed to be in the requested unit.
 
         >>> quantities("10 mm")[0].to("m"), quantities("45°")[0].to("m")
         (0.01, None)
@@ -121,7 +121,7 @@ class Quantity:
 
 
 def quantities(text: str) -> list[Quantity]:
-    """All numbers of a text, in order. Compound lengths are one number; tolerances are left out.
+    """Return all numbers in a text, in order. Compound lengths are one number; tolerances are left out.
 
     >>> [f"{q.value:g}{q.unit}" for q in quantities("3,200; .5; 3,2 m; 1 1/2; 2½ m; 2 500 mm; 2.5 ± 0.3 m; 大约2.5米")]
     ['3200', '0.5', '3.2m', '1.5', '2.5m', '2500mm', '2.5m', '2.5米']
@@ -129,8 +129,8 @@ def quantities(text: str) -> list[Quantity]:
     [1.6, 2.5, 1.5]
     """
     text = simple(text)
-    found = sorted([*_in_digits(text), *_in_words(text)], key=lambda quantity: quantity.start)
-    return _with_ranges(text, _joined(text, found))
+    numbers = sorted([*_in_digits(text), *_in_words(text)], key=lambda quantity: quantity.start)
+    return _with_ranges(text, _joined(text, numbers))
 
 
 def _in_digits(text: str) -> Iterator[Quantity]:
@@ -149,7 +149,7 @@ def _in_digits(text: str) -> Iterator[Quantity]:
 
 
 def _value(digits: str, power: str) -> float | None:
-    """Return the number that digits spell; None if it is too large to be one."""
+    """Return the number that digits spell; None if it is too large for a float."""
     if len(digits) > _MOST_DIGITS or len(power) > 4 or abs(int(power)) > _LARGEST_POWER:
         return None
     if "/" in digits:
@@ -193,10 +193,10 @@ def word_value(words: str) -> float:
     return total + current + float(f"0.{digits[:_MOST_DIGITS]}")
 
 
-def _joined(text: str, found: list[Quantity]) -> list[Quantity]:
-    """Join "1 m 20 cm", where the second unit is the smaller one, and drops the tolerance of "2.5 ± 0.3 m"."""
+def _joined(text: str, numbers: list[Quantity]) -> list[Quantity]:
+    """Join "1 m 20 cm", where the second unit is the smaller one, and drop the tolerance of "2.5 ± 0.3 m"."""
     joined: list[Quantity] = []
-    for new in found:
+    for new in numbers:
         last = joined[-1] if joined else None
         gap = text[last.end : new.start][: _LONGEST_GAP + 1] if last else ""
         if last and new.start < last.end:
@@ -215,14 +215,14 @@ def _is_smaller(unit: str, than: str) -> bool:
     return dimension == other and factor < other_factor
 
 
-def _with_ranges(text: str, found: list[Quantity]) -> list[Quantity]:
+def _with_ranges(text: str, numbers: list[Quantity]) -> list[Quantity]:
     """Give the first end of a range the unit of the second: "2 to 3 m", "1 x 2 m"."""
-    for i in range(len(found) - 2, -1, -1):
-        first, second = found[i], found[i + 1]
+    for i in range(len(numbers) - 2, -1, -1):
+        first, second = numbers[i], numbers[i + 1]
         joint = _JOINT.fullmatch(text[first.end : second.start][: _LONGEST_GAP + 1])
         is_between = (
             text[max(0, first.start - _LONGEST_GAP) : first.start].lower().rstrip().endswith("between")
         )
         if joint and (is_between or not joint["and"]):
-            found[i] = replace(first, unit=first.unit or second.unit)
-    return found
+            numbers[i] = replace(first, unit=first.unit or second.unit)
+    return numbers

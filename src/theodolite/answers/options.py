@@ -1,4 +1,4 @@
-"""Options that an answer may name: listed in the question, by letter, by number, by direction."""
+"""Find the options that an answer names: by letter, number, words or direction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class NoSuchOption(ValueError):  # noqa: N818 - it is counted, not reported
 
 
 def options_in_words(text: str) -> tuple[Offered, bool]:
-    """Return the options that a question lists itself, and whether they have letters. Empty if it lists none.
+    """Return the options that a question lists in its text, and whether they are lettered. Empty if it lists none.
 
     >>> options_in_words("Where is it? A :To the left, B: On top")
     (('To the left', 'On top'), True)
@@ -55,13 +55,13 @@ def options_in_words(text: str) -> tuple[Offered, bool]:
         run = [mark for mark, letter in zip(marks[start:], LETTERS, strict=False) if mark[1] == letter]
         ends = [mark.start() for mark in run[1:]] + [len(text)]
         parts = [text[mark.end() : end] for mark, end in zip(run, ends, strict=True)]
-        found = tuple(_END.split(part.strip())[0].strip(" ,;.") for part in parts)
-        if len(found) > 1 and _are_distinct(found):
-            return found, True
+        options = tuple(_END.split(part.strip())[0].strip(" ,;.") for part in parts)
+        if len(options) > 1 and _are_distinct(options):
+            return options, True
     listed = _LISTED.search(text)
     parts = re.split(r",\s*(?:or\s+|and\s+)?|\s+or\s+|;|\||/", listed[1]) if listed else []
-    found = tuple(part.strip(" '\"") for part in parts if part.strip(" '\""))
-    return (found, False) if len(found) > 1 and _are_distinct(found) else ((), False)
+    options = tuple(part.strip(" '\"") for part in parts if part.strip(" '\""))
+    return (options, False) if len(options) > 1 and _are_distinct(options) else ((), False)
 
 
 def _are_distinct(options: Sequence[str]) -> bool:
@@ -70,7 +70,7 @@ def _are_distinct(options: Sequence[str]) -> bool:
 
 
 def named_option(answer: Any, options: Offered) -> str:
-    """Return the option that an answer names: by its words, its letter or its index (from 0), or the only one with its words.
+    """Return the option that an answer names: by its words, letter or index (from 0), or the only one with those words.
 
     Raises:
         NoSuchOption: If the options are not distinct, or the answer is none of them.
@@ -85,15 +85,15 @@ def named_option(answer: Any, options: Offered) -> str:
     if normal_form(text) in normal:
         return normal[normal_form(text)]
     lettered = re.fullmatch(r"\(?([A-Ja-j])(?:[).:]\s*(.*)|\)?)", text, flags=re.DOTALL)
-    place = (
+    index = (
         LETTERS.index(lettered[1].upper())
         if lettered
         else int(text)
         if re.fullmatch(r"\d{1,2}", text)
         else -1
     )
-    if 0 <= place < len(options):
-        return options[place]
+    if 0 <= index < len(options):
+        return options[index]
     words = set(normal_form(text).split())
     having = [option for option in options if words and words <= set(normal_form(option).split())]
     if len(having) == 1:
@@ -120,7 +120,7 @@ AXIS: Mapping[str, str] = {word: axis for axis, words in _WORDS.items() for word
 """Word to direction."""
 _AXES = list(_WORDS)
 OPPOSITE: Mapping[str, str] = {axis: _AXES[i ^ 1] for i, axis in enumerate(_AXES)}
-"""Each direction stands beside its opposite in the table."""
+"""Direction to opposite. `_WORDS` lists opposites next to each other, so the index of one is that of the other ^ 1."""
 _LOOSE = word_set("up upper over top higher down lower bottom front ahead back rear further away")
 """Words that often mean something else. As synonyms of an option they count only beside another direction."""
 _GLUE = word_set("- and to the on in at slightly also a bit side , hand it its them me you your")
@@ -131,12 +131,12 @@ _LONGEST_GLUE = 6
 
 
 def directions_at(words: Words, i: int, names: Collection[str] = ()) -> tuple[frozenset[str], int]:
-    """Return the directions that are said together from a token on, and where they end.
+    """Return the directions named together from a token on, and the index after the last one.
 
     Args:
         words: The text.
         i: The first token.
-        names: The words of the thing that directions are seen from, which may stand between them.
+        names: The words of the reference object, which may stand between directions.
 
     >>> sorted(directions_at(Words("behind and to the right of it"), 0)[0])
     ['back', 'right']
@@ -147,23 +147,27 @@ def directions_at(words: Words, i: int, names: Collection[str] = ()) -> tuple[fr
     """
     axis, end = axis_at(words, i)
     axes = {axis} - {""}
-    place = end
-    while axes and place - end <= _LONGEST_GLUE + len(names):
-        axis, after = axis_at(words, place)
+    position = end
+    while axes and position - end <= _LONGEST_GLUE + len(names):
+        axis, after = axis_at(words, position)
         if axis and axis not in axes and OPPOSITE[axis] not in axes:
             axes.add(axis)
-            place = end = after
-        elif words.norm(place) == "object" and "its" in words.norms(place + 2, place + 6):
-            place += 2
-        elif words.norm(place) in _GLUE or words.norm(place) in names or _is_glued_of(words, place, names):
-            place += 1
+            position = end = after
+        elif words.norm(position) == "object" and "its" in words.norms(position + 2, position + 6):
+            position += 2
+        elif (
+            words.norm(position) in _GLUE
+            or words.norm(position) in names
+            or _is_glued_of(words, position, names)
+        ):
+            position += 1
         else:
             break
     return frozenset(axes), end
 
 
 def _is_glued_of(words: Words, i: int, names: Collection[str]) -> bool:
-    """Return True for "of" before what is no new thing: "left of, and above, it", "left of the table and above it"."""
+    """Return True for an "of" without a new object: "left of, and above, it", "left of the table and above it"."""
     if words.norm(i) != "of":
         return False
     return words.norm(i + 1) in {"and", ",", "it", "them"} or any(
@@ -172,7 +176,7 @@ def _is_glued_of(words: Words, i: int, names: Collection[str]) -> bool:
 
 
 def axis_at(words: Words, i: int) -> tuple[str, int]:
-    """Return the direction of a single word and where it ends; an empty string if it has none."""
+    """Return the direction of a single word and the index after it; an empty string if it has none."""
     word = words.norm(i)
     if word in {"counter", "anti"}:
         end = i + 2 + (words.norm(i + 1) == "-")
@@ -183,7 +187,7 @@ def axis_at(words: Words, i: int) -> tuple[str, int]:
 
 
 def axes_of(words: Sequence[str], ignored: Collection[str]) -> frozenset[str]:
-    """Return the directions that make up an option's text; empty if it holds any other word.
+    """Return the directions that make up an option's text; empty if it contains any other word.
 
     >>> sorted(axes_of(["to", "the", "front", "left"], ())), axes_of(["left", "shoe"], ())
     (['front', 'left'], frozenset())
@@ -265,14 +269,16 @@ def _prepared(items: tuple[tuple[str, str], ...]) -> Options:
     measured = {label: number for label, text in items if (number := _number(text))}
     unit = next((number.unit for number in measured.values() if number.unit), "")
     frequent = {word for word, count in counts.items() if count > max(1, len(texts) / 2)}
-    axes = {label: found for label, words in texts.items() if (found := axes_of(words, frequent))}
-    axes = {label: found for label, found in axes.items() if list(axes.values()).count(found) == 1}
+    axes = {label: directions for label, words in texts.items() if (directions := axes_of(words, frequent))}
+    axes = {
+        label: directions for label, directions in axes.items() if list(axes.values()).count(directions) == 1
+    }
     worded = texts.keys() - measured.keys() - axes.keys()
     return Options(
         forms=_by_first_word(texts, cores, worded),
         texts=texts,
         cores=cores,
-        axes={found: label for label, found in axes.items()},
+        axes={directions: label for label, directions in axes.items()},
         numbers={
             label: value for label, number in measured.items() if (value := number.to(unit)) is not None
         },
@@ -287,7 +293,7 @@ def _prepared(items: tuple[tuple[str, str], ...]) -> Options:
 def _by_first_word(
     texts: Mapping[str, tuple[str, ...]], cores: Mapping[str, tuple[str, ...]], worded: Collection[str]
 ) -> Mapping[str, Sequence[Spelling]]:
-    """Return the ways to write each option. What could mean two options means neither, unless it is the label of one."""
+    """Return the spellings of each option, by first word. One shared by two options is dropped unless it is a label."""
     forms: dict[tuple[str, ...], dict[str, Spelling]] = {}
     for label, words in texts.items():
         own = words_of(label) if words_of(label) != words else ()
@@ -297,16 +303,16 @@ def _by_first_word(
             is_short = form in vague or (len(form) == 1 and (form[0].isdigit() or len(form[0]) == 1))
             if form:
                 forms.setdefault(form, {}).setdefault(label, Spelling(form, label, form == own, is_short))
-    found: dict[str, list[Spelling]] = {}
+    spellings: dict[str, list[Spelling]] = {}
     for words in sorted(forms, key=len, reverse=True):
         labels = [form for form in forms[words].values() if form.is_label]
         if len(chosen := labels or list(forms[words].values())) == 1:
-            found.setdefault(words[0], []).append(chosen[0])
-    return found
+            spellings.setdefault(words[0], []).append(chosen[0])
+    return spellings
 
 
 def _shared_thing(texts: Sequence[Sequence[str]], *, is_suffix: bool = False) -> str:
-    """Return the last noun of what all texts begin with, or, if they are turned round, end with."""
+    """Return the last noun that all texts start with, or end with if `is_suffix` and the texts are reversed."""
     shared = [words[0] for words in takewhile(lambda words: len(set(words)) == 1, zip(*texts, strict=False))]
     nouns = [word for word in shared if len(word) > 2 and word not in _SMALL_WORDS]
     return nouns[0 if is_suffix else -1] if nouns and len(texts) > 1 else ""
@@ -320,9 +326,9 @@ def words_of(text: str) -> tuple[str, ...]:
 
 def _number(text: str) -> Quantity | None:
     """Return the number that an option's text consists of."""
-    found, plain = quantities(text), simple(text)
-    is_all = len(found) == 1 and not (plain[: found[0].start] + plain[found[0].end :]).strip(" .")
-    return found[0] if is_all else None
+    numbers, plain = quantities(text), simple(text)
+    is_all = len(numbers) == 1 and not (plain[: numbers[0].start] + plain[numbers[0].end :]).strip(" .")
+    return numbers[0] if is_all else None
 
 
 # Where a text names an option: by its label, its words or its direction.
@@ -345,26 +351,26 @@ _COPULAS = word_set("is are was sits stands lies there")
 
 
 def option_mentions(passage: Passage, expected: AnswerFormat) -> list[Mention]:
-    """All places that name an option by label, words or direction, in order."""
+    """Return all mentions of an option by label, words or direction, in order."""
     options = options_of(expected)
     seen_from = words_of(expected.object or options.object)
     names = () if any(word.isdigit() for word in seen_from) else seen_from
-    found: list[Mention] = []
+    named: list[Mention] = []
     i = 0
     while i < len(passage):
         mentions = list(_directions_at(passage, i, options, names)) or list(_forms_at(passage, i, options))
-        found += mentions
+        named += mentions
         i = max((mention.end for mention in mentions), default=i + 1)
     things = _things(passage, expected.subject or options.subject, expected.object or options.object)
     return (
-        found
+        named
         if not things
-        else [m for mention in found for m in _about_subject(mention, passage, things, options)]
+        else [m for mention in named for m in _about_subject(mention, passage, things, options)]
     )
 
 
 def _directions_at(passage: Passage, i: int, options: Options, names: Sequence[str]) -> Iterator[Mention]:
-    """Yield the options whose direction is said: a part of one, as "left" of "front left", names all that have it."""
+    """Yield the options whose direction is named. A part, as "left" of "front left", names all that contain it."""
     axes, end = directions_at(passage, i, names) if options.axes else (frozenset(), i)
     if len(axes) > 1 and not any(axes <= offered for offered in options.axes):
         axis, end = axis_at(passage, i)
@@ -390,19 +396,19 @@ def _forms_at(passage: Passage, i: int, options: Options) -> Iterator[Mention]:
 
 def _match(passage: Passage, i: int, words: tuple[str, ...]) -> int:
     """Return the end index if the words match at this position, else 0."""
-    place = i + 1
+    position = i + 1
     for word in words[1:]:
-        limit = place + 3
-        while place < limit and passage.norm(place) != word and passage.norm(place) in _BETWEEN:
-            place += 1
-        if passage.norm(place) != word:
+        limit = position + 3
+        while position < limit and passage.norm(position) != word and passage.norm(position) in _BETWEEN:
+            position += 1
+        if passage.norm(position) != word:
             return 0
-        place += 1
-    return place
+        position += 1
+    return position
 
 
 def _means(passage: Passage, i: int, end: int, form: Spelling, options: Options) -> bool:
-    """Return True if a form means its option here, and is not an article, a list number or a part of something else."""
+    """Return True if a spelling stands for its option here: it is no article, list number or part of another phrase."""
     if form.words == ("no",):
         return passage.is_interjection(i)
     if not form.is_short:
@@ -423,7 +429,7 @@ def _means(passage: Passage, i: int, end: int, form: Spelling, options: Options)
 
 
 def _is_alone(passage: Passage, i: int) -> bool:
-    """Return True if a digit is no part of a longer number: "-1", "1,5", "1%"."""
+    """Return True if a digit is not part of a longer number: "-1", "1,5", "1%"."""
     token = passage.tokens[i]
     left, right = passage.text[max(0, token.start - 2) : token.start], passage.text[token.end : token.end + 2]
     is_signed = left[-1:] == "-" and not left[:-1].isalnum()
@@ -435,7 +441,7 @@ def _is_alone(passage: Passage, i: int) -> bool:
 
 
 def _agreement(passage: Passage, end: int, words: tuple[str, ...]) -> int:
-    """How many of an option's words follow, in order. Only marks and small words may stand between."""
+    """Count how many of an option's words follow, in order. Only marks and small words may stand between."""
     count = 0
     for i in range(end, min(len(passage), end + 3 * len(words) + 3)):
         if count < len(words) and passage.norm(i) == words[count]:
@@ -457,7 +463,7 @@ def _contradiction(passage: Passage, end: int, label: str, options: Options) -> 
 
 
 def denies_all(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> bool:
-    """Return True if a text denies what all options share, and not only one of them: "There was no rotation."."""
+    """Return True if a text denies what all options have in common, not just one of them: "There was no rotation."."""
     stems = options_of(expected).stems
     shared = [i for i, token in enumerate(passage.tokens) if stems and token.norm.startswith(stems)]
     denied = {passage.sentence(i) for i in shared if passage.weights[i].assertion == Assertion.DENIED}
@@ -466,7 +472,7 @@ def denies_all(passage: Passage, mentions: Sequence[Mention], expected: AnswerFo
 
 
 def _things(passage: Passage, subject_name: str, object_name: str) -> list[tuple[int, str]]:
-    """Where the subject and the object of a question are named, by the last words of their names."""
+    """Return where the subject and the object of a question are named, by the last words of their names."""
     subject, thing = words_of(subject_name)[-1:], words_of(object_name)[-1:]
     if not subject or not thing or subject == thing:
         return []
@@ -477,9 +483,11 @@ def _things(passage: Passage, subject_name: str, object_name: str) -> list[tuple
 def _about_subject(
     mention: Mention, passage: Passage, things: Sequence[tuple[int, str]], options: Options
 ) -> Iterator[Mention]:
-    """Yield a direction as said of the subject: "the object is left of the subject" means that the subject is right of it.
+    """Yield a direction as it applies to the subject.
 
-    A direction that is said of the object alone does not settle the subject's place, so it is given as an aside
+    "The object is left of the subject" means that the subject is right of it.
+
+    A direction stated of the object alone does not determine the subject's place, so it is yielded as an aside
     together with its opposite.
     """
     axes = next((axes for axes, label in options.axes.items() if label == mention.value), frozenset())
@@ -490,8 +498,8 @@ def _about_subject(
     first, end = passage.sentence(mention.first)
     k = bisect_left(things, (mention.end, ""))
     before = [role for i, role in things[max(0, k - 4) : k] if first <= i < mention.first]
-    place, after = things[k] if k < len(things) and things[k][0] < end else (mention.end, "")
-    gap = frozenset(passage.norms(mention.end, min(place, mention.end + 12)))
+    start, after = things[k] if k < len(things) and things[k][0] < end else (mention.end, "")
+    gap = frozenset(passage.norms(mention.end, min(start, mention.end + 12)))
     is_reference = bool(after) and gap.isdisjoint(_COPULAS | {",", ":", "and", "but", "while"})
     owner = after if after and gap & _COPULAS and "," not in gap else "".join(before[-1:])
     is_unsure = passage.norm(mention.first - 1) == "its" and len(set(before)) > 1
@@ -523,9 +531,9 @@ _AMOUNTS = {"single": 1.0, "pair": 2.0, "couple": 2.0}
 
 
 def number_mentions(passage: Passage, unit: str, *, is_count: bool) -> list[Mention]:
-    """All numbers that may answer the question, in order, in the unit asked for."""
+    """Return all numbers that may answer the question, in order, in the requested unit."""
     starts = [token.start for token in passage.tokens]
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     is_reference, last_end = False, 0
     for quantity in quantities(passage.text):
         first, end = bisect_right(starts, quantity.start) - 1, bisect_left(starts, quantity.end)
@@ -539,12 +547,12 @@ def number_mentions(passage: Passage, unit: str, *, is_count: bool) -> list[Ment
         value = _count(quantity) if is_count else quantity.to(unit)
         is_counted = not is_count and not quantity.unit and _counts_word(passage, end)
         if value is not None and not (is_reference or is_counted or _is_other(passage, first, end)):
-            found.append(replace(_mention(passage, value, first, end), has_unit=bool(quantity.unit)))
-    return _without_parts(passage, found + _amounts(passage)) if is_count else found
+            mentions.append(replace(_mention(passage, value, first, end), has_unit=bool(quantity.unit)))
+    return _without_parts(passage, mentions + _amounts(passage)) if is_count else mentions
 
 
 def by_value(options: Mapping[str, float], value: float) -> str:
-    """Return the label of the option with this number, empty if there is none."""
+    """Return the label of the option with this number. Empty if there is none."""
     return next(
         (label for label, number in options.items() if abs(number - value) <= 1e-6 * max(1.0, abs(number))),
         "",
@@ -552,7 +560,7 @@ def by_value(options: Mapping[str, float], value: float) -> str:
 
 
 def _mention(passage: Passage, value: float, first: int, end: int) -> Mention:
-    """Return a number that is only part of a reason is not said; "…, which is 3 m" is."""
+    """Return the mention of a number. One in a reason does not count as an answer; one in "…, which is 3 m" does."""
     mention = passage.mention(value, first, end)
     if mention.weight.assertion == Assertion.REASON:
         return replace(mention, weight=mention.weight.at_most(Assertion.NOT_SAID))
@@ -574,7 +582,7 @@ def _is_reference(passage: Passage, first: int) -> bool:
 
 
 def _is_other(passage: Passage, first: int, end: int) -> bool:
-    """Return True if a number numbers a line, is a pronoun, a bound or an operand, or was given by a scale."""
+    """Return True if a number is a line number, a pronoun, a bound, an operand, or given by a scale."""
     before = passage.norm(first - 1)
     is_pronoun = passage.norms(first, end) == ["one"] and before not in _BEFORE_ONE
     is_pronoun &= not passage.is_word(end) or passage.norm(end) in _AFTER_PRONOUN
@@ -606,23 +614,23 @@ def _counts_word(passage: Passage, end: int) -> bool:
 
 
 def _amounts(passage: Passage) -> list[Mention]:
-    """Words other than numbers that count: "none", "no circles", "a pair"."""
-    found = []
+    """Return words other than numbers that state a count: "none", "no circles", "a pair"."""
+    mentions = []
     for i, token in enumerate(passage.tokens):
         before = passage.norm(i - 1)
         is_no = token.norm == "no" and before in _BEFORE_NONE and not passage.is_interjection(i)
         if token.norm == "none" or (is_no and passage.norm(i + 1) not in _PICTURES):
-            found.append(Mention(0.0, i, i + 1, passage.weights[i]))
+            mentions.append(Mention(0.0, i, i + 1, passage.weights[i]))
         elif before == "a" and token.norm in _AMOUNTS:
-            found.append(Mention(_AMOUNTS[token.norm], i, i + 1, passage.weights[i]))
-    return found
+            mentions.append(Mention(_AMOUNTS[token.norm], i, i + 1, passage.weights[i]))
+    return mentions
 
 
-def _without_parts(passage: Passage, found: list[Mention]) -> list[Mention]:
-    """Make asides of the numbers that add up to the one before a colon: "4 circles: 3 red and 1 blue"."""
+def _without_parts(passage: Passage, mentions: list[Mention]) -> list[Mention]:
+    """Turn the numbers that add up to the one before a colon into asides: "4 circles: 3 red and 1 blue"."""
     kept: list[Mention] = []
     last_end, is_part, sentence = 0, False, (-1, -1)
-    for mention in sorted(found, key=lambda mention: mention.first):
+    for mention in sorted(mentions, key=lambda mention: mention.first):
         is_new = passage.sentence(mention.first) != sentence
         is_part = not is_new and (is_part or ":" in passage.norms(last_end, mention.first))
         sentence, last_end = passage.sentence(mention.first), mention.end

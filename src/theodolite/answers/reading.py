@@ -1,4 +1,4 @@
-"""Texts that decline to answer, and texts that reject all options."""
+"""Read the answer in a model's text, in stages; recognise refusals and texts that reject all options."""
 
 from __future__ import annotations
 
@@ -70,21 +70,21 @@ _SAME = 0.01
 
 
 def mentions_in(passage: Passage, expected: AnswerFormat) -> list[Mention]:
-    """Return the places that name an answer. Options that are numbers are found by value."""
+    """Return all mentions of an answer. Numeric options are matched by value."""
     if not expected.options:
         return number_mentions(passage, expected.unit, is_count=expected.kind == "count")
-    found, options = option_mentions(passage, expected), options_of(expected)
+    mentions, options = option_mentions(passage, expected), options_of(expected)
     if options.numbers:
-        taken = {i for mention in found for i in range(mention.first, mention.end)}
+        taken = {i for mention in mentions for i in range(mention.first, mention.end)}
         for mention in number_mentions(passage, options.unit, is_count=not options.unit):
             label = by_value(options.numbers, float(mention.value))
-            found += [replace(mention, value=label)] if label and mention.first not in taken else []
-        found.sort(key=lambda mention: mention.first)
-    return _without_echo(found, passage, options)
+            mentions += [replace(mention, value=label)] if label and mention.first not in taken else []
+        mentions.sort(key=lambda mention: mention.first)
+    return _without_echo(mentions, passage, options)
 
 
 def _without_echo(mentions: list[Mention], passage: Passage, options: Options) -> list[Mention]:
-    """Make an aside of each list of all options, with or without their labels, that a text repeats."""
+    """Turn each list of all options that a text repeats, with or without labels, into asides."""
     kept = list(mentions)
     run: list[int] = []
     longest, between = max(map(len, options.texts.values())) + _LONGEST_GAP, _LIST_GAPS | options.words
@@ -104,17 +104,22 @@ def _without_echo(mentions: list[Mention], passage: Passage, options: Options) -
 
 
 def settled(mentions: Sequence[Mention], expected: AnswerFormat, reason: str) -> Answer | None:
-    """Return the answer that the firmest mentions agree on; None if none of them is said.
+    """Return the answer that the firmest mentions agree on; None if no mention is asserted.
 
-    Where they disagree, numbers with a unit count first, then things of which something is said, then a label whose own
-    text is named too.
+    If they disagree, numbers with a unit take precedence, then subjects of a statement, then a label whose own text is
+    named too. If no such group agrees either, the answer is ambiguous.
+
+    Args:
+        mentions: The mentions of answers.
+        expected: What the question asked for.
+        reason: The reason to store in the answer.
     """
-    said = [mention for mention in mentions if mention.weight.assertion > Assertion.NOT_SAID]
-    if not said:
+    candidates = [mention for mention in mentions if mention.weight.assertion > Assertion.NOT_SAID]
+    if not candidates:
         return None
-    version = max(mention.weight.version for mention in said)
-    strongest = max(mention.weight.assertion for mention in said if mention.weight.version == version)
-    firm = [mention for mention in said if mention.weight == (strongest, version)]
+    version = max(mention.weight.version for mention in candidates)
+    strongest = max(mention.weight.assertion for mention in candidates if mention.weight.version == version)
+    firm = [mention for mention in candidates if mention.weight == (strongest, version)]
     labels = [mention for mention in firm if mention.is_label]
     has_own_text = {mention.value for mention in labels} & {
         mention.value for mention in firm if not mention.is_label
@@ -140,7 +145,7 @@ def _is_same(one: str | float, other: str | float) -> bool:
 
 
 def is_whole(part: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> bool:
-    """Return True if an answer at the very end of a text that was cut off cannot go on, as "1" to "12"."""
+    """Return True if an answer at the very end of a truncated text cannot continue, as "1" can to "12"."""
     if part.norm(len(part) - 1) in {"or", "and", ",", "not", "-"}:
         return False
     if not mentions or mentions[-1].end < len(part):
@@ -194,7 +199,7 @@ def declines(text: str) -> bool:
 
 
 def rejects_options(text: str) -> bool:
-    """Return True if a text says that no option holds.
+    """Return True if a text says that no option is right.
 
     >>> rejects_options("None of the provided options apply."), rejects_options("None of the cups is left of it.")
     (True, False)
@@ -249,7 +254,7 @@ def read_answer(
         text: The model's text.
         expected: What the question asked for.
         is_cut_off: True if generation stopped at the token limit.
-        reasoning: Reasoning that was returned apart from the text. Read only for tagged answers, if the text is empty.
+        reasoning: Reasoning that was returned separately. Read only for tagged answers, if the text is empty.
 
     Returns:
         The answer, or why there is none. Never raises (`answers.guard`); the time is linear in the length of the text.
@@ -293,8 +298,8 @@ def _read(text: str, reasoning: str, expected: AnswerFormat, *, is_cut_off: bool
 def _tagged(layers: Layers) -> Iterator[str]:
     """Yield the answer fields of JSON objects, the last object first, and the tagged answer."""
     source = layers.tagged or layers.visible
-    for found in json_values(source) if "{" in source else ():
-        table = found.value if isinstance(found.value, dict) else {}
+    for json_value in json_values(source) if "{" in source else ():
+        table = json_value.value if isinstance(json_value.value, dict) else {}
         known = {re.sub(r"[\W_]", "", key.lower()): value for key, value in table.items()}
         yield from (
             str(known[key]) for key in _ANSWER_FIELDS if isinstance(known.get(key), str | int | float)
@@ -304,21 +309,25 @@ def _tagged(layers: Layers) -> Iterator[str]:
 
 
 def _read_text(text: str, *, is_cut_off: bool) -> Answer:
-    """Free text: what is announced last, or everything."""
+    """Read free text: what is announced last, or all of it."""
     passage = Passage(without_marks(simple(text)))
     for first, end in announced(passage):
-        if said := normal_form(passage.part(first, end).text) if not is_cut_off or end < len(passage) else "":
-            return Answer("value", said, "announced")
-    said = normal_form(passage.text)
+        if (
+            value := normal_form(passage.part(first, end).text)
+            if not is_cut_off or end < len(passage)
+            else ""
+        ):
+            return Answer("value", value, "announced")
+    value = normal_form(passage.text)
     if declines(passage.text):
         return Answer("refused", reason="declines to answer")
     if is_cut_off:
         return Answer("cut off", reason="ends before an answer")
-    return Answer("value", said, "the whole text") if said else Answer("unreadable", reason=_EMPTY)
+    return Answer("value", value, "the whole text") if value else Answer("unreadable", reason=_EMPTY)
 
 
 def _read_part(text: str, expected: AnswerFormat, *, is_cut_off: bool) -> Answer:
-    """Stages 2 to 6, and the reason if all fail."""
+    """Run stages 2 to 6. If all fail, return the reason."""
     if expected.kind == "text" or (expected.kind == "choice" and not expected.options):
         return _read_text(text, is_cut_off=is_cut_off)
     passage = Passage(without_marks(simple(text)).strip())
@@ -341,7 +350,7 @@ def _read_part(text: str, expected: AnswerFormat, *, is_cut_off: bool) -> Answer
 
 
 def _announced(passage: Passage, expected: AnswerFormat, *, is_cut_off: bool) -> Answer | None:
-    """Stage 2. Two announcements side by side that differ are ambiguous."""
+    """Run stage 2: announced answers. Two adjacent announcements that differ are ambiguous."""
     places = announced(passage, is_count=expected.kind == "count")
     for k, (first, end) in enumerate(places):
         part = passage.part(first, end)
@@ -362,7 +371,7 @@ def _announced(passage: Passage, expected: AnswerFormat, *, is_cut_off: bool) ->
 def _rejected(
     passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat, reason: str
 ) -> Answer | None:
-    """Stage 3."""
+    """Run stage 3: texts that reject all options."""
     is_rejected = rejects_options(passage.text) and not chooses_anyway(passage.text)
     if expected.options and (is_rejected or denies_all(passage, mentions, expected)):
         return Answer("none of these", reason=reason)
@@ -372,7 +381,7 @@ def _rejected(
 def _opening(
     passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat, *, is_cut_off: bool
 ) -> Answer | None:
-    """Stage 4: an answer that opens the text and is not part of a longer statement."""
+    """Run stage 4: an answer that opens the text and is not part of a longer statement."""
     end = passage.sentence(0)[1]
     if end <= 3 and passage.norm(end - 1) == ".":  # "B. The cup is …"
         end = passage.sentence(end)[1]
@@ -399,14 +408,14 @@ def _opening(
 
 
 def _concluded(passage: Passage, expected: AnswerFormat) -> Answer | None:
-    """Stage 5."""
-    parts = (passage.part(*place) for place in concluded(passage))
+    """Run stage 5: conclusions."""
+    parts = (passage.part(*span) for span in concluded(passage))
     answers = (settled(mentions_in(part, expected), expected, "concluded") for part in parts)
     return next(filter(None, answers), None)
 
 
 def _named(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> Answer | None:
-    """Stage 6. Of several numbers that of the last sentence counts. Hedged words in a refusal do not."""
+    """Run stage 6: named answers. Of several numbers, the last sentence's counts. Hedged words in a refusal do not."""
     answer = settled(mentions, expected, "the only one named")
     denied = {mention.value for mention in mentions if mention.weight.assertion == Assertion.DENIED}
     if answer is None:
@@ -422,7 +431,7 @@ def _named(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat
 
 
 def _not_offered(passage: Passage, expected: AnswerFormat) -> Answer | None:
-    """Return a label or number without other words that is none of the options."""
+    """Return a bare label or number that is none of the options."""
     words = [token.raw for i, token in enumerate(passage.tokens) if passage.is_word(i)]
     if len(words) != 1 or not expected.options or passage.norm(0) in "-+" or not words[0].isascii():
         return None
@@ -432,7 +441,7 @@ def _not_offered(passage: Passage, expected: AnswerFormat) -> Answer | None:
 
 
 def _unread(passage: Passage, expected: AnswerFormat, *, is_cut_off: bool) -> Answer:
-    """Why there is no answer."""
+    """Return an answer that says why none could be read."""
     if declines(passage.text):
         return Answer("refused", reason="declines to answer")
     if is_cut_off:

@@ -1,4 +1,4 @@
-"""What a text says, whatever was asked: its plain form, its wrappers, how strongly each part is asserted; and the guard around readers."""
+"""Analyse model text, whatever was asked: plain form, wrappers, assertion strength; and guard its readers."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _SIMILAR = str.maketrans(
 class _Simple(dict[int, str]):
     """Maps a code point to simple characters.
 
-    Works character by character, so that the time is linear: `unicodedata.normalize` of a whole text is quadratic in
-    the length of a run of combining marks.
+    Works per character, so that the time is linear: `unicodedata.normalize` of a whole text is quadratic in the length
+    of a run of combining marks.
     """
 
     def __missing__(self, code: int) -> str:
@@ -88,7 +88,7 @@ _MARKS = re.compile(
 
 
 def simple(text: str) -> str:
-    """Return the text with simple characters: ASCII digits, straight quotes, no control characters; line breaks stay.
+    """Return the text with simple characters: ASCII digits, straight quotes, no control characters but line breaks.
 
     >>> simple("２½ ﬁt ① m²"), simple("“٣”")
     ('2 1/2 fit  1  m^2', '"3"')
@@ -97,7 +97,7 @@ def simple(text: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    r"""Return the text without Markdown and LaTeX mark-up; line breaks stay.
+    r"""Return the text without Markdown and LaTeX mark-up. Line breaks are kept.
 
     >>> without_marks("### **B**: `No`, $3.2\\,\\text{m}$, dist\\_to\\_cam")
     'B: No,  3.2 m , dist_to_cam'
@@ -115,7 +115,7 @@ def _latex(match: re.Match[str]) -> str:
 
 
 def normal_form(text: str) -> str:
-    """Return what two answers must share to be the same: lower case, no mark-up or outer punctuation, single spaces.
+    """Normalise an answer for comparison: lower case, no mark-up or outer punctuation, single spaces.
 
     >>> normal_form(" **Left**. ") == normal_form("left")
     True
@@ -133,7 +133,7 @@ _short_form = lru_cache(maxsize=4096)(_normal_form)
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Return the words of a list that is written as one string. An underscore stands for a space within a word.
+    """Return the words of a space-separated list. An underscore stands for a space within a word.
 
     >>> sorted(word_set("left in_front_of"))
     ['in front of', 'left']
@@ -152,7 +152,7 @@ _ABBREVIATIONS = word_set("approx vs fig ca")
 
 
 class Token(NamedTuple):
-    """A word, a number, a mark or a line break, and where it stands in the text."""
+    """A word, number, mark or line break, with its position in the text."""
 
     norm: str
     """In lower case, without a possessive ending."""
@@ -184,11 +184,11 @@ class Words:
         return len(self.tokens)
 
     def norm(self, i: int) -> str:
-        """Return the word at a place; a line break outside the text."""
+        """Return the word at an index; a line break outside the text."""
         return self.tokens[i].norm if 0 <= i < len(self.tokens) else "\n"
 
     def norms(self, first: int, end: int) -> list[str]:
-        """Return the words at these places."""
+        """Return the words in a range of indices."""
         return [token.norm for token in self.tokens[max(0, first) : max(0, end)]]
 
     def is_word(self, i: int) -> bool:
@@ -200,14 +200,14 @@ class Words:
         return self.sentences[max(0, bisect_right(self.sentences, (i, len(self.tokens) + 1)) - 1)]
 
     def ends_sentence(self, i: int) -> bool:
-        """Return True at a line break or a mark that ends a sentence, and not inside a word or behind a list number."""
+        """Return True at a line break or a mark that ends a sentence, except inside a word or after a list number."""
         if self.norm(i) != ".":
             return self.norm(i) in "\n!?;"
         is_inside = self.is_word(i + 1) and self.tokens[i + 1].start == self.tokens[i].end
         return not is_inside and self.norm(i - 1) not in _ABBREVIATIONS and not self.is_list_number(i - 1)
 
     def is_list_number(self, i: int) -> bool:
-        """Return True if this token numbers a line: "2." or "2)" at its beginning, with words behind it."""
+        """Return True if this token numbers a line: "2." or "2)" at its beginning, followed by words."""
         is_first = self.norm(i - 1) == "\n" or (self.norm(i - 1) in "-(" and self.norm(i - 2) == "\n")
         return is_first and self.norm(i).isdigit() and self.norm(i + 1) in ".)" and self.norm(i + 2) != "\n"
 
@@ -224,12 +224,12 @@ _GAP = "\n"
 
 
 def guarded(read: Callable[..., T], *texts: str, unread: Callable[[str], T]) -> T:
-    """Read model text; whatever goes wrong becomes the reason why it is unreadable.
+    """Read model text. Any failure becomes the reason why it is unreadable.
 
     Args:
         read: Takes the texts, none of them longer than `LONGEST`.
         texts: As the model wrote them.
-        unread: Takes the reason and returns what stands for an unreadable text.
+        unread: Takes the reason and returns the result for an unreadable text.
 
     Returns:
         The result of one of the two functions.
@@ -261,7 +261,7 @@ def bounded(text: str) -> str:
 
 
 def cut_note(*texts: str) -> str:
-    """Says that only a part of a text was read; empty if all of it was.
+    """Return a note that only part of a text was read. Empty if all of it was.
 
     >>> cut_note("short"), cut_note("long " * LONGEST)
     ('', 'of 500000 characters only the first and last 50000 are read')
@@ -289,13 +289,13 @@ class Assertion(IntEnum):
 
 
 class Weight(NamedTuple):
-    """The assertion strength of a word, and after how many corrections it stands."""
+    """The assertion strength of a word, and the number of corrections before it."""
 
     assertion: Assertion
     version: int
 
     def at_most(self, most: Assertion) -> Weight:
-        """Return the weight, lowered to at most that assertion."""
+        """Return the weight, capped at an assertion strength."""
         return Weight(min(self.assertion, most), self.version)
 
 
@@ -319,21 +319,21 @@ _COPULAS = word_set("is are was were be seems looks appears would can has been")
 _REJECTIONS = word_set("not wrong incorrect false too excluded eliminated impossible unlikely ruled out")
 _VERBS = word_set("is are was has have appears appear seems looks would comes stands sits")
 _SHORT_ANSWER = 3
-"""A sentence of so few tokens with a question mark is an unsure answer, not a question."""
+"""A sentence of at most this many tokens with a question mark is an unsure answer, not a question."""
 _LONG_BRACKET = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A place that names an answer.
+    """A mention of an answer in a text.
 
     Attributes:
         value: The label of the option, or a number.
         first: The first of its tokens.
         end: One past the last of its tokens.
-        weight: How firmly it is said.
+        weight: How firmly it is asserted.
         is_label: True if an option is named by its label.
-        is_subject: True if a verb follows, so that something is said of it.
+        is_subject: True if it is the subject of a verb that follows.
         has_unit: True for a number with a unit.
     """
 
@@ -363,11 +363,11 @@ class Passage(Words):
             version = self._weigh(first, end, version)
 
     def part(self, first: int, end: int) -> Passage:
-        """Return the passage between two places, weighed by itself."""
+        """Return the part between two indices as a passage with weights computed for it alone."""
         return Passage(self.text[self.tokens[first].start : self.tokens[end - 1].end])
 
     def mention(self, value: str | float, first: int, end: int, *, is_label: bool = False) -> Mention:
-        """Return a mention at these tokens, denied if the words after it reject it."""
+        """Create a mention at these tokens, denied if the words after it reject it."""
         weight = (
             self.weights[first].at_most(Assertion.DENIED) if self._is_rejected(end) else self.weights[first]
         )
@@ -380,7 +380,7 @@ class Passage(Words):
         return is_pair or not self.is_word(i + 1) or self.norm(i + 1) in _AFTER_NO
 
     def _weigh(self, first: int, end: int, version: int) -> int:
-        """Weighs one sentence and returns the version of the answer at its end."""
+        """Weigh one sentence, and return the version of the answer at its end."""
         most = (
             Assertion.ASSERTED
             if self.norm(end - 1) != "?" or end - first <= _SHORT_ANSWER
@@ -406,7 +406,7 @@ class Passage(Words):
         return version
 
     def _corrects(self, i: int, first: int) -> bool:
-        """Return True for a word that takes back what was said before: a clause begins with "wait" or "no,"."""
+        """Return True for a word that retracts what came before: a clause that begins with "wait" or "no,"."""
         if i > first and self.is_word(i - 1) and self.norm(i - 1) not in {"but", "and", "oh", "no"}:
             return False
         return self.norm(i) in _CORRECTIONS or (self.norm(i) == "no" and i > 0 and self.norm(i + 1) == ",")
@@ -421,14 +421,14 @@ class Passage(Words):
         return word != "no" or not self.is_interjection(i)
 
     def _bracket_end(self, i: int, end: int) -> int:
-        """Where a bracket ends that holds an aside; a short one, as in "(B)", holds none."""
+        """Return the end of a bracketed aside. A short bracket, as in "(B)", is not an aside."""
         for j in range(i + 1, end):
             if self.norm(j) == ")":
                 return j if j - i > _LONG_BRACKET else i
         return end
 
     def _is_rejected(self, end: int) -> bool:
-        """Return True if the words from here on reject what stands before: "A is too small"."""
+        """Return True if the words from here on reject what precedes them: "A is too small"."""
         if self.norm(end).endswith("n't") or self.norm(end) == "cannot":
             return True
         return self.norm(end) in _COPULAS and not _REJECTIONS.isdisjoint(self.norms(end + 1, end + 3))
@@ -459,17 +459,17 @@ _MOST = 8
 
 
 def announced(words: Words, *, is_count: bool = False) -> list[tuple[int, int]]:
-    """Return the first and last place (exclusive) of what each announcement announces, the last first.
+    """Return the token range of what each announcement announces, end exclusive, the last first.
 
     >>> said = Words("The answer to this is A. No, the final answer: B.")
     >>> [said.norms(first, end) for first, end in announced(said)]
     [['b', '.'], ['a', '.']]
     """
     nouns = _NOUNS | _TOTALS | {"number"} if is_count else _NOUNS
-    found: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for i in range(len(words)):
         if words.norm(i) in {"is", "are", "be"} and _is_verdict(words, i):
-            found.setdefault(max(words.sentence(i)[0], i - _LONGEST_PART), i + 1)
+            ends.setdefault(max(words.sentence(i)[0], i - _LONGEST_PART), i + 1)
             continue
         start = None
         if words.norm(i) in nouns:
@@ -477,28 +477,28 @@ def announced(words: Words, *, is_count: bool = False) -> list[tuple[int, int]]:
         elif words.norm(i) in _ANNOUNCING or (words.norm(i), words.norm(i + 1)) in _PHRASES:
             start = i + 1 + (words.norm(i) not in _ANNOUNCING)
         if start is not None and (part := _part(words, start)):
-            found[part[0]] = part[1]
-    return sorted(found.items(), reverse=True)[:_MOST]
+            ends[part[0]] = part[1]
+    return sorted(ends.items(), reverse=True)[:_MOST]
 
 
 def concluded(words: Words) -> list[tuple[int, int]]:
-    """Return the same for what follows a word such as "so" or a heading such as "Conclusion"."""
-    found = []
+    """Return the token ranges of what follows a word such as "so" or a heading such as "Conclusion", the last first."""
+    parts = []
     for i in range(len(words)):
         is_heading = words.norm(i) in _HEADINGS and words.norm(i + 1) in {":", ",", "\n"}
         if (words.norm(i) in _CONCLUSIONS or is_heading) and (part := _part(words, i + 1)):
-            found.append(part)
-    return found[::-1][:_MOST]
+            parts.append(part)
+    return parts[::-1][:_MOST]
 
 
 def is_lead(words: Words, first: int, end: int) -> bool:
-    """Return True if nothing but the words of an announcement stands here, as between "Answer: A" and "Answer: B"."""
+    """Return True if a range holds only words of an announcement, as between "Answer: A" and "Answer: B"."""
     is_close = first <= end <= first + _LONGEST_LEAD
     return is_close and all(not words.is_word(i) or words.norm(i) in _LEAD_WORDS for i in range(first, end))
 
 
 def _after_noun(words: Words, i: int) -> int | None:
-    """Where the announced thing begins: behind the verb or colon that follows the noun, or on the next line."""
+    """Return where the announced answer begins: after the verb or colon that follows the noun, or on the next line."""
     if words.is_word(i + 1) and len(words.norm(i + 1)) == 1:
         return None  # "Option A: …" describes an option
     for j in range(i + 1, min(len(words), i + _LONGEST_LEAD)):
@@ -520,7 +520,7 @@ def _is_verdict(words: Words, i: int) -> bool:
 
 
 def _part(words: Words, start: int) -> tuple[int, int] | None:
-    """Return the rest of the sentence, or the next line that says something."""
+    """Return the range of the rest of the sentence, or of the next line that is not empty."""
     while start < len(words) and not words.is_word(start) and words.norm(start) not in {"(", "-", "+", "#"}:
         start += 1
     if start >= len(words):
@@ -586,10 +586,10 @@ class Layers:
     """A model's text, layer by layer.
 
     Attributes:
-        visible: What was said: no thoughts, tags, role lines or control tokens. Mark-up stays.
+        visible: The text without thoughts, tags, role lines and control tokens. Mark-up is kept.
         thoughts: The contents of reasoning tags.
         tagged: The content of the last answer tag or box; None if there is none.
-        line: What the last line of the form "Answer: …" says, if nothing is tagged.
+        line: The content of the last line of the form "Answer: …", if nothing is tagged.
         body: The visible text without tagged answers or that line.
         is_unfinished: True if the text ends while the model is still thinking.
         is_closed: True if the answer tag or box was closed.
@@ -609,11 +609,11 @@ class Layers:
         if self.tagged or self.line:
             return self.tagged or self.line
         words = Words(without_marks(simple(self.visible)))
-        said = (
+        candidates = (
             words.text[words.tokens[first].start : words.tokens[end - 1].end]
             for first, end in announced(words)
         )
-        return next(said, "").strip(" .")
+        return next(candidates, "").strip(" .")
 
 
 class _Tag(NamedTuple):
@@ -626,7 +626,7 @@ class _Tag(NamedTuple):
 
 @dataclass(slots=True)
 class _Block:
-    """The content of an answer tag, and what was said between it and the one before."""
+    """The content of an answer tag, and the text between it and the one before."""
 
     gap: str
     parts: list[str] = field(default_factory=list)
@@ -634,7 +634,7 @@ class _Block:
 
 
 def outer_layers(text: str) -> Layers:
-    r"""Take a text apart.
+    r"""Split a text into its layers.
 
     >>> layers = outer_layers("<think>maybe A</think>It moved <ans>closer</ans>.")
     >>> layers.tagged, layers.thoughts, layers.visible
@@ -668,11 +668,11 @@ def outer_layers(text: str) -> Layers:
 
 
 def _answer_line(text: str) -> tuple[str, str]:
-    """Return what the last answer line says, and the text without it."""
-    found = list(_ANSWER_LINE.finditer(text))
-    if not found:
+    """Return the content of the last answer line, and the text without it."""
+    matches = list(_ANSWER_LINE.finditer(text))
+    if not matches:
         return "", text
-    return found[-1]["said"].strip(" \t*_`"), text[: found[-1].start()] + text[found[-1].end() :]
+    return matches[-1]["said"].strip(" \t*_`"), text[: matches[-1].start()] + text[matches[-1].end() :]
 
 
 def _uniform(text: str) -> str:
@@ -685,21 +685,21 @@ def _uniform(text: str) -> str:
         return text
     pieces: list[str] = []
     opened: list[int | None] = []
-    place = 0
+    position = 0
     for match in re.finditer(r"(\\f?boxed\s?)?\{|\}", text):
         if match.group() != "}":
-            pieces += [text[place : match.start()], match.group()]
+            pieces += [text[position : match.start()], match.group()]
             opened.append(len(pieces) - 1 if match[1] else None)
-            place = match.end()
+            position = match.end()
         elif opened and (box := opened.pop()) is not None:
             pieces[box] = "<answer>"
-            pieces += [text[place : match.start()], "</answer>"]
-            place = match.end()
-    return "".join(pieces) + text[place:]
+            pieces += [text[position : match.start()], "</answer>"]
+            position = match.end()
+    return "".join(pieces) + text[position:]
 
 
 def _own_turn(text: str) -> str:
-    """Return the model's own turn, where the text repeats the prompt or goes on with a dialogue."""
+    """Return the model's own turn if the text repeats the prompt or continues with a dialogue."""
     marks = list(_TURN.finditer(text))
     ends = [*(mark.start() for mark in marks), len(text)]
     turns = [("", text[: ends[0]])]
@@ -712,16 +712,16 @@ def _own_turn(text: str) -> str:
     if not marks or not own:
         return text
     last = next((i for i in range(own[0], len(turns)) if turns[i][0] not in _OWN_ROLES), len(turns))
-    return "\n".join(said for _, said in turns[own[0] : last])
+    return "\n".join(content for _, content in turns[own[0] : last])
 
 
 def _tags(text: str) -> list[_Tag]:
-    """All tags. One of an unknown name counts as mark-up if it is closed somewhere, else as text."""
-    found = list(_TAG.finditer(text))
-    names = [match["name"].lower().replace("_", "").replace("-", "") for match in found]
-    closed = {name for name, match in zip(names, found, strict=True) if match["slash"]}
+    """Return all tags. A tag with an unknown name counts as mark-up if it is closed somewhere, else as text."""
+    matches = list(_TAG.finditer(text))
+    names = [match["name"].lower().replace("_", "").replace("-", "") for match in matches]
+    closed = {name for name, match in zip(names, matches, strict=True) if match["slash"]}
     tags = []
-    for name, match in zip(names, found, strict=True):
+    for name, match in zip(names, matches, strict=True):
         role = _ROLES.get(name, "control" if match["bar"] else "markup")
         if role == "markup" and name not in closed:
             role = "text"
@@ -765,20 +765,20 @@ def _without_thoughts(text: str) -> tuple[str, tuple[str, ...], bool]:
 
 
 def _without_tags(text: str) -> tuple[str, str, list[_Block]]:
-    """Return the text without tags and fields, the same without tagged answers, and the tagged answers."""
+    """Return the text without tags and fields, that text without tagged answers, and the tagged answers."""
     visible: list[str] = []
     body: list[str] = []
     blocks: list[_Block] = []
     opened: list[_Block] = []
-    fields = place = gap = 0
+    fields = position = gap = 0
     for tag in [*_tags(text), _Tag("control", "", is_close=True, start=len(text), end=len(text))]:
-        said = text[place : tag.start] + (
+        segment = text[position : tag.start] + (
             text[tag.start : tag.end].strip("</>") if tag.role == "text" else ""
         )
-        place = tag.end
+        position = tag.end
         if not fields:
-            visible.append(said)
-            (opened[-1].parts if opened else body).append(said)
+            visible.append(segment)
+            (opened[-1].parts if opened else body).append(segment)
         if tag.role == "field":
             fields = max(0, fields + (-1 if tag.is_close else 1))
         elif tag.role == "answer":
@@ -787,15 +787,15 @@ def _without_tags(text: str) -> tuple[str, str, list[_Block]]:
     return "".join(visible), "".join(body), blocks
 
 
-def _turn_answer(tag: _Tag, opened: list[_Block], blocks: list[_Block], said: str) -> None:
-    """Open or closes an answer. One that only closes began on the last line."""
+def _turn_answer(tag: _Tag, opened: list[_Block], blocks: list[_Block], before: str) -> None:
+    """Open or close an answer. An answer without an opening tag began on the last line."""
     if not tag.is_close:
-        blocks.append(_Block(said))
+        blocks.append(_Block(before))
         opened.append(blocks[-1])
     elif opened:
         opened.pop().is_closed = True
     elif not blocks:
-        blocks.append(_Block("", [said.rstrip().rpartition("\n")[2]], is_closed=True))
+        blocks.append(_Block("", [before.rstrip().rpartition("\n")[2]], is_closed=True))
 
 
 # JSON in free text: fenced or not, with drafts, broken or cut off. Linear in the length of the text.
@@ -830,7 +830,7 @@ class JsonValue:
     Attributes:
         value: A table or a list.
         is_complete: True if its last bracket was closed.
-        is_repaired: True if it is no valid JSON as it stands.
+        is_repaired: True if it was not valid JSON as written.
     """
 
     value: Json
@@ -851,19 +851,19 @@ def json_values(text: str) -> list[JsonValue]:
     """
     spans, unclosed = _spans(text)
     decoded = [(start, value) for start, end in reversed(spans) if (value := _decoded(text[start:end]))]
-    found = [value for start, value in decoded if start < unclosed]
+    values = [value for start, value in decoded if start < unclosed]
     if unclosed < len(text) and (cut := _Mender(text[unclosed:]).value) is not None:
-        found.append(JsonValue(cut, is_complete=False, is_repaired=True))
-    return found + [value for start, value in decoded if start > unclosed]
+        values.append(JsonValue(cut, is_complete=False, is_repaired=True))
+    return values + [value for start, value in decoded if start > unclosed]
 
 
 def _spans(text: str) -> tuple[list[tuple[int, int]], int]:
     """Return the outermost bracketed parts that close, and where one begins that never closes (else the text's length)."""
     opened: list[tuple[str, int, int]] = []
     closed: list[tuple[int, int]] = []
-    deepest = place = 0
-    while match := (_BRACKET if opened else _OPENING).search(text, place):
-        mark, place = match.group(), match.end()
+    deepest = position = 0
+    while match := (_BRACKET if opened else _OPENING).search(text, position):
+        mark, position = match.group(), match.end()
         if match["open"]:
             deepest = max(deepest, len(opened) + 1) if opened else 1
             opened.append(("}" if mark == "{" else "]", match.start(), len(closed)))
@@ -890,7 +890,7 @@ def _whole(digits: str) -> int | float:
 
 
 class _Mender:
-    """Reads broken JSON: what is missing is put in, what makes no sense is skipped."""
+    """Repairs broken JSON: inserts what is missing and skips what makes no sense."""
 
     def __init__(self, part: str) -> None:
         self.value: Json | None = None
@@ -922,7 +922,7 @@ class _Mender:
             self._put_words()
 
     def _put_words(self) -> None:
-        """Several bare words in a row are one string."""
+        """Join several bare words in a row into one string."""
         if self._words:
             self._put(self._words[0] if len(self._words) == 1 else " ".join(map(str, self._words)))
             self._words = []

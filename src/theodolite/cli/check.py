@@ -35,27 +35,27 @@ def check(options: CheckOptions, json: bool) -> None:
     """
     name = options.name
     try:
-        found = check_plugin(name, kind=cast("Kind | None", options.kind or None), data=options.data)
+        findings = check_plugin(name, kind=cast("Kind | None", options.kind or None), data=options.data)
     except BrokenContractError as error:
         if not json:
             for remark in error.findings.remarks:
                 note(remark)
             raise
-        found = error.findings
+        findings = error.findings
     if json:
         print_json(
             {
                 "name": name,
-                "kind": found.kind,
-                "keeps_contract": not found.problems,
-                "problems": found.problems,
-                "remarks": found.remarks,
+                "kind": findings.kind,
+                "keeps_contract": not findings.problems,
+                "problems": findings.problems,
+                "remarks": findings.remarks,
             }
         )
-        raise typer.Exit(2 if found.problems else 0)
-    for remark in found.remarks:
+        raise typer.Exit(2 if findings.problems else 0)
+    for remark in findings.remarks:
         note(remark)
-    note(f"{name} keeps the {found.kind} contract")
+    note(f"{name} keeps the {findings.kind} contract")
 
 
 app = one_command("check", CheckOptions, check)

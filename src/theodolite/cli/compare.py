@@ -47,59 +47,59 @@ class CompareOptions(Options):
 
 def compare(options: CompareOptions, json: bool) -> None:
     """Compare two diagnoses or two runs, paired by item, with corrected p-values."""
-    found = compare_sides(options.first, options.second, seed=options.seed)
+    compared = compare_sides(options.first, options.second, seed=options.seed)
     page = None
     if options.out is not None:
         page = write_comparison(
-            found.comparisons,
-            metrics=found.metrics,
+            compared.comparisons,
+            metrics=compared.metrics,
             out=options.out,
-            notes=list(found.notes),
-            verdicts=found.verdicts,
-            followed=found.followed,
+            notes=list(compared.notes),
+            verdicts=compared.verdicts,
+            followed=compared.followed,
         )
     if json:
-        print_json(_as_json(found, page))
+        print_json(_as_json(compared, page))
     else:
-        _show(found, every=options.all)
+        _show(compared, every=options.all)
         if page is not None:
             out.print(f"Page: {page}", soft_wrap=True)
     if options.fail_if_lower:
-        _exit_if_lower(found)
+        _exit_if_lower(compared)
 
 
-def _as_json(found: Compared, page: Path | None) -> dict[str, Any]:
+def _as_json(compared: Compared, page: Path | None) -> dict[str, Any]:
     return {
-        "first": found.first,
-        "second": found.second,
+        "first": compared.first,
+        "second": compared.second,
         "page": str(page) if page else None,
-        "notes": list(found.notes),
+        "notes": list(compared.notes),
         "verdicts": [
             {
                 "instrument": row.instrument,
                 "first": _verdict_json(row.first),
                 "second": _verdict_json(row.second),
             }
-            for row in found.verdicts
+            for row in compared.verdicts
         ],
-        "followed": [{**asdict(each), "is_lower": each.is_lower} for each in found.followed],
-        "comparisons": [each.model_dump(mode="json") for each in found.comparisons],
+        "followed": [{**asdict(each), "is_lower": each.is_lower} for each in compared.followed],
+        "comparisons": [each.model_dump(mode="json") for each in compared.comparisons],
     }
 
 
-def _exit_if_lower(found: Compared) -> None:
-    """Exit with status 1 if the second follows fewer pairs, or if that cannot be told."""
-    lower = [each for each in found.followed if each.is_lower]
-    for each in lower:
+def _exit_if_lower(compared: Compared) -> None:
+    """Exit with status 1 if the second follows fewer pairs, or if that cannot be determined."""
+    lower = [change for change in compared.followed if change.is_lower]
+    for change in lower:
         note(
-            f"lower: {found.second} follows {100 * each.second:.0f} % of {each.n} pairs ({each.label}), "
-            f"{found.first} {100 * each.first:.0f} %"
+            f"lower: {compared.second} follows {100 * change.second:.0f} % of {change.n} pairs ({change.label}), "
+            f"{compared.first} {100 * change.first:.0f} %"
         )
-    if not found.followed:
+    if not compared.followed:
         note(
             "there are no pairs to compare: measure both sides on the same data, with the same seed and size"
         )
-    if lower or not found.followed:
+    if lower or not compared.followed:
         raise typer.Exit(LOWER)
     note("no instrument shows fewer followed pairs")
 
@@ -115,8 +115,8 @@ def _verdict_json(view: InstrumentOfModel | None) -> dict[str, Any] | None:
     }
 
 
-def _show_verdicts(found: Compared) -> None:
-    if not found.verdicts:
+def _show_verdicts(compared: Compared) -> None:
+    if not compared.verdicts:
         return
 
     def words(view: InstrumentOfModel | None) -> str:
@@ -126,23 +126,29 @@ def _show_verdicts(found: Compared) -> None:
         return f"{view.verdict.standing} {followed}".rstrip()
 
     print_table(
-        ["instrument", found.first, found.second],
-        [[row.instrument, words(row.first), words(row.second)] for row in found.verdicts],
+        ["instrument", compared.first, compared.second],
+        [[row.instrument, words(row.first), words(row.second)] for row in compared.verdicts],
         title="Does it look?",
     )
     out.print()
 
 
-def _show(found: Compared, *, every: bool) -> None:
-    _show_verdicts(found)
-    if found.followed:
-        show([followed_table(found.followed, found.first, found.second)], json=False)
+def _show(compared: Compared, *, every: bool) -> None:
+    _show_verdicts(compared)
+    if compared.followed:
+        show([followed_table(compared.followed, compared.first, compared.second)], json=False)
         out.print()
-    measured = [each for each in found.comparisons if each.difference is not None]
-    different = [each for each in measured if each.p_holm is not None and each.p_holm < 0.05]
-    shown = found.comparisons if every else sorted(different, key=lambda each: each.p_holm or 0.0)[:_MOST]
+    measured = [comparison for comparison in compared.comparisons if comparison.difference is not None]
+    different = [
+        comparison for comparison in measured if comparison.p_holm is not None and comparison.p_holm < 0.05
+    ]
+    shown = (
+        compared.comparisons
+        if every
+        else sorted(different, key=lambda comparison: comparison.p_holm or 0.0)[:_MOST]
+    )
     if shown:
-        show([differences_table(found, shown)], json=False)
+        show([differences_table(compared, shown)], json=False)
     note(
         f"{len(different)} of {len(measured)} metrics differ with a p below 0.05, corrected over all of them"
         + ("" if every or len(different) <= _MOST else f"; {_MOST} are shown, --all shows every one")

@@ -109,14 +109,14 @@ def diagnose_command(options: DiagnoseOptions, json: bool) -> None:
         _show_plan(models, given, preview, json=json)
         return
     with progress_bars() as progress:
-        found = diagnose(models, **given, progress=_Bars(progress))
+        diagnosed = diagnose(models, **given, progress=_Bars(progress))
         page = write_report(options.out, out=options.out)
     if json:
-        print_json(found.diagnosis.model_dump(mode="json"))
+        print_json(diagnosed.diagnosis.model_dump(mode="json"))
     else:
-        show_verdict(found, page)
-        _show_recordings(found.diagnosis, options.out)
-    _exit_if_failed(found.diagnosis, options.out)
+        show_verdict(diagnosed, page)
+        _show_recordings(diagnosed.diagnosis, options.out)
+    _exit_if_failed(diagnosed.diagnosis, options.out)
 
 
 def _show_plan(models: list[str], given: dict[str, Any], preview: Preview, *, json: bool) -> None:
@@ -176,7 +176,7 @@ def _show_strategies(model: str, diagnosis: Diagnosis) -> None:
 
 
 def _without_pairs(diagnosis: Diagnosis) -> list[str]:
-    """Return the verdicts that rest on other numbers than pairs."""
+    """Return the verdicts that rest on numbers other than pairs."""
     return [
         f"{view.model}, {instrument.name}: {view.verdict.sentence.removeprefix('Without pairs: ')}"
         for instrument in diagnosis.instruments
@@ -186,10 +186,10 @@ def _without_pairs(diagnosis: Diagnosis) -> list[str]:
 
 
 def _unused(diagnosis: Diagnosis) -> list[str]:
-    found = {
+    unused = {
         instrument.name: view.unused for instrument in diagnosis.instruments for view in instrument.models
     }
-    return [f"{reason}: {n} ({name})" for name, some in found.items() for reason, n in some.items()]
+    return [f"{reason}: {n} ({name})" for name, some in unused.items() for reason, n in some.items()]
 
 
 def _open(question: OpenQuestion) -> str:
@@ -208,8 +208,8 @@ def _standing(standing: Standing) -> Text:
 
 
 def _show_recordings(diagnosis: Diagnosis, folder: Path) -> None:
-    """Print why items found no answer in a recording, and what to know about it."""
-    views = [view for each in diagnosis.instruments for view in each.models]
+    """Print why items have no answer in a recording, and notes about the recording."""
+    views = [view for instrument in diagnosis.instruments for view in instrument.models]
     for model in (model.name for model in diagnosis.models if model.name.startswith("replay:")):
         failed = [view for view in views if view.model == model and view.counts and view.counts.failed]
         if failed:
@@ -222,7 +222,10 @@ def _show_recordings(diagnosis: Diagnosis, folder: Path) -> None:
 
 def _exit_if_failed(diagnosis: Diagnosis, folder: Path) -> None:
     failed = [
-        view for each in diagnosis.instruments for view in each.models if view.counts and view.counts.failed
+        view
+        for instrument in diagnosis.instruments
+        for view in instrument.models
+        if view.counts and view.counts.failed
     ]
     if failed:
         n = sum(view.counts.failed for view in failed if view.counts)

@@ -119,7 +119,7 @@ class EngineChoice(Options):
     ] = None
 
     def engine_options(self, cache: Path | None = None) -> EngineOptions:
-        """Return them as the engine takes them."""
+        """Convert them to the options of an engine."""
         return EngineOptions(self.engine, self.workers, self.ray_address, cache)
 
 
@@ -146,9 +146,9 @@ class Preview:
 
 
 def unmatched_table(runs: Iterable[Run]) -> Table:
-    """Why items found no answer in a recording."""
+    """Build the table of reasons why items have no answer in a recording."""
     failed = [
-        each.record.response.reason for run in runs for each in run.results() if each.record is not None
+        result.record.response.reason for run in runs for result in run.results() if result.record is not None
     ]
     return Table.of(
         "replay.unmatched",
@@ -167,7 +167,7 @@ def preview_cost(
     limit: int | None,
     preview: Preview,
 ) -> Cost:
-    """Find out what a run would take, and show that it is being found out."""
+    """Estimate what a run would cost, and show a status meanwhile."""
     with err.status("asking a few items to find out how long it takes"):
         return plan_cost(
             plan, source, settings, options=options, calls=preview.calls, more=preview.more, limit=limit
@@ -211,14 +211,14 @@ def show_costs(
 
 
 def _reasons(parts: Sequence[tuple[str, str, Cost]]) -> dict[str, str]:
-    """By reason why something is not known, the model and its instruments."""
-    found: dict[str, dict[str, list[str]]] = {}
+    """Map each reason why a cost is not known to the models and instruments concerned."""
+    by_reason: dict[str, dict[str, list[str]]] = {}
     for model, kind, cost in parts:
         if cost.why_not:
-            found.setdefault(cost.why_not, {}).setdefault(model, []).append(kind)
+            by_reason.setdefault(cost.why_not, {}).setdefault(model, []).append(kind)
     return {
         reason: "; ".join(f"{model} {', '.join(kinds)}".strip() for model, kinds in where.items())
-        for reason, where in found.items()
+        for reason, where in by_reason.items()
     }
 
 
@@ -227,7 +227,7 @@ def _cost_json(cost: Cost, price: Price | None) -> dict[str, Any]:
 
 
 def _cost_cells(cost: Cost, price: Price | None) -> list[str]:
-    """Requests, pictures, tokens, time and price in words; what is not known is a dash."""
+    """Format requests, pictures, tokens, time and price. What is not known is a dash."""
     tokens_in = f"{cost.prompt_tokens:,}" if cost.prompt_tokens is not None else "–"
     longest = f"at most {cost.longest_answers_tokens:,}"
     tokens_out = f"{cost.answer_tokens:,}" if cost.answer_tokens is not None else longest
@@ -240,7 +240,7 @@ def _cost_cells(cost: Cost, price: Price | None) -> list[str]:
 
 
 def _total_cells(parts: Sequence[Cost], total: Cost, price: Price | None) -> list[str]:
-    """As `_cost_cells` of the sum. Where some parts are not known, tokens are at most, and the price at least that of the others."""
+    """Format the sum like `_cost_cells`. If some parts are unknown, tokens are an upper and the price a lower bound."""
     longest = (
         cost.longest_answers_tokens if cost.answer_tokens is None else cost.answer_tokens for cost in parts
     )
@@ -299,7 +299,7 @@ def _add_verb(app: typer.Typer, name: str, verb: Verb[Any]) -> None:
 
 
 def print_outcome(outcome: Outcome, *, json: bool) -> None:
-    """Print what a verb gives. Exit with status 1 if a check failed."""
+    """Print the outcome of a verb. Exit with status 1 if a check failed."""
     show(outcome.tables, json=json, **outcome.values)
     notes(outcome.notes)
     if not outcome.is_good:
@@ -358,7 +358,7 @@ def _add_run(app: typer.Typer, instrument: Instrument) -> None:
 
 
 def _run(instrument: Instrument, control: RunControl, own: RunOptions, *, json: bool) -> None:
-    """Measure every model, and score; or show what that would take."""
+    """Measure and score every model, or show what that would take."""
     named = control.model or tuple(filter(None, [own.default_model()]))
     preview = Preview.of(control.plan, control.price)
     if preview is None and control.prompts:
@@ -454,10 +454,10 @@ def _measure(planner: _Planner, model: str, folder: Path) -> list[_Done]:
     done = []
     for plan in planner.plans(model, folder):
         notes(plan.notes)
-        place, settings = folder / plan.name, planner.settings(plan, model)
+        run_folder, settings = folder / plan.name, planner.settings(plan, model)
         with progress_bar(f"{plan.kind} {model}", planner.control.limit) as bar:
             tally = measure_run(
-                place,
+                run_folder,
                 settings,
                 plan.items,
                 plan.factory(model),
@@ -465,12 +465,12 @@ def _measure(planner: _Planner, model: str, folder: Path) -> list[_Done]:
                 limit=planner.control.limit,
                 progress=bar,
             )
-        with Run.open(place, writable=True) as run:
+        with Run.open(run_folder, writable=True) as run:
             tables = list((plan.tables or planner.instrument.tables)(run)) if tally.finished else []
             if tally.failed and model.startswith("replay:"):
                 tables.append(unmatched_table([run]))
             run.write_tables(tables)
-        done.append(_Done(model, place, plan.kind, tally, tables))
+        done.append(_Done(model, run_folder, plan.kind, tally, tables))
     return done
 
 

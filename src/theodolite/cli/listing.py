@@ -64,8 +64,8 @@ def _summary(*, json: bool) -> None:
     if json:
         print_json(names)
         return
-    for title, found in names.items():
-        out.print(Text(f"{title:12}", style="bold"), Text(", ".join(found) or "none"), soft_wrap=True)
+    for title, entry_names in names.items():
+        out.print(Text(f"{title:12}", style="bold"), Text(", ".join(entry_names) or "none"), soft_wrap=True)
     err.print(Text("`theodolite list KIND` describes each entry", style="dim"))
 
 

@@ -1,4 +1,4 @@
-"""A command group that imports the module of a command only when the command is called."""
+"""The program: old spellings of commands, the lazy command group, completion, and the entry point."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _FLAGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """An old command, and how it is written now."""
+    """An old command and its current spelling."""
 
     old: str
     new: str
@@ -129,10 +129,10 @@ TABLE = (
 
 
 def renewed(words: Sequence[str]) -> tuple[list[str], str]:
-    """Return the words of a command as they are written now, and what to say if they were old.
+    """Translate the words of a command to the current spelling. Also return a notice if they were old.
 
     Raises:
-        UsageError: If there is no such command any more.
+        UsageError: If the command was removed.
 
     >>> renewed(["data", "check", "pairs"])
     (['compass', 'audit', 'pairs'], '`theodolite data check` is an old spelling, which the next release drops; write `theodolite compass audit pairs`')
@@ -147,11 +147,11 @@ def renewed(words: Sequence[str]) -> tuple[list[str], str]:
             if row.gone:
                 raise UsageError(row.gone)
             new = [*row.new.split(), *_rewritten(rest[len(old) :], row)]
-            told = (
+            notice = (
                 f"`theodolite {row.old}` is an old spelling, which the next release drops; write "
                 f"`theodolite {shlex.join(new)}`"
             )
-            return [*words[:start], *new], told
+            return [*words[:start], *new], notice
     return list(words), ""
 
 
@@ -202,7 +202,7 @@ class LazyGroup(Group):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """Load a command. For help and completion, return a placeholder with its summary instead."""
-        entry = next((each for each in _commands() if each.name == cmd_name), None)
+        entry = next((command for command in _commands() if command.name == cmd_name), None)
         if entry is None:
             return None
         if self._is_listing:
@@ -235,15 +235,15 @@ HEADINGS = ("everyday", INSTRUMENTS, "advanced")
 
 
 def _commands() -> list[Entry]:
-    found = list(registry().entries("command"))
-    known = {entry.name for entry in found}
-    found += [
+    entries = list(registry().entries("command"))
+    known = {entry.name for entry in entries}
+    entries += [
         replace(entry, group=INSTRUMENTS)
         for entry in registry().entries("instrument")
         if entry.name not in known
     ]
-    headings = list(dict.fromkeys((*HEADINGS, *(entry.group for entry in found))))
-    return sorted(found, key=lambda entry: headings.index(entry.group))
+    headings = list(dict.fromkeys((*HEADINGS, *(entry.group for entry in entries))))
+    return sorted(entries, key=lambda entry: headings.index(entry.group))
 
 
 def _loaded(entry: Entry) -> Any:
@@ -280,18 +280,18 @@ def complete_in_bash(run: Callable[[], object]) -> None:
     if os.environ.get(_ASKED) != "complete_bash" or _WORDS not in os.environ:
         run()
         return
-    text, place = os.environ[_WORDS], int(os.environ.get(_PLACE, "0"))
+    text, index = os.environ[_WORDS], int(os.environ.get(_PLACE, "0"))
     words = text.split("\n") if "\n" in text else shlex.split(text)
-    whole = joined([*words, ""][: place + 1] if place >= len(words) else words[: place + 1])
+    whole = joined([*words, ""][: index + 1] if index >= len(words) else words[: index + 1])
     os.environ[_WORDS], os.environ[_PLACE] = shlex.join(whole), str(len(whole) - 1)
-    was_split = len(whole) <= place
+    was_split = len(whole) <= index
     known = whole[-1].rpartition(":")[0] + ":" if was_split else ""
-    found = io.StringIO()
+    output = io.StringIO()
     try:
-        with redirect_stdout(found):
+        with redirect_stdout(output):
             run()
     finally:
-        for line in found.getvalue().splitlines():
+        for line in output.getvalue().splitlines():
             print(line.removeprefix(known))  # noqa: T201 - the shell reads it
 
 
@@ -301,14 +301,14 @@ def joined(words: list[str]) -> list[str]:
     >>> joined(["ask", "--model", "scripted", ":", "lo"]), joined(["--model", "hf", ":"])
     (['ask', '--model', 'scripted:lo'], ['--model', 'hf:'])
     """
-    found: list[str] = []
+    parts: list[str] = []
     for word in words:
-        follows_colon = bool(found) and found[-1].endswith(":")
-        if found and (word.startswith(":") or follows_colon):
-            found[-1] += word
+        follows_colon = bool(parts) and parts[-1].endswith(":")
+        if parts and (word.startswith(":") or follows_colon):
+            parts[-1] += word
         else:
-            found.append(word)
-    return found
+            parts.append(word)
+    return parts
 
 
 # The program. It turns errors into a one-line message and an exit status.
@@ -363,9 +363,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str] | None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        words, told = renewed(words)
-        if told:
-            note(told)
+        words, notice = renewed(words)
+        if notice:
+            note(notice)
         complete_in_bash(lambda: app(args=words, prog_name="theodolite"))
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -387,7 +387,7 @@ def _run(arguments: list[str] | None) -> int:
 
 @contextmanager
 def termination_as_interrupt() -> Iterator[Callable[[], bool]]:
-    """Context manager: SIGTERM does what Ctrl-C does. Yields a function that tells if one was received."""
+    """Handle SIGTERM like Ctrl-C within the context. Yield a function that returns True once one was received."""
     received = False
 
     def interrupt(_: int, frame: FrameType | None) -> None:

@@ -26,11 +26,11 @@ class _PlainFlags:
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return all parameters, flags without a type."""
-        found: list[Any] = cast("Any", super()).get_params(ctx)
-        for each in found:
-            if getattr(each, "is_flag", False) and each.metavar is None:
-                each.metavar = ""
-        return found
+        parameters: list[Any] = cast("Any", super()).get_params(ctx)
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False) and parameter.metavar is None:
+                parameter.metavar = ""
+        return parameters
 
 
 class Command(_PlainFlags, typer.core.TyperCommand):
@@ -38,7 +38,7 @@ class Command(_PlainFlags, typer.core.TyperCommand):
 
 
 class Group(_PlainFlags, typer.core.TyperGroup):
-    """A group of commands; the same."""
+    """A group of commands whose help shows flags as flags."""
 
 
 def command(
@@ -56,7 +56,7 @@ def command(
         name: The name of the command.
         options: What it takes; ``--json`` is added.
         act: Called with the options, and whether to print JSON.
-        help: Its help text. Default: the docstring of `act`.
+        help: The help text. Default: the docstring of `act`.
     """
 
     def call(**values: Any) -> None:
@@ -81,7 +81,7 @@ def one_command(
     *,
     help: str = "",  # noqa: A002
 ) -> typer.Typer:
-    """Return an app that is a single command."""
+    """Create an app with a single command."""
     app = typer.Typer(add_completion=False)
     command(app, name, options, act, help=help)
     return app

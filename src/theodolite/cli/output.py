@@ -1,4 +1,4 @@
-"""What commands print: text, tables, JSON, progress; and data sets written whole or not at all."""
+"""Print text, tables, JSON and progress."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ def show(tables: Iterable[Table], *, json: bool, **more: Any) -> None:
         json: If True, print JSON.
         more: Further entries of the JSON document.
     """
-    found = list(tables)
+    all_tables = list(tables)
     if json:
-        print_json(tables_json(found, **more))
+        print_json(tables_json(all_tables, **more))
         return
     console = out if out.is_terminal else Console(file=out.file, width=_FILE_WIDTH, highlight=False)
-    for number, table in enumerate(found):
+    for number, table in enumerate(all_tables):
         if number:
             console.print()
         console.print(as_rich(table))
@@ -120,7 +120,7 @@ class Bar:
         self._began = 0.0
 
     def rename(self, description: str) -> None:
-        """Change the description, and begin anew if it is another one."""
+        """Change the description. The bar is reset if it differs."""
         if description != self._progress.tasks[self._task].description:
             self._first = None
             self._progress.update(
@@ -154,7 +154,7 @@ class Bar:
 
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Context manager: a display for any number of `Bar`. Nothing is shown without a terminal."""
+    """Display any number of `Bar` within the context. Nothing is shown without a terminal."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -171,14 +171,14 @@ def progress_bars() -> Iterator[Progress]:
 
 @contextmanager
 def progress_bar(description: str, limit: int | None = None) -> Iterator[Bar]:
-    """Context manager: one bar. Nothing is shown without a terminal."""
+    """Display one bar within the context. Nothing is shown without a terminal."""
     with progress_bars() as progress:
         yield Bar(progress, description, limit)
 
 
 @contextmanager
 def step_progress() -> Iterator[Callable[[str, int, int | None], None]]:
-    """Context manager: a display to call with a step, the number done and the total, if it is known. It begins with the first call."""
+    """Display progress within the context. Yield a function of step, number done and total, if known."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -88,9 +88,9 @@ def _draw(folder: Path, figures: Path | None, slide: Path | None) -> list[Path]:
     from theodolite.report.figures import write_figures  # loads matplotlib
     from theodolite.report.slide import slide_figure
 
-    found = open_diagnosis(folder)
-    drawn = write_figures(found, figures) if figures is not None else []
-    return drawn if slide is None else [*drawn, slide_figure(found).save(slide)]
+    diagnosed = open_diagnosis(folder)
+    drawn = write_figures(diagnosed, figures) if figures is not None else []
+    return drawn if slide is None else [*drawn, slide_figure(diagnosed).save(slide)]
 
 
 def _runs_of(folder: Path) -> list[Path]:

@@ -110,12 +110,12 @@ def show(options: RunOptions, json: bool) -> None:
     settings = [[key, str(value)] for key, value in rows.items()]
     measured = [
         [
-            each["started"][:16],
-            each["engine"],
-            each["workers"],
-            " ".join(f"{name} {version}" for name, version in each["versions"].items()),
+            session["started"][:16],
+            session["engine"],
+            session["workers"],
+            " ".join(f"{name} {version}" for name, version in session["versions"].items()),
         ]
-        for each in sessions
+        for session in sessions
     ]
     tables = [
         _text_table("runs.settings", ("setting", "value"), settings),
@@ -134,10 +134,10 @@ def verify(options: RunOptions, json: bool) -> None:
     run = options.run
     damage = verify_run(run)
     if json:
-        print_json({"run": str(run), "damage": [asdict(each) for each in damage]})
+        print_json({"run": str(run), "damage": [asdict(fault) for fault in damage]})
     elif damage:
-        for each in damage:
-            out.print(Text(f"{each.file}: {each.what}: {each.reason}"), soft_wrap=True)
+        for fault in damage:
+            out.print(Text(f"{fault.file}: {fault.what}: {fault.reason}"), soft_wrap=True)
         note(f"{len(damage)} findings; the command that made the run repairs it and asks again what was lost")
     else:
         note(f"{run} is whole")

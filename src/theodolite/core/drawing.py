@@ -94,7 +94,7 @@ class Drawing:
 
 
 def _metadata(path: Path) -> dict[str, Any] | None:
-    """Omit the date, so that equal figures give equal files."""
+    """Return metadata without the date, so that equal figures give equal files."""
     return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
 
 
@@ -115,14 +115,14 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def compass_colours() -> Colormap:
-    """Colour map from almost white to the compass's violet, perceptually even."""
+    """Return a perceptually uniform colour map from almost white to the compass's violet."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("compass", ["#f1e8f7", "#c9a9de", "#9a62bd", PEAK])
 
 
 def picture_size(pixels: Pixels, longest: float = 6.6) -> tuple[float, float]:
-    """Width and height in inches that make the longer side `longest` inches."""
+    """Return width and height in inches, so that the longer side has `longest` inches."""
     height, width = pixels.shape[:2]
     scale = longest / max(height, width)
     return width * scale, height * scale
@@ -146,7 +146,7 @@ def show_picture(axes: Axes, pixels: Pixels, *, veil: float = 0.0, veil_grey: fl
 
 
 def outline(width: float = 2.5, colour: str = GROUND) -> list[Any]:
-    """Path effects that outline lines and text, so that they are legible on any picture."""
+    """Return path effects that outline lines and text, so that they are legible on any picture."""
     from matplotlib import patheffects
 
     return [patheffects.Stroke(linewidth=width, foreground=colour), patheffects.Normal()]

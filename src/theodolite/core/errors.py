@@ -62,7 +62,9 @@ class MissingExtraError(TheodoliteError):
 
 
 def install_line(extra: str) -> str:
-    """Return the command that installs the libraries of an extra. It names them, so it needs neither a clone nor an index entry.
+    """Return the command that installs the libraries of an extra.
+
+    It names the libraries themselves, so it needs neither a clone nor the package on an index.
 
     >>> install_line("ray")
     "pip install 'ray>=2.40'"
@@ -74,16 +76,16 @@ def install_line(extra: str) -> str:
     except PackageNotFoundError:  # run from a source tree that is not installed
         lines = []
     ours = re.compile(rf"""extra == ['"]{re.escape(extra)}['"]""")
-    found = [line.partition(";")[0].strip() for line in lines if ours.search(line)]
-    return "pip install " + (" ".join(f"'{each}'" for each in found) or f"'.[{extra}]'")
+    requirements = [line.partition(";")[0].strip() for line in lines if ours.search(line)]
+    return "pip install " + (" ".join(f"'{requirement}'" for requirement in requirements) or f"'.[{extra}]'")
 
 
 class DamageWarning(UserWarning):
-    """Something stored is damaged and was left out or repaired. The message says what, and what to do."""
+    """Stored data are damaged and were left out or repaired. The message says which, and what to do."""
 
 
 def reason_of(error: Exception) -> str:
-    """Why a file could not be read or written, without repeating its name.
+    """Return why a file could not be read or written, without repeating its name.
 
     >>> reason_of(FileNotFoundError(2, "No such file or directory", "a.txt"))
     'No such file or directory'

@@ -1,9 +1,9 @@
 """Read files that others wrote: text, JSON, JSON Lines and compressed data. Everything is bounded and checked.
 
-A file that cannot be read is one `UsageError`. A record that is wrong costs only itself: `read_each` leaves it out and says
-where it is and what is wrong with it.
+A file that cannot be read raises a `UsageError`. An invalid record is skipped: `read_each` reports where
+it is and what is wrong with it.
 
-JSON is read as the standard has it. NaN and Infinity, lone surrogates and more than 200 levels of nesting are not JSON here.
+JSON is parsed strictly: NaN, Infinity, lone surrogates and more than 200 levels of nesting are rejected.
 If a key occurs twice in an object, the last one counts.
 """
 
@@ -79,7 +79,7 @@ class Problem:
 
 
 def told_problems(problems: Sequence[Problem]) -> tuple[str, ...]:
-    """Say in one sentence how many records were left out, with the places of the first ones. Empty if none was.
+    """Summarise in one sentence how many records were left out, with the places of the first ones. Empty if none was.
 
     >>> told_problems([Problem("a.jsonl, line 3", "id: Field required")])
     ('1 broken record is left out: a.jsonl, line 3: id: Field required',)
@@ -92,7 +92,7 @@ def told_problems(problems: Sequence[Problem]) -> tuple[str, ...]:
 
 
 def counted_problems(problems: Sequence[Problem]) -> dict[str, int]:
-    """Count the records that were left out under a reason that names the place of the first one. Empty if none was."""
+    """Count the records that were left out, under a reason that names the place of the first one. Empty if none was."""
     return {f"broken records, such as {problems[0]}": len(problems)} if problems else {}
 
 
@@ -101,7 +101,7 @@ def read_bytes(path: Path, what: str = "", *, largest: int = LARGEST_FILE) -> by
 
     Args:
         path: The file.
-        what: What it holds, for the message: ``"annotations"``.
+        what: Its content, for the message, such as ``"annotations"``.
         largest: Maximum size in bytes.
 
     Raises:
@@ -182,30 +182,30 @@ def parse_json(data: str | bytes) -> Any:
 
 @cache
 def adapter(form: Any) -> TypeAdapter[Any]:
-    """Return what checks and writes records of a type. Made once: pydantic takes milliseconds for it."""
+    """Return the pydantic adapter for records of a type. Cached, since building one takes milliseconds."""
     from pydantic import TypeAdapter
 
     return TypeAdapter(form)
 
 
 def check(form: type[T], value: Any, *, picture: Callable[[Any], Any] | None = None) -> T:
-    """Return a value in a form that pydantic can check: a model, a dataclass, or a type.
+    """Validate a value against a type that pydantic can check: a model, a dataclass, or any other type.
 
     Args:
         form: The type of the record.
-        value: What a file has of it.
-        picture: Opens a picture by what the file has of it, for records with pictures.
+        value: The value as read from a file.
+        picture: Function from the stored form of a picture to the picture, for records with pictures.
 
     Raises:
-        UsageError: If it does not have that form. The message says where in the value.
+        UsageError: If the value is invalid. The message says where in the value.
     """
     from pydantic import ValidationError
 
     try:
-        found: T = adapter(form).validate_python(value, context={"picture": picture})  # type: ignore[arg-type]  # types can be hashed
+        record: T = adapter(form).validate_python(value, context={"picture": picture})  # type: ignore[arg-type]  # types can be hashed
     except ValidationError as error:
         raise UsageError(fault_of(error)) from None
-    return found
+    return record
 
 
 def dump(
@@ -215,15 +215,15 @@ def dump(
     exclude_defaults: bool = False,
     picture: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """Return a record as plain values that JSON has.
+    """Convert a record to plain JSON values.
 
     Args:
         record: A dataclass or a model.
-        form: Its type, if that says more than the class.
+        form: Its type, if that is more specific than its class.
         exclude_defaults: Leave out fields that have their defaults.
-        picture: Writes a picture, and returns what the file has of it.
+        picture: Function that writes a picture and returns its stored form.
     """
-    found: type = form or type(record)
+    kind: type = form or type(record)
     failures: list[OSError] = []
 
     def write(shown: Any) -> Any:
@@ -236,7 +236,7 @@ def dump(
     from pydantic_core import PydanticSerializationError
 
     try:
-        return adapter(found).dump_python(
+        return adapter(kind).dump_python(
             record,
             mode="json",
             by_alias=True,
@@ -250,7 +250,7 @@ def dump(
 
 
 def fault_of(error: Exception) -> str:
-    """Say what is wrong, in one line: of a failed validation, the first place and what is wrong there."""
+    """Describe an error in one line. Of a failed validation: the first place and what is wrong there."""
     from pydantic import ValidationError
 
     if isinstance(error, RecursionError):
@@ -270,23 +270,23 @@ def read_each(
 
     Args:
         rows: The records, each with its place.
-        read: Reads one. It raises a `UsageError` or a ValueError, which a failed validation is, if the record is wrong.
+        read: Reads one record. Raises a `UsageError` or a ValueError (such as a failed validation) if it is invalid.
 
     Returns:
-        What was read, each with its place; and the problems of the others.
+        The valid records, each with its place, and the problems of the others.
     """
-    found: list[tuple[str, T]] = []
+    records: list[tuple[str, T]] = []
     problems: list[Problem] = []
     for where, row in rows:
         try:
-            found.append((where, read(row)))
+            records.append((where, read(row)))
         except (UsageError, ValueError, RecursionError) as error:
             problems.append(Problem(where, fault_of(error)))
-    return found, problems
+    return records, problems
 
 
 def read_lines(path: Path, read: Callable[[Any], T]) -> tuple[list[tuple[str, T]], list[Problem]]:
-    """Read a JSON Lines file. `read` is given the value of a line. Empty lines are skipped.
+    """Read a JSON Lines file. `read` is called with the value of each line. Empty lines are skipped.
 
     Raises:
         UsageError: If the file cannot be read.
@@ -299,19 +299,19 @@ def read_list(value: Any, where: str, form: type[T]) -> tuple[list[tuple[str, T]
 
     Args:
         value: A list or an object.
-        where: Its place: a file, and the path of its key if it is a part of the file.
-        form: The form of a record.
+        where: Its place: a file, and the path of its key if it is part of the file.
+        form: The type of a record.
 
     Raises:
         UsageError: If it is neither a list nor an object.
     """
     if isinstance(value, Mapping):
-        rows = [(f"{where}.{key}", each) for key, each in value.items()]
+        rows = [(f"{where}.{key}", row) for key, row in value.items()]
     elif isinstance(value, list):
-        rows = [(f"{where}[{number}]", each) for number, each in enumerate(value)]
+        rows = [(f"{where}[{number}]", row) for number, row in enumerate(value)]
     else:
         raise UsageError(f"{where} must be a list, not {_kind(value)}")
-    return read_each(rows, lambda each: check(form, each))
+    return read_each(rows, lambda row: check(form, row))
 
 
 def lines_of(path: Path, what: str = "") -> Iterator[tuple[str, bytes]]:
@@ -335,7 +335,7 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[str, bytes]]:
 
 
 def is_there(path: Path) -> bool:
-    """Return True if there is a file. A name that no file can have is not an error."""
+    """Return True if the file exists. A name that no file can have is not an error."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -343,7 +343,7 @@ def is_there(path: Path) -> bool:
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Make a hard link to a file, or a copy if links are not possible."""
+    """Create a hard link to a file, or a copy if links are not possible."""
     try:
         Path(target).hardlink_to(Path(source).resolve())
     except OSError:
@@ -353,8 +353,13 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
 def inside(folder: Path, name: str, what: str = "file") -> Path:
     """Return the path of a file in a folder, by a name from a data set.
 
-    The name may not lead out of the folder: what it names may be shown to a model. Links are followed, since the caches of
-    data sets consist of links.
+    The name must not lead out of the folder, since the file may be shown to a model. Links are followed, since the
+    caches of data sets consist of links.
+
+    Args:
+        folder: The folder.
+        name: The name of the file, relative to the folder.
+        what: What the file is, for the message.
 
     Raises:
         UsageError: If the name leads out of the folder, or cannot be the name of a file.
@@ -363,14 +368,14 @@ def inside(folder: Path, name: str, what: str = "file") -> Path:
     'data/b.png'
     """
     home = os.path.normpath(folder.absolute())
-    place = os.path.normpath(os.path.join(home, name))  # noqa: PTH118 - lexical: links are not followed here
-    if "\0" in name or not Path(place).is_relative_to(home) or place == home:
+    target = os.path.normpath(os.path.join(home, name))  # noqa: PTH118 - lexical: links are not followed here
+    if "\0" in name or not Path(target).is_relative_to(home) or target == home:
         raise UsageError(f"the {what} {name!r:.200} lies outside {folder}; move it there")
-    return folder / Path(place).relative_to(home)
+    return folder / Path(target).relative_to(home)
 
 
 def _read_bounded(path: Path, largest: int) -> bytes | None:
-    """Return the content of a file, also of one whose size is not known before; None if it is larger."""
+    """Return the content of a file, even if its size is not known in advance. None if it is larger."""
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(size + 1) if size <= largest else b""
@@ -423,10 +428,10 @@ def _place(parts: Sequence[str | int]) -> str:
 
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
-    """Yield a place for a new data set. It becomes `folder` when the block ends without an error.
+    """Yield a temporary path for a new data set. It becomes `folder` if the block ends without an error.
 
-    So an interrupted command leaves nothing under that name, and the same command starts again. A killed process leaves
-    a hidden folder beside it.
+    An interrupted command leaves nothing under that name and can be repeated. A killed process leaves a hidden folder
+    beside it.
 
     Raises:
         UsageError: If the folder exists and is not empty.
@@ -440,15 +445,15 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     except OSError as error:
         raise StorageError(f"cannot write into {folder}: {reason_of(error)}; choose another --out") from error
     with scratch:
-        place = Path(scratch.name) / folder.name
+        unfinished = Path(scratch.name) / folder.name
         try:
-            yield place
+            yield unfinished
         except MissingExtraError:
             raise
         except TheodoliteError as error:
-            raise type(error)(str(error).replace(str(place), str(folder))) from error
+            raise type(error)(str(error).replace(str(unfinished), str(folder))) from error
         try:
-            place.rename(folder)  # takes the place of an empty folder
+            unfinished.rename(folder)  # takes the place of an empty folder
         except OSError as error:
             raise StorageError(
                 f"cannot write {folder}: {reason_of(error)}; another command may have written there meanwhile"

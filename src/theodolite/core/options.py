@@ -47,7 +47,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What a field of `Options` says about itself besides its type and default."""
+    """The metadata of a field of `Options` beyond its type and default."""
 
     help: str
     name: str = ""
@@ -70,7 +70,7 @@ class Option:
     """The kind of plug-ins whose names complete it."""
 
     def but(self, **changes: Any) -> Self:
-        """Return the same option with some changes."""
+        """Return a copy of the option with some changes."""
         return replace(self, **changes)
 
 
@@ -89,7 +89,7 @@ class Declared:
 
     @property
     def name(self) -> str:
-        """Its name on the command line, such as ``--max-tokens``; of an argument, what stands for it."""
+        """The name on the command line, such as ``--max-tokens``; of an argument, its placeholder."""
         if self.option.is_argument:
             return self.option.metavar or self.field.upper()
         return f"--{self.option.name or self.field.replace('_', '-')}"
@@ -105,10 +105,10 @@ class Declared:
         return self.is_list and not self.option.repeats and not self.option.is_argument
 
     def checked(self, value: Any) -> Any:
-        """Return a value as its type, checked.
+        """Convert a value to the option's type and check it.
 
         Raises:
-            UsageError: If the option does not take it.
+            UsageError: If the value is invalid.
         """
         if self.is_list:
             return self._checked_list(value)
@@ -148,11 +148,11 @@ class Options:
     """The options of a command. Subclasses are frozen dataclasses with keyword-only fields."""
 
     def __post_init__(self) -> None:
-        for each in declared(type(self)):
-            object.__setattr__(self, each.field, each.checked(getattr(self, each.field)))
+        for option in declared(type(self)):
+            object.__setattr__(self, option.field, option.checked(getattr(self, option.field)))
 
     def stored(self) -> dict[str, Any]:
-        """Return what a run stores of them, as JSON."""
+        """Return the options that a run stores, as JSON."""
         return {
             each.field: _plain(getattr(self, each.field))
             for each in declared(type(self))
@@ -161,12 +161,14 @@ class Options:
         }
 
     def given(self) -> list[str]:
-        """Return the names of the options that have another value than the default."""
-        return [each.name for each in declared(type(self)) if getattr(self, each.field) != each.default]
+        """Return the names of the options whose value differs from the default."""
+        return [
+            option.name for option in declared(type(self)) if getattr(self, option.field) != option.default
+        ]
 
     def part(self, kind: type[Options]) -> dict[str, Any]:
-        """Return the values of the fields that another class of options has as well."""
-        return {each.field: getattr(self, each.field) for each in declared(kind)}
+        """Return the values of the fields that another class of options also has."""
+        return {option.field: getattr(self, option.field) for option in declared(kind)}
 
 
 def _plain(value: Any) -> Any:
@@ -176,7 +178,7 @@ def _plain(value: Any) -> Any:
 
 
 def declared(kind: type[Options]) -> tuple[Declared, ...]:
-    """Return the options of a class: arguments, its own options in the order of declaration, then those it inherits."""
+    """Return the options of a class: arguments, its own options in the order of declaration, then inherited ones."""
     if kind not in _DECLARED:
         _DECLARED[kind] = _read(kind)
     return _DECLARED[kind]
@@ -190,21 +192,21 @@ def _read(kind: type[Options]) -> tuple[Declared, ...]:
     order = list(
         dict.fromkeys(name for each in kind.__mro__ for name in vars(each).get("__annotations__", {}))
     )
-    found = []
+    options = []
     for field in sorted(fields(cast("Any", kind)), key=lambda field: order.index(field.name)):
         hint, *more = get_args(hints[field.name])
         option = next(each for each in more if isinstance(each, Option))
         value_type, is_list, known = _unpacked(hint)
         default = field.default if field.default_factory is MISSING else field.default_factory()
-        found.append(Declared(field.name, option, value_type, is_list, option.known or known, default))
+        options.append(Declared(field.name, option, value_type, is_list, option.known or known, default))
         if default is not MISSING:
-            default = found[-1].checked(default)
-            found[-1] = replace(found[-1], default=default)
-    return tuple(sorted(found, key=lambda each: not each.option.is_argument))
+            default = options[-1].checked(default)
+            options[-1] = replace(options[-1], default=default)
+    return tuple(sorted(options, key=lambda each: not each.option.is_argument))
 
 
 def _unpacked(hint: Any) -> tuple[Any, bool, tuple[str, ...]]:
-    """Return the type of one value, whether there are several, and the words that it takes."""
+    """Return the type of one value, whether the option is a list, and the words that it accepts."""
     origin = get_origin(hint)
     if origin in {Union, types.UnionType}:
         kinds = [each for each in get_args(hint) if each is not type(None)]
@@ -232,7 +234,13 @@ def words(text: str) -> list[str]:
 def some_of(
     given: Iterable[str], known: Sequence[str], option: str, *, can_be_empty: bool = True
 ) -> tuple[str, ...]:
-    """Check a list of known words, or ``all``. The order is that of `known`.
+    """Check a list of known words, or ``all``. The result is in the order of `known`.
+
+    Args:
+        given: The words.
+        known: The words that are accepted.
+        option: The name of the option, for the message.
+        can_be_empty: True if no word is needed.
 
     Raises:
         UsageError: If a word is unknown, or none is given and one is needed.
@@ -248,7 +256,12 @@ def some_of(
 
 
 def one_of(text: str, known: Sequence[str], option: str) -> str:
-    """Check that a word is a known one, and return it.
+    """Check that a word is known, and return it.
+
+    Args:
+        text: The word.
+        known: The words that are accepted.
+        option: The name of the option, for the message.
 
     Raises:
         UsageError: If it is not.
@@ -262,15 +275,15 @@ def numbers(given: Iterable[str | float], option: str) -> tuple[float, ...]:
     """Read numbers.
 
     Raises:
-        UsageError: If one is none.
+        UsageError: If an entry is not a number.
     """
-    found = []
-    for each in given:
+    values = []
+    for number in given:
         try:
-            found.append(float(each))
+            values.append(float(number))
         except ValueError:
-            raise UsageError(f"{option} takes numbers separated by commas, not {each!r}") from None
-    return tuple(found)
+            raise UsageError(f"{option} takes numbers separated by commas, not {number!r}") from None
+    return tuple(values)
 
 
 # The options that several commands share.
@@ -303,12 +316,12 @@ Figures = Annotated[Path | None, FIGURES]
 
 
 def size_of(units: str, more: str = "", *, least: int = 1) -> Option:
-    """Return ``--size``: how many units a command makes, draws or uses, by the seed."""
+    """Return the option ``--size``: how many units a command makes, draws or uses, by the seed."""
     return Option(f"Sample size: the number of {units}.{more}", name="size", metavar="N", least=least)
 
 
 def named_size_of(units: str) -> Option:
-    """Return ``--size`` of a command that also takes the names of sizes."""
+    """Return the option ``--size`` of a command that also takes the names of sizes."""
     return Option(f"Sample size; N is a number of {units}.", name="size", metavar="|".join((*SIZES, "N")))
 
 
@@ -332,12 +345,12 @@ def find_size(given: str | int) -> str | int:
 
 
 def limit_of(units: str = "items") -> Option:
-    """Return ``--limit``: a command uses the first ones alone."""
+    """Return the option ``--limit``: a command uses only the first units."""
     return Option(f"Use only the first N {units}.", name="limit", metavar="N", least=1)
 
 
 def out_of(what: str = "Where to write.", metavar: str = "DIR") -> Option:
-    """Return ``--out``: where a command writes."""
+    """Return the option ``--out``: where a command writes."""
     return Option(what, name="out", metavar=metavar)
 
 

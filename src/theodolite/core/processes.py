@@ -1,4 +1,4 @@
-"""Worker processes whose death is noticed at once and told with its cause."""
+"""Worker processes whose death is noticed at once and reported with its cause."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _JOIN_S = 5.0
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Context manager: a pool of processes. If one of them dies, the work ends at once with the cause.
+    """Run a pool of processes within the context. If one of them dies, the work ends at once with the cause.
 
     The processes also end if this one is killed.
 
@@ -41,7 +41,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def end_with_parent() -> None:
-    """End this worker process when its parent does, however that ended."""
+    """End this worker process when its parent ends, for whatever reason."""
     parent = multiprocessing.parent_process()
 
     def wait() -> None:
@@ -71,7 +71,7 @@ def describe_exit(status: int | None) -> str:
 
 
 class _Recording:
-    """The spawn context, with all processes that it started."""
+    """A spawn context that records the processes it started."""
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("spawn")
@@ -85,7 +85,7 @@ class _Recording:
     def get_start_method(self, *, allow_none: bool = False) -> str:  # noqa: ARG002
         """Make the pool start all processes before it watches them, as it does for "fork".
 
-        It would otherwise start them one by one while it waits, and not notice the death of the latest one until the
+        Otherwise it would start them one by one while it waits, and not notice the death of the latest one until the
         next result arrives.
         """
         return "fork"
@@ -95,7 +95,7 @@ class _Recording:
 
 
 def _cause(started: list[Any]) -> str:
-    """Say why the first process died. The pool then ends the others with SIGTERM."""
+    """Describe why the first process died. The pool then ends the others with SIGTERM."""
     end = time.monotonic() + _JOIN_S
     while any(process.exitcode is None for process in started) and time.monotonic() < end:
         time.sleep(0.01)  # the pool itself waits for the processes, in another thread

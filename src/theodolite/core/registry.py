@@ -116,7 +116,7 @@ class Registrar(Protocol):
 
 
 class Registry:
-    """All entries of all kinds. Not changed after construction."""
+    """All entries of all kinds. Immutable after construction."""
 
     def __init__(self, sources: Mapping[str, Callable[[Registrar], None]]) -> None:
         """Call each source's ``register`` function.
@@ -202,15 +202,21 @@ def register(add: Registrar) -> None:
     for command, target, group, summary in COMMANDS:
         add("command", command, f"theodolite.cli.{target}", summary=summary, group=group)
     _models(add)
-    for model_type, place, summary in FAMILIES:
-        add("family", model_type, f"theodolite.models.families.{place}", summary=summary)
-    for method, place in METHODS:
-        add("method", method, f"theodolite.attribution.methods.{place}", summary="")
+    for model_type, reference, summary in FAMILIES:
+        add("family", model_type, f"theodolite.models.families.{reference}", summary=summary)
+    for method, reference in METHODS:
+        add("method", method, f"theodolite.attribution.methods.{reference}", summary="")
 
-    for explainer, place in EXPLAINERS:
-        add("explainer", explainer, f"theodolite.instruments.grid.explainers.{place}", summary="")
-    for verifier, place, summary, example in VERIFIERS:
-        add("verifier", verifier, f"theodolite.instruments.trace.{place}", summary=summary, example=example)
+    for explainer, reference in EXPLAINERS:
+        add("explainer", explainer, f"theodolite.instruments.grid.explainers.{reference}", summary="")
+    for verifier, reference, summary, example in VERIFIERS:
+        add(
+            "verifier",
+            verifier,
+            f"theodolite.instruments.trace.{reference}",
+            summary=summary,
+            example=example,
+        )
     for source, function, summary in SOURCES:
         add("source", source, f"theodolite.{function}", summary=summary)
     for behaviour, function, summary in BEHAVIOURS:
@@ -220,11 +226,11 @@ def register(add: Registrar) -> None:
 
 
 def _readers(add: Registrar) -> None:
-    for name, place, summary in GRADERS:
-        add("grader", name, f"theodolite.instruments.{place}", summary=summary)
-    for kind, place in OLDER:
+    for name, reference, summary in GRADERS:
+        add("grader", name, f"theodolite.instruments.{reference}", summary=summary)
+    for kind, reference in OLDER:
         words = f"items of {kind} runs that earlier versions stored"
-        add("older", kind, f"theodolite.instruments.{place}", summary=words)
+        add("older", kind, f"theodolite.instruments.{reference}", summary=words)
 
 
 INSTRUMENTS = (

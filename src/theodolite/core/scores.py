@@ -1,4 +1,4 @@
-"""Metrics, their values on items, and signatures: the forms in which every instrument states a number."""
+"""Metrics, their values on items, signatures and definitions: the common form of every instrument's numbers."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Metric:
 
     @property
     def kind(self) -> str:
-        """The key without its method: what a definition is of.
+        """The key without its method: the key of the definition.
 
         >>> Metric("compass.dae_paper:chefer", "DAE", False, "paper", "gradients").kind
         'compass.dae_paper'
@@ -134,7 +134,7 @@ class Metric:
         return self.key.partition(":")[0]
 
     def towards_grounded(self, value: float) -> float:
-        """Return the value, with its sign flipped where lower is grounded."""
+        """Return the value, negated if lower is grounded."""
         return value if self.higher_is_grounded else -value
 
 
@@ -175,15 +175,15 @@ class ItemScore:
 
 
 def by_metric(scores: Iterable[ItemScore]) -> Mapping[str, list[ItemScore]]:
-    """Return the scores of each metric, in order.
+    """Group scores by metric, in order.
 
     >>> list(by_metric([ItemScore("a", "grid.swap", 1.0, "a"), ItemScore("b", "grid.swap", 0.0, "b")]))
     ['grid.swap']
     """
-    found: dict[str, list[ItemScore]] = {}
+    grouped: dict[str, list[ItemScore]] = {}
     for score in scores:
-        found.setdefault(score.metric, []).append(score)
-    return found
+        grouped.setdefault(score.metric, []).append(score)
+    return grouped
 
 
 def covers(given: Capability, needed: Capability) -> bool:
@@ -206,7 +206,7 @@ SignatureStanding: TypeAlias = Literal["raised", "not raised", "not measured"]
 
 @dataclass(frozen=True, slots=True)
 class SignatureKind:
-    """The description of a signature."""
+    """A kind of signature, with its remedy."""
 
     name: str
     confirming_test: str
@@ -246,7 +246,7 @@ class Signature:
 
     @property
     def is_raised(self) -> bool:
-        """True if the run shows it."""
+        """True if the run shows the signature."""
         return self.standing == "raised"
 
 
@@ -358,8 +358,8 @@ _KNOWN = {each.name for each in fields(Definition)} - {"key"}
 def definitions() -> Mapping[str, Definition]:
     """Return all definitions by key, in the order of the files."""
     names = [entry.name for entry in registry().entries("instrument")]
-    found = {key: each for name in (*names, *_ELSEWHERE) for key, each in _of(name).items()}
-    return MappingProxyType(found)
+    by_key = {key: each for name in (*names, *_ELSEWHERE) for key, each in _of(name).items()}
+    return MappingProxyType(by_key)
 
 
 _ELSEWHERE = {"twins": "theodolite.twins", "diagnose": "theodolite.diagnose"}
@@ -368,7 +368,7 @@ _ELSEWHERE = {"twins": "theodolite.twins", "diagnose": "theodolite.diagnose"}
 
 @cache
 def _of(name: str) -> Mapping[str, Definition]:
-    """Read the definitions of one instrument. Empty if it has no file, or does not exist."""
+    """Read the definitions of one instrument. Empty if it has no file or does not exist."""
     package = _ELSEWHERE.get(name, "")
     for entry in registry().entries("instrument"):
         if entry.name == name:
@@ -400,9 +400,9 @@ def definition(key: str) -> Definition:
     >>> definition("ask.accuracy:blind").key
     'ask.accuracy'
     """
-    found = find_definition(key)
-    if found is not None:
-        return found
+    entry = find_definition(key)
+    if entry is not None:
+        return entry
     known = definitions()
     near = difflib.get_close_matches(key, known, n=1)
     advice = (
@@ -421,7 +421,7 @@ def metric_of(key: str) -> Metric:
     """Return a metric by its key, with its variant if it has several.
 
     Raises:
-        UsageError: If it has no definition, or is no metric of items.
+        UsageError: If it has no definition, or is not a metric of items.
 
     >>> metric_of("grid.anchor_mass:dime").name, metric_of("grid.right").bounds
     ('mass on anchors (dime)', (0.0, 1.0))
@@ -446,26 +446,26 @@ def metric_of(key: str) -> Metric:
 def metrics_of(instrument: str) -> tuple[Metric, ...]:
     """Return the metrics of a diagnosis, in the order of the file.
 
-    Metrics that share their variants are ordered by variant: all of one method stand together.
+    Metrics that share their variants are ordered by variant, so that those of one method are adjacent.
 
     >>> [each.key for each in metrics_of("scene")][:2]
     ['scene.qa', 'scene.sgc']
     """
-    own = (each for each in _of(instrument).values() if each.needs and not each.tables_only)
-    families = [list(family) for _, family in groupby(own, lambda each: each.family or each.key)]
+    own = (entry for entry in _of(instrument).values() if entry.needs and not entry.tables_only)
+    families = [list(family) for _, family in groupby(own, lambda entry: entry.family or entry.key)]
     return tuple(metric_of(key) for family in families for key in _keys_by_variant(family))
 
 
 def _keys_by_variant(family: Sequence[Definition]) -> Iterator[str]:
-    """Yield the keys of metrics that share their variants, or of one without any."""
-    for variant in max((each.variants for each in family), key=len):
-        yield from (f"{each.key}:{variant}" for each in family if variant in each.variants)
-    yield from (each.key for each in family if not each.variants)
+    """Yield the keys of metrics that share their variants, by variant, or of a metric without variants."""
+    for variant in max((entry.variants for entry in family), key=len):
+        yield from (f"{entry.key}:{variant}" for entry in family if variant in entry.variants)
+    yield from (entry.key for entry in family if not entry.variants)
 
 
 def headlines(instrument: str) -> tuple[Definition, ...]:
     """Return the three to six numbers of an instrument to read first."""
-    return tuple(each for each in _of(instrument).values() if each.headline)
+    return tuple(entry for entry in _of(instrument).values() if entry.headline)
 
 
 def difference_unit(unit: Unit) -> Unit:
@@ -483,7 +483,7 @@ def column(key: str, name: str = "", title: str = "", *, difference: bool = Fals
     Args:
         key: The key of the number.
         name: The name in JSON. Default: the key without its instrument.
-        title: A heading of its own, if the table shows the number more than once or in a context.
+        title: A different heading, if the table shows the number more than once or in a context.
         difference: True for differences of the number.
 
     >>> column("compass.excess_dae")
@@ -514,25 +514,27 @@ def read_definitions(text: str) -> dict[str, Definition]:
         for instrument, own in tomllib.loads(text).items()
         for name, entry in own.items()
     }
-    found = {key: _definition(key, _complete(key, entries)) for key in entries}
-    beside: dict[str, list[str]] = {key: list(each.beside) for key, each in found.items()}
-    for key, each in found.items():
+    by_key = {key: _definition(key, _complete(key, entries)) for key in entries}
+    beside: dict[str, list[str]] = {key: list(each.beside) for key, each in by_key.items()}
+    for key, each in by_key.items():
         for other in each.beside:
-            _check_known(key, other, found)
+            _check_known(key, other, by_key)
             if key not in beside[other]:
                 beside[other].append(key)
-    return {key: replace(each, beside=tuple(beside[key])) for key, each in found.items()}
+    return {key: replace(each, beside=tuple(beside[key])) for key, each in by_key.items()}
 
 
 def _complete(key: str, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return an entry with the fields and the variants that it takes from others."""
+    """Return an entry with the fields and variants that it inherits from others."""
     entry = _inherited(key, entries)
     if "variants" in entry:
         named = entry["variants"]
         entry["family"] = named if isinstance(named, str) else key
         _check_known(key, entry["family"], entries)
         absent = entry.pop("without", ())
-        entry["variants"] = [each for each in entries[entry["family"]]["variants"] if each not in absent]
+        entry["variants"] = [
+            variant for variant in entries[entry["family"]]["variants"] if variant not in absent
+        ]
     return entry
 
 

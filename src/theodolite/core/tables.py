@@ -203,11 +203,11 @@ class Table:
         rows: Iterable[Sequence[Cell]],
         notes: Iterable[str] = (),
     ) -> Table:
-        """Return a table from any iterables."""
+        """Create a table from iterables of columns, rows and notes."""
         return cls(name, title, tuple(columns), tuple(tuple(row) for row in rows), tuple(notes))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values: rows are objects by column name, an estimate is an object with its interval. NaN becomes None.
+        """Return plain values. A row is an object by column name, an estimate one with its interval. NaN becomes None.
 
         >>> table = Table.of("a.b", "A", [Column("x", "x", "share")], [[None]])
         >>> Table.from_json(table.as_json()) == table
@@ -226,10 +226,10 @@ class Table:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Table:
-        """Return the inverse of `as_json`.
+        """Restore a table from `as_json`.
 
         Raises:
-            UsageError: it is not a table.
+            UsageError: If it is not a table.
         """
         try:
             columns = [Column(**column) for column in value["columns"]]
@@ -239,7 +239,7 @@ class Table:
             raise UsageError(f"this is not a table of Theodolite: {error!r:.120}") from error
 
     def text_rows(self) -> list[list[str]]:
-        """Every cell as text."""
+        """Return every cell as text."""
         return [
             [format_cell(cell, column) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
@@ -261,7 +261,7 @@ def _cell(value: Any) -> Cell:
 
 
 def format_cell(cell: Cell, column: Column) -> str:
-    """Return a cell as people read it.
+    """Format a cell for display.
 
     >>> estimate = Estimate(0.5, 0.4, 0.6, n=90, level=0.95, method="Wilson")
     >>> format_cell(estimate, Column("x", "x", "share")), format_cell(estimate, Column("x", "x", "points"))
@@ -284,7 +284,13 @@ def format_cell(cell: Cell, column: Column) -> str:
 
 
 def format_number(value: float, unit: Unit, *, signed: bool = False, with_unit: bool = True) -> str:
-    """Return a number in its unit, with a true minus.
+    """Format a number in its unit, with a proper minus sign.
+
+    Args:
+        value: The number.
+        unit: Its unit; shares are shown in per cent.
+        signed: True for a plus sign before positive numbers.
+        with_unit: False to omit the symbol of the unit.
 
     >>> format_number(0.9312, "share"), format_number(-0.105, "points"), format_number(47.31, "degrees")
     ('93.1 %', '−10.5', '47.3°')
@@ -322,7 +328,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def upper_first(text: str) -> str:
-    """Write the first letter of a sentence large, and leave the others."""
+    """Capitalise the first letter of a sentence, and leave the others."""
     return text[:1].upper() + text[1:]
 
 
@@ -346,7 +352,7 @@ def interval(share: Estimate) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a duration in at most two units.
+    """Format a duration in at most two units.
 
     >>> duration(0.4), duration(59.6), duration(185), duration(8000), duration(200_000)
     ('under 1 s', '1 min 00 s', '3 min 05 s', '2 h 13 min', '2 d 7 h')

@@ -81,7 +81,7 @@ class AnswerFormat:
     def choice(
         cls, options: Mapping[str, str] | list[str] | tuple[str, ...], style: Style = ""
     ) -> AnswerFormat:
-        """One of several options.
+        """Create the form of a choice between several options.
 
         Args:
             options: Label to text, or the texts alone. Texts alone are labelled by letter or by index, starting at 0,
@@ -100,17 +100,17 @@ class AnswerFormat:
 
     @classmethod
     def yes_no(cls) -> AnswerFormat:
-        """Yes or no."""
+        """Create the form of a yes-or-no answer."""
         return cls("yes-no", style="word")
 
     @classmethod
     def number(cls, unit: str = "") -> AnswerFormat:
-        """Return a number in a unit such as "m". Without a unit, numbers are returned as written."""
+        """Create the form of a number in a unit such as "m". Without a unit, numbers are read as written."""
         return cls("number", unit=unit)
 
     @classmethod
     def count(cls, options: Mapping[str, str] = _NO_OPTIONS, style: Style = "") -> AnswerFormat:
-        """Return a whole number of things. With options, the label of the option is returned."""
+        """Create the form of a whole number. With options, the answer is the label of an option."""
         return cls("count", options, style)
 
     @classmethod
@@ -122,19 +122,19 @@ class AnswerFormat:
         subject: str = "",
         object: str = "",  # noqa: A002 - the field's name
     ) -> AnswerFormat:
-        """Return a place relative to something, such as "left" or "front right"; by default left, right, above or below."""
+        """Create the form of a relative position such as "front right"; by default left, right, above or below."""
         offered = options if isinstance(options, Mapping) else {name: name for name in options}
         return cls("direction", offered, style, subject=subject, object=object)
 
     @classmethod
     def text(cls) -> AnswerFormat:
-        """Free text."""
+        """Create the form of free text."""
         return cls("text")
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What scoring needs to know about an item. It is stored with the item, and never sent to a model.
+    """The ground truth of an item, for scoring. It is stored with the item, and never sent to a model.
 
     >>> before = Truth(("left",), subject="q1", cluster="picture-1")
     >>> after = Truth(("right",), subject="q1", cluster="picture-1", condition="mirrored", edit="mirror", base="q1/plain")
@@ -220,7 +220,7 @@ def content_hash(value: Json) -> str:
 
 
 def fields_of(record: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass by name, to make a record that has more of them.
+    """Return the fields of a dataclass by name, to build a record of a class with further fields.
 
     >>> fields_of(Message.user("left"))
     {'role': 'user', 'content': ('left',)}
@@ -292,12 +292,12 @@ class Picture:
             return self.data
         data = read_picture(self.path) if self.path is not None else b""
         kind = self.digest.partition("-")[0]
-        found = (
+        digest = (
             "bytes-" + hashlib.sha256(data).hexdigest()
             if kind == "bytes"
             else _pixel_digest(decode(data, self._name))
         )
-        if found != self.digest:
+        if digest != self.digest:
             raise UsageError(f"the picture {self.path} has changed since it was planned; plan again")
         return data
 
@@ -395,7 +395,7 @@ class Request:
     messages: tuple[Message, ...]
     max_tokens: int = 512
     temperature: int | float = 0.0
-    """An integer is another request than the equal float: `digest` tells them apart."""
+    """An integer and the equal float make different requests: `digest` distinguishes them."""
     seed: int | None = None
     """The sampling seed. Without it, an answer at a temperature above zero cannot be reproduced."""
     stop: tuple[str, ...] = ()

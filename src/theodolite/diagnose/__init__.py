@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _CallablePackage(ModuleType):
-    """Makes ``theodolite.diagnose(...)`` work although ``theodolite.diagnose`` is a package."""
+    """A package that can be called, so that ``theodolite.diagnose(...)`` works."""
 
     @property
     def __call__(self) -> Callable[..., Diagnosed]:

@@ -1,4 +1,4 @@
-"""How far a diagnosis is, in one line: which of all steps, its items, and the time that is left."""
+"""Run, plan and open a diagnosis; show it in a notebook, as data frames and as text; follow its progress."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ FrameName: TypeAlias = Literal["verdicts", "edits", "metrics", "items"]
 
 
 def frame_rows(diagnosis: Diagnosis, items: Iterable[ItemRow], what: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a frame.
+    """Yield the rows of a data frame.
 
     Args:
         diagnosis: The diagnosis.
-        items: Its items, used for ``items`` alone.
+        items: Its items, used only for ``items``.
         what: ``verdicts`` (a row for each model and kind of pictures), ``edits`` (for each edit), ``metrics`` (for each
             metric and split) or ``items`` (for each question that was asked).
 
@@ -164,11 +164,11 @@ def _metrics(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
 
 
 def _shares(form: LookingResult | PairsResult) -> dict[str, float | None]:
-    found: dict[str, float | None] = {}
+    shares: dict[str, float | None] = {}
     for name in SHARES:
         figure = getattr(form, name)
-        found |= _interval(name, figure) if name == "followed" else {name: figure.value if figure else None}
-    return found
+        shares |= _interval(name, figure) if name == "followed" else {name: figure.value if figure else None}
+    return shares
 
 
 def _interval(name: str, figure: Estimate | None) -> dict[str, float | None]:
@@ -249,7 +249,7 @@ class Exhibits(Sequence[Exhibit]):
         return "\n".join(map(repr, self._found)) or "no examples"
 
     def _repr_html_(self) -> str:
-        return "".join(each._repr_html_() for each in self._found) or "no examples"
+        return "".join(exhibit._repr_html_() for exhibit in self._found) or "no examples"
 
 
 def exhibits(
@@ -275,7 +275,7 @@ def exhibits(
 
 
 def picture_of(side: ShownAnswer, folder: Path) -> Image | None:
-    """Return the first picture of a side of a pair. None if it is missing or lies outside of the diagnosis."""
+    """Return the first picture of one side of a pair. None if it is missing or lies outside of the diagnosis."""
     if not side.pictures:
         return None
     path = (folder / side.pictures[0]).resolve()
@@ -290,10 +290,10 @@ def picture_of(side: ShownAnswer, folder: Path) -> Image | None:
 def _side(word: str, side: ShownAnswer, picture: Image | None) -> str:
     shown = f'<img alt="{word}" src="{_data_url(picture)}">' if picture is not None else "<i>no picture</i>"
     is_right = side.read_as == side.gold
-    said = escape(side.read_as or side.answer or "no answer")
+    answer = escape(side.read_as or side.answer or "no answer")
     truth = "" if is_right else f" (right: {escape(side.gold)})"
     colour = OUTCOME_COLOURS["followed" if is_right else "unmoved"]
-    return f'<div>{shown}<div>{word}: <span style="color:{colour}">{said}</span>{truth}</div></div>'
+    return f'<div>{shown}<div>{word}: <span style="color:{colour}">{answer}</span>{truth}</div></div>'
 
 
 def _data_url(picture: Image) -> str:
@@ -320,7 +320,7 @@ class Diagnosed:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """By model, the verdict in one sentence."""
+        """The verdict in one sentence, by model."""
         return {model.name: model.verdict.sentence for model in self.diagnosis.models}
 
     def view(self, model: str, instrument: str) -> InstrumentOfModel:
@@ -346,7 +346,7 @@ class Diagnosed:
         return to_frame(frame_rows(self.diagnosis, self.items() if what == "items" else (), what))
 
     def plot(self, *, title: str = "") -> Drawing:
-        """Draw the outcomes of all pairs as bars. The drawing shows itself in a notebook, and has ``save(path)``.
+        """Draw the outcomes of all pairs as bars. The drawing is displayed in a notebook, and has ``save(path)``.
 
         Raises:
             UsageError: If there are no relevant pairs.
@@ -387,8 +387,8 @@ def verdict_rows(diagnosis: Diagnosis) -> list[tuple[str, list[tuple[str, Standi
     """
     cells: dict[str, dict[str, tuple[str, Standing, str]]] = {}
     for label, view, looking in lookings(diagnosis):
-        told = upper_first(looking.because) + "."
-        cells.setdefault(label, {})[view.model] = followed_words(looking), looking.standing, told
+        sentence = upper_first(looking.because) + "."
+        cells.setdefault(label, {})[view.model] = followed_words(looking), looking.standing, sentence
     for instrument in diagnosis.instruments:
         for view in instrument.models:
             if not view.looking:
@@ -403,8 +403,8 @@ def verdict_rows(diagnosis: Diagnosis) -> list[tuple[str, list[tuple[str, Standi
     cells = dict(sorted(cells.items(), key=lambda each: order.index(each[0]) if each[0] in order else -1))
     missing: tuple[str, Standing, str] = ("", "not measured", "Not measured.")
     return [
-        (label, [found.get(model.name, missing) for model in diagnosis.models])
-        for label, found in cells.items()
+        (label, [by_model.get(model.name, missing) for model in diagnosis.models])
+        for label, by_model in cells.items()
     ]
 
 
@@ -412,10 +412,10 @@ def text_lines(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield the lines of the verdict as plain text."""
     diagnosis = with_short_names(diagnosis)
     rows = verdict_rows(diagnosis)
-    for place, model in enumerate(diagnosis.models):
+    for column, model in enumerate(diagnosis.models):
         yield f"{model.name}: {model.verdict.standing}. {model.verdict.sentence}"
         for label, cells in rows:
-            words, standing, _ = cells[place]
+            words, standing, _ = cells[column]
             yield f"  {label:20} {standing:20} {words}".rstrip()
         for signature in raised(diagnosis):
             if signature.model == model.name:
@@ -430,8 +430,8 @@ def html_table(diagnosis: Diagnosis) -> str:
     diagnosis = with_short_names(diagnosis)
     heads = "".join(f"<th style='text-align:left'>{escape(model.name)}</th>" for model in diagnosis.models)
     rows = [f"<tr><th></th>{heads}</tr>"]
-    for label, found in verdict_rows(diagnosis):
-        cells = "".join(_cell(*cell) for cell in found)
+    for label, verdicts in verdict_rows(diagnosis):
+        cells = "".join(_cell(*cell) for cell in verdicts)
         rows.append(f"<tr><th style='text-align:left'>{escape(label)}</th>{cells}</tr>")
     overall = "".join(_cell("", model.verdict.standing, model.verdict.sentence) for model in diagnosis.models)
     rows.append(f"<tr><th style='text-align:left'>verdict</th>{overall}</tr>")
@@ -440,11 +440,11 @@ def html_table(diagnosis: Diagnosis) -> str:
         for s in raised(diagnosis)
     )
     listed = f"<p>Signatures raised (behaviour, not cause):</p><ul>{signs}</ul>" if signs else ""
-    told = "".join(
+    items = "".join(
         f"<li><b>{escape(model.name)}</b>: {escape(model.verdict.sentence)}</li>"
         for model in diagnosis.models
     )
-    return f"<table>{''.join(rows)}</table><ul>{told}</ul><p>{CAPTION}</p>{listed}"
+    return f"<table>{''.join(rows)}</table><ul>{items}</ul><p>{CAPTION}</p>{listed}"
 
 
 def _cell(words: str, standing: Standing, title: str) -> str:
@@ -469,7 +469,7 @@ class RunFigure:
 
 @dataclass(frozen=True, slots=True)
 class Browsed:
-    """The content of a run, for display."""
+    """The rows and means of a run, for display."""
 
     rows: list[ItemRow]
     figures: list[RunFigure]
@@ -515,13 +515,13 @@ def figures_of(instrument: Instrument, scores: Sequence[ItemScore]) -> list[RunF
     by_column: dict[tuple[str, str], list[ItemScore]] = {}
     for score in scores:
         by_column.setdefault((score.metric, score.split), []).append(score)
-    found = []
+    figures = []
     for metric in instrument.metrics:
         for (key, split), some in by_column.items():
             mean = score_mean(metric, some) if key == metric.key else None
             if mean is not None:
-                found.append(RunFigure(key, metric.name, metric.origin, split, mean))
-    return found
+                figures.append(RunFigure(key, metric.name, metric.origin, split, mean))
+    return figures
 
 
 Step: TypeAlias = tuple[str, str]
@@ -531,7 +531,7 @@ _LINE_EVERY_S = 0.5
 
 
 class Overall:
-    """Follows all steps of a diagnosis. Called like any `Progress`."""
+    """The progress of all steps of a diagnosis. Called like any `Progress`."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -576,12 +576,12 @@ class Overall:
         return self._tallies.get((model, instrument))
 
     def spent(self, model: str, instrument: str) -> float:
-        """Seconds spent on a step so far."""
+        """Return the seconds spent on a step so far."""
         return self._seconds.get((model, instrument), 0.0)
 
     @property
     def left(self) -> str:
-        """The time that is left, over all steps; ``at least``, if an instrument was not measured before. Empty if not known."""
+        """The remaining time of all steps; ``at least`` if an instrument was not measured before. Empty if unknown."""
         here = self._left_here()
         waiting = [step for step, word in self._steps.items() if word == "waiting"]
         known = [self._expected(step) for step in waiting]
@@ -591,7 +591,7 @@ class Overall:
         return f"{'at least ' if None in known else ''}{duration(seconds)} left"
 
     def line(self) -> str:
-        """Say it all in one line."""
+        """Format the progress in one line."""
         if self._now is None:
             return ""
         word, tally = self._steps[self._now], self.tally
@@ -601,7 +601,7 @@ class Overall:
         return f"{self.place}: {' '.join(self._now)}, {word}" + (f", {left}" if left else "")
 
     def _left_here(self) -> float | None:
-        """Seconds left for the items of the current step. None if not known."""
+        """Return the seconds left for the items of the current step. None if unknown."""
         step, tally = self._now, self.tally
         if step is None or tally is None or self._steps[step] != "asking":
             return None
@@ -613,7 +613,7 @@ class Overall:
         return (self._clock() - began) / new * remaining
 
     def _expected(self, step: Step) -> float | None:
-        """Seconds of a step, by those of other models on the same instrument. None if there are none."""
+        """Estimate the seconds of a step from other models on the same instrument. None if there are none."""
         model, instrument = step
         ended = {each: self.spent(*each) for each, word in self._steps.items() if word in _ENDED}
         others = [spent for (_, name), spent in ended.items() if name == instrument]
@@ -633,7 +633,7 @@ def _done(tally: Tally) -> int:
 
 @contextmanager
 def printed(progress: Progress | bool) -> Iterator[Progress]:  # noqa: FBT001 - a switch, or a function
-    """Context manager: a function to call with the progress; True prints one line on standard error and rewrites it."""
+    """Yield the function to call with the progress. True prints one line on standard error and rewrites it."""
     if not isinstance(progress, bool):
         yield progress
         return
@@ -656,9 +656,9 @@ def printed(progress: Progress | bool) -> Iterator[Progress]:  # noqa: FBT001 - 
 
 
 def plan_diagnosis(request: DiagnosisRequest) -> dict[str, dict[str, Cost]]:
-    """Count what a diagnosis would ask, and ask a few items of each run to find out time and tokens.
+    """Count what a diagnosis would ask, and ask a few items of each run to measure time and tokens.
 
-    Data are made in a temporary folder, and nothing is kept. A model that cannot be reached is counted without its time.
+    Data are made in a temporary folder, and nothing is kept. For a model that cannot be reached, no time is given.
 
     Returns:
         The cost of each instrument, by model.
@@ -676,14 +676,14 @@ def _of_model(request: DiagnosisRequest, name: str) -> dict[str, Cost]:
             model = stack.enter_context(opened(name, request.given))
         except (MissingExtraError, ModelError) as error:
             why = str(error)
-        found = {}
+        costs = {}
         for instrument in request.instruments:
             request.progress(name, instrument.name, "planning")
             try:
-                found[instrument.name] = _of_instrument(request, name, model, instrument, why)
+                costs[instrument.name] = _of_instrument(request, name, model, instrument, why)
             except UnsupportedError as error:
-                found[instrument.name] = Cost(why_not=f"left out: {error}")
-        return found
+                costs[instrument.name] = Cost(why_not=f"left out: {error}")
+        return costs
 
 
 def _of_instrument(
@@ -740,17 +740,17 @@ def diagnose(  # noqa: PLR0913 - one parameter per option
         images: The folder of the pictures of `data`, if it is another one.
         seed: Seed of all random draws.
         options: Engine, workers and cache.
-        progress: True prints one line that says how far it is; or a function that is called with the model, the instrument
-            and the progress.
+        progress: True prints one line of progress; or a function that is called with the model, the instrument and the
+        progress.
 
     Returns:
-        The diagnosis, which shows itself in a notebook, and has ``to_pandas()``, ``plot()`` and ``exhibits()``.
+        The diagnosis, which is displayed in a notebook, and has ``to_pandas()``, ``plot()`` and ``exhibits()``.
 
     Raises:
-        UsageError: If what is given does not fit together.
+        UsageError: If the arguments are inconsistent.
         ModelError: If a model cannot be used.
     """
-    with given_models(model, processor) as models, printed(progress) as told:
+    with given_models(model, processor) as models, printed(progress) as callback:
         request = make_request(
             tuple(models),
             data=data,
@@ -760,7 +760,7 @@ def diagnose(  # noqa: PLR0913 - one parameter per option
             images=images,
             seed=seed,
             options=options,
-            progress=told,
+            progress=callback,
             given={name: each for name, each in models.items() if each is not None},
         )
         check_folder(request.folder)
@@ -781,7 +781,10 @@ def make_request(  # noqa: PLR0913 - one parameter per option
     progress: Progress | None = None,
     given: Mapping[str, VisionLanguageModel] | None = None,
 ) -> DiagnosisRequest:
-    """Check and collect the options of `diagnose`. Nothing is measured or written."""
+    """Check and collect the options of `diagnose`. Nothing is measured or written.
+
+    Takes the arguments of `diagnose`, but models by name. `given` has the models in memory by name.
+    """
     names = (instruments,) if isinstance(instruments, str) else tuple(instruments)
     sets = (data,) if isinstance(data, str | Path) else tuple(data)
     own = find_user_data(sets, None if images is None else Path(images), names)
@@ -805,13 +808,17 @@ def _chosen(names: Sequence[str], data: Sequence[UserData]) -> tuple[Instrument,
         UsageError: If an instrument lacks the data it needs.
     """
     given = {own.instrument for own in data}
-    found = find_instruments(names) if names else instruments()
+    candidates = find_instruments(names) if names else instruments()
     if not names:
-        return tuple(each for each in found if not each.needs_data or each.name in given)
-    for each in found:
-        if each.needs_data and each.name not in given:
-            raise UsageError(f"{each.name} has no built-in data; pass your own with --data: {each.takes}")
-    return found
+        return tuple(
+            instrument for instrument in candidates if not instrument.needs_data or instrument.name in given
+        )
+    for instrument in candidates:
+        if instrument.needs_data and instrument.name not in given:
+            raise UsageError(
+                f"{instrument.name} has no built-in data; pass your own with --data: {instrument.takes}"
+            )
+    return candidates
 
 
 def _check_overwrite(request: DiagnosisRequest) -> None:
@@ -821,8 +828,8 @@ def _check_overwrite(request: DiagnosisRequest) -> None:
     old = read_diagnosis(request.folder)
     lost = [model.name for model in old.models if not model.is_recorded]
     lost = [name for name in lost if name not in request.models]
-    known = {each.name for each in request.instruments}
-    lost += [each.name for each in old.instruments if each.name not in known]
+    known = {instrument.name for instrument in request.instruments}
+    lost += [instrument.name for instrument in old.instruments if instrument.name not in known]
     lost += [f"size {old.size}"] if old.size != str(request.size) else []
     lost += [f"seed {old.seed}"] if old.seed != request.seed else []
     if lost:

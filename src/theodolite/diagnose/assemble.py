@@ -1,4 +1,4 @@
-"""Build the document of a diagnosis from scores. Pure: no model is called, no run is opened."""
+"""Build the document of a diagnosis from scores. No model is called, no run is opened."""
 
 from __future__ import annotations
 
@@ -144,7 +144,9 @@ def assemble(
         metrics=[_metric(metric, each.name) for each in instruments for metric in each.metrics],
         instruments=[each.form for each in parts],
         signatures=[signature for each in parts for signature in each.signatures],
-        open_questions=[found for each in parts for found in _open_questions(each, comparisons)],
+        open_questions=[
+            open_question for each in parts for open_question in _open_questions(each, comparisons)
+        ],
         comparisons=comparisons,
         references=list(question.references),
         caveats=[*CAVEATS, *_cautions(measured)],
@@ -159,14 +161,14 @@ def _instrument(
     question: Question,
 ) -> _InstrumentPart:
     twins, seed = question.twins, question.seed
-    models = [each.model for each in measured]
-    own = {each.model: each.scores for each in measured if each.scores}
+    models = [result.model for result in measured]
+    own = {result.model: result.scores for result in measured if result.scores}
     scores = Scores({**{twin: calibration.get(twin, ()) for twin in twins}, **own}, instrument.metrics)
-    unscored = {each.model: each.unscored for each in measured}
+    unscored = {result.model: result.unscored for result in measured}
     results = metric_results(scores, instrument.metrics, models, unscored, twins=twins, seed=seed)
     views, open_questions = [], []
-    for each in measured:
-        view, questions = _view(instrument, each)
+    for result in measured:
+        view, questions = _view(instrument, result)
         views.append(view)
         open_questions += questions
     form = InstrumentResult(
@@ -178,14 +180,14 @@ def _instrument(
     )
     return _InstrumentPart(
         form,
-        [_signature(found, each) for each in measured for found in each.signatures],
+        [_signature(signature, result) for result in measured for signature in result.signatures],
         open_questions,
     )
 
 
 def _open_questions(part: _InstrumentPart, comparisons: Sequence[Comparison]) -> Iterator[OpenQuestion]:
     yield from part.open_questions
-    own = (each for each in comparisons if each.instrument == part.form.name)
+    own = (comparison for comparison in comparisons if comparison.instrument == part.form.name)
     yield from filter(None, map(open_comparison, own))
 
 
@@ -209,23 +211,23 @@ def _comparisons(
     return compare_models(Scores(scores, metrics), keys=shown, seed=seed)
 
 
-def _signature(found: Signature, each: Measured) -> SignatureResult:
+def _signature(signature: Signature, measured: Measured) -> SignatureResult:
     return SignatureResult(
-        name=found.name,
-        instrument=each.instrument,
-        model=each.model,
-        standing=found.standing,
-        because=found.because,
-        numbers=dict(found.numbers),
-        test=None if found.test is None else TestResult.of(found.test, found.name),
-        confirming_test=found.kind.confirming_test,
-        remedy=found.kind.remedy,
-        remedy_source=found.kind.source,
+        name=signature.name,
+        instrument=measured.instrument,
+        model=measured.model,
+        standing=signature.standing,
+        because=signature.because,
+        numbers=dict(signature.numbers),
+        test=None if signature.test is None else TestResult.of(signature.test, signature.name),
+        confirming_test=signature.kind.confirming_test,
+        remedy=signature.kind.remedy,
+        remedy_source=signature.kind.source,
     )
 
 
 def _view(instrument: Instrument, measured: Measured) -> tuple[InstrumentOfModel, list[OpenQuestion]]:
-    """Return the results of one instrument on one model, and the verdicts that are not settled."""
+    """Return the results of one instrument on one model, and the questions about verdicts that are still open."""
     rows = {row.id: row for row in measured.rows}
     lookings: list[LookingResult] = []
     open_questions = []
@@ -252,16 +254,16 @@ def _view(instrument: Instrument, measured: Measured) -> tuple[InstrumentOfModel
 def _model(subject: Subject, forms: Sequence[InstrumentResult], measured: Sequence[Measured]) -> ModelResult:
     """Describe one model. Its verdict rests on the pairs of all instruments, the user's own data first."""
     views = [(form, view) for form in forms for view in form.models if view.model == subject.name]
-    found: list[tuple[bool, str, Standing]] = []
+    verdicts: list[tuple[bool, str, Standing]] = []
     for form, view in views:
-        found += [
+        verdicts += [
             (each.source == "own", label_of(form.name, each.source), each.standing) for each in view.looking
         ]
         if not view.looking:
             source: Source = "own" if form.has_own_data_only else "drawn"
-            found.append((form.has_own_data_only, label_of(form.name, source), view.verdict.standing))
-    found.sort(key=lambda each: not each[0])
-    standings = {label: standing for _, label, standing in found}
+            verdicts.append((form.has_own_data_only, label_of(form.name, source), view.verdict.standing))
+    verdicts.sort(key=lambda each: not each[0])
+    standings = {label: standing for _, label, standing in verdicts}
     own = [each for each in measured if each.model == subject.name]
     return ModelResult(
         name=subject.name,
@@ -272,7 +274,7 @@ def _model(subject: Subject, forms: Sequence[InstrumentResult], measured: Sequen
         left_out=list(subject.left_out),
         verdict=model_verdict(
             standings,
-            own=[label for is_own, label, _ in found if is_own],
+            own=[label for is_own, label, _ in verdicts if is_own],
             proven=[
                 label_of(form.name, each.source)
                 for form, view in views
@@ -302,22 +304,22 @@ def _metric(metric: Metric, instrument: str) -> MetricEntry:
 
 def _cautions(measured: Sequence[Measured]) -> list[str]:
     """Return caveats about instruments that lost more than a tenth of their answers."""
-    found = []
-    for each in measured:
-        if each.counts is None or not each.counts.planned:
+    cautions = []
+    for result in measured:
+        if result.counts is None or not result.counts.planned:
             continue
-        asked = each.counts.planned
+        asked = result.counts.planned
         for count, word in (
-            (each.counts.failed, "failed"),
-            (each.counts.refused, "were refused"),
-            (each.counts.cut_off, "were cut off"),
-            (each.counts.ambiguous, "were ambiguous"),
-            (each.counts.none_of_these, "chose none of the options"),
-            (each.counts.unreadable, "could not be read"),
-            (each.counts.pending, "were not asked"),
+            (result.counts.failed, "failed"),
+            (result.counts.refused, "were refused"),
+            (result.counts.cut_off, "were cut off"),
+            (result.counts.ambiguous, "were ambiguous"),
+            (result.counts.none_of_these, "chose none of the options"),
+            (result.counts.unreadable, "could not be read"),
+            (result.counts.pending, "were not asked"),
         ):
             if count > asked / 10:
-                found.append(
-                    f"{each.instrument}, {each.model}: {count} of {asked} answers {word}; the numbers rest on the others."
+                cautions.append(
+                    f"{result.instrument}, {result.model}: {count} of {asked} answers {word}; the numbers rest on the others."
                 )
-    return found
+    return cautions

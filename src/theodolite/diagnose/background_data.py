@@ -54,7 +54,7 @@ class Makers:
 
 @contextmanager
 def make_in_background(wanted: Iterable[Instrument], study: Study) -> Iterator[Makers]:
-    """Context manager: the data of the given instruments are made in the background."""
+    """Make the data of the given instruments in the background while the block runs."""
     makers = Makers()
     try:
         for instrument in wanted:
@@ -65,7 +65,7 @@ def make_in_background(wanted: Iterable[Instrument], study: Study) -> Iterator[M
 
 
 def exit_with(parent: int) -> None:
-    """Exit this process when its parent ends."""
+    """End this process when its parent ends."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)

@@ -2,7 +2,8 @@
 
 A small model keeps one core busy at most: without this process the diagnosis of the shipped models takes about 1.4 times as
 long on two cores. The process, ``python -m theodolite.diagnose.background_model PARENT …``, measures
-into the same run folders, so that its model is found measured when its turn comes. If it fails, it is measured then.
+into the same run folders, so that nothing is left to measure when its turn comes. If it fails, the model is measured
+then.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SMALL = "pocket:"
 
 
 class BackgroundModel:
-    """The last model of a request, if it is a small one and a second core is free for it."""
+    """The last model of a request, if it is small and a second core is free for it."""
 
     def __init__(self, request: DiagnosisRequest) -> None:
         self._request = request
@@ -37,11 +38,11 @@ class BackgroundModel:
         self.name = last if is_plain and is_worth_it and last.startswith(_SMALL) else ""
 
     def start(self) -> None:
-        """Start measuring it. To be called when the data are made."""
+        """Start measuring the model. Call this once the data are made."""
         if not self.name or self._process is not None:
             return
         request = self._request
-        names = [each.name for each in request.instruments]
+        names = [instrument.name for instrument in request.instruments]
         command = [
             *(sys.executable, "-m", "theodolite.diagnose.background_model", str(os.getpid()), self.name),
             *(str(request.folder), str(request.size), str(request.seed), *names),
@@ -54,7 +55,7 @@ class BackgroundModel:
             return  # no process could be started: the model is measured when its turn comes
 
     def wait(self, name: str) -> None:
-        """Wait for the process if it measures the model of that name."""
+        """Wait for the process if it measures that model."""
         if self._process is not None and name == self.name:
             self._process.wait()
 
@@ -67,12 +68,12 @@ class BackgroundModel:
 
 @contextmanager
 def measured_in_background(request: DiagnosisRequest) -> Iterator[BackgroundModel]:
-    """Context manager: the model that may be measured in the background."""
-    found = BackgroundModel(request)
+    """Yield the model that may be measured in the background, and stop its process at the end."""
+    background = BackgroundModel(request)
     try:
-        yield found
+        yield background
     finally:
-        found.stop()
+        background.stop()
 
 
 def main(arguments: list[str]) -> None:

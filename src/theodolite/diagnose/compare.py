@@ -55,20 +55,26 @@ __all__ = [
 def compare_models(
     scores: Scores, *, keys: Iterable[str | ScoreColumn] | None = None, seed: int
 ) -> list[Comparison]:
-    """Compare every two models on the metrics that both have, as records. See `Scores.difference`."""
+    """Compare every two models on the metrics that both have, as records. See `Scores.difference`.
+
+    Args:
+        scores: The scores of all models.
+        keys: Metrics, or metrics on a split, to compare. Default: all.
+        seed: Seed of the tests.
+    """
     return [
         Comparison(
-            first=each.first,
-            second=each.second,
-            instrument=each.metric.instrument,
-            metric=each.metric.key,
-            split=each.split,
-            difference=replace(each.estimate, p_value=None) if each.estimate else None,
-            test=TestResult.of(each.test, "paired difference is zero") if each.test else None,
-            p_holm=each.p_holm,
-            why_not=each.why_not,
+            first=difference.first,
+            second=difference.second,
+            instrument=difference.metric.instrument,
+            metric=difference.metric.key,
+            split=difference.split,
+            difference=replace(difference.estimate, p_value=None) if difference.estimate else None,
+            test=TestResult.of(difference.test, "paired difference is zero") if difference.test else None,
+            p_holm=difference.p_holm,
+            why_not=difference.why_not,
         )
-        for each in scores.difference(keys=keys, seed=seed)
+        for difference in scores.difference(keys=keys, seed=seed)
     ]
 
 
@@ -96,7 +102,7 @@ class FollowedChange:
 
     @property
     def is_lower(self) -> bool:
-        """True if the second surely follows fewer pairs."""
+        """True if the second significantly follows fewer pairs."""
         return self.difference.value > 0 and self.p_holm < _LEVEL
 
 
@@ -116,34 +122,39 @@ def compare_followed(
         for scores, runs in zip(sides, (first, second), strict=True):
             for source, pairs in by_source(pairs_of_runs(instrument, runs[name])).items():
                 scores.extend(followed_scores(label_of(name, source), pairs))
-    found = Scores({"first": sides[0], "second": sides[1]}).difference(seed=seed)
+    changes = Scores({"first": sides[0], "second": sides[1]}).difference(seed=seed)
     return tuple(
         FollowedChange(
-            each.split, each.n_items, *each.means, each.estimate, each.test.p_value, each.p_holm or 0.0
+            change.split,
+            change.n_items,
+            *change.means,
+            change.estimate,
+            change.test.p_value,
+            change.p_holm or 0.0,
         )
-        for each in found
-        if each.estimate is not None and each.test is not None
+        for change in changes
+        if change.estimate is not None and change.test is not None
     )
 
 
 def followed_scores(label: str, pairs: Iterable[AnsweredPair]) -> Iterator[ItemScore]:
-    """Yield whether each relevant pair is followed: an item may be paired with several other pictures."""
+    """Yield whether each relevant pair is followed, as scores. An item may be paired with several other pictures."""
     relevant = {f"{pair.item} {pair.edit.name} {pair.shown}": pair for pair in pairs if pair.edit.is_relevant}
     for name, pair in relevant.items():
         yield ItemScore(name, "diagnose.followed", float(pair.outcome == "followed"), pair.cluster, label)
 
 
 def followed_summary(changes: Sequence[FollowedChange], first: str = "", second: str = "") -> str:
-    """One sentence for the top of a page; empty if there are no pairs to compare."""
+    """Return one sentence for the top of a page. Empty if there are no pairs to compare."""
     if not changes:
         return ""
-    differ = [each for each in changes if each.p_holm < _LEVEL]
+    differ = [change for change in changes if change.p_holm < _LEVEL]
     if not differ:
         return "The models do not surely differ in the pairs that they follow. "
-    told = ", ".join(
-        f"{100 * each.first:.0f} and {100 * each.second:.0f} % ({each.label})" for each in differ
+    shares = ", ".join(
+        f"{100 * change.first:.0f} and {100 * change.second:.0f} % ({change.label})" for change in differ
     )
-    return f"Followed pairs of {first} and {second}: {told}. "
+    return f"Followed pairs of {first} and {second}: {shares}. "
 
 
 def followed_table(changes: Sequence[FollowedChange], first: str, second: str) -> Table:
@@ -159,7 +170,10 @@ def followed_table(changes: Sequence[FollowedChange], first: str, second: str) -
             Column("n", "pairs", "count"),
             Column("p_holm", "p corrected", "p"),
         ],
-        [[each.label, each.first, each.second, each.difference, each.n, each.p_holm] for each in changes],
+        [
+            [change.label, change.first, change.second, change.difference, change.n, change.p_holm]
+            for change in changes
+        ],
     )
 
 
@@ -295,15 +309,15 @@ def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
         ],
         [
             [
-                each.instrument,
-                names[each.metric],
-                each.split,
-                each.difference or each.why_not,
-                each.difference.n if each.difference else None,
-                each.test.p_value if each.test else None,
-                each.p_holm,
+                comparison.instrument,
+                names[comparison.metric],
+                comparison.split,
+                comparison.difference or comparison.why_not,
+                comparison.difference.n if comparison.difference else None,
+                comparison.test.p_value if comparison.test else None,
+                comparison.p_holm,
             ]
-            for each in shown
+            for comparison in shown
         ],
         found.notes,
     )
@@ -335,9 +349,9 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
     comparisons = compare_models(scores, seed=seed)
     metrics: list[MetricEntry] = []
     for name in shared:
-        found = [each for each in comparisons if each.instrument == name]
-        metrics += _forms(name, {each.metric for each in found})
-        alone = sum(key.partition(".")[0] == name for key, _ in scores.columns) - len(found)
+        own = [comparison for comparison in comparisons if comparison.instrument == name]
+        metrics += _forms(name, {comparison.metric for comparison in own})
+        alone = sum(key.partition(".")[0] == name for key, _ in scores.columns) - len(own)
         if alone:
             notes.append(
                 f"{name}: {alone} {'metric has' if alone == 1 else 'metrics have'} scores on one side only"
@@ -346,7 +360,7 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
         raise UsageError(
             f"{one.label} and {other.label} have no metric in common; compare runs of one instrument on the same data"
         )
-    if all(each.difference is None for each in comparisons):
+    if all(comparison.difference is None for comparison in comparisons):
         raise UsageError(
             f"{one.label} and {other.label} cannot be compared: {comparisons[0].why_not}; measure both on the same "
             "data, in the same words, with the same seed and size, and with enough items"
@@ -426,10 +440,10 @@ def _labelled(sides: list[Side]) -> tuple[Side, Side]:
 
 def _forms(name: str, keys: set[str]) -> list[MetricEntry]:
     known = {metric.key: metric for metric in find_instruments([name])[0].metrics}
-    found = []
+    entries = []
     for key in sorted(keys):
         metric = known.get(key)
-        found.append(
+        entries.append(
             MetricEntry(
                 key=key,
                 name=metric.name if metric else "right answers",
@@ -439,4 +453,4 @@ def _forms(name: str, keys: set[str]) -> list[MetricEntry]:
                 needs=metric.needs if metric else "text",
             )
         )
-    return found
+    return entries

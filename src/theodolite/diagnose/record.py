@@ -46,7 +46,7 @@ Source: TypeAlias = Literal["own", "drawn"]
 
 
 def _without_p(estimate: Estimate) -> dict[str, Any]:
-    """Return a diagnosis states p-values in its tests alone."""
+    """Drop the p-value: a diagnosis states p-values only in its tests."""
     fields = asdict(estimate)
     del fields["p_value"]
     return fields
@@ -455,7 +455,7 @@ def short_name(model: str) -> str:
 
 
 def short_names(models: Iterable[str]) -> dict[str, str]:
-    """Shorten the names of several models. Those that would be equal keep the options in which they differ, or the whole name.
+    """Shorten the names of several models. Equal short names keep the options in which they differ, or the whole name.
 
     >>> list(short_names(["replay:a/b.json?prompt=one", "replay:a/b.json?prompt=two words", "pocket:mixed"]).values())
     ['replay:b.json, one', 'replay:b.json, two words', 'pocket:mixed']
@@ -466,16 +466,16 @@ def short_names(models: Iterable[str]) -> dict[str, str]:
     alike: dict[str, list[str]] = {}
     for model in every:
         alike.setdefault(short_name(model), []).append(model)
-    found = {}
+    names = {}
     for short, group in alike.items():
         options = {model: dict(parse_qsl(model.partition("?")[2])) for model in group}
         keys = dict.fromkeys(key for each in options.values() for key in each)
         telling = [key for key in keys if len({each.get(key) for each in options.values()}) > 1]
         for model in group:
             values = [options[model][key] for key in telling if key in options[model]]
-            found[model] = ", ".join([short, *values])
-    used = Counter(found.values())
-    return {model: found[model] if used[found[model]] == 1 else model for model in every}
+            names[model] = ", ".join([short, *values])
+    used = Counter(names.values())
+    return {model: names[model] if used[names[model]] == 1 else model for model in every}
 
 
 def with_short_names(diagnosis: Diagnosis) -> Diagnosis:

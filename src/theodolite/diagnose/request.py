@@ -59,17 +59,17 @@ class Opened:
 
     @property
     def identity(self) -> str:
-        """Distinguishes models of the same name, such as by a hash of the weights."""
+        """The model's identity, which distinguishes models of the same name: a hash of the weights, for example."""
         return self.model.identity
 
     @property
     def capabilities(self) -> tuple[Capability, ...]:
-        """All its capabilities, from text on."""
+        """All capabilities of the model, from text on."""
         return tuple(need for need in CAPABILITIES if covers(self.gives, need))
 
 
 def check_models(names: Iterable[str]) -> None:
-    """Find wrong names, missing folders and unreachable servers before the first model is measured.
+    """Check names, folders and servers before the first model is measured.
 
     Large models are not loaded.
 
@@ -89,10 +89,10 @@ def check_models(names: Iterable[str]) -> None:
 def given_models(
     model: ModelLike | Sequence[ModelLike], processor: Any = None
 ) -> Iterator[dict[str, VisionLanguageModel | None]]:
-    """Context manager: models by name, each in memory or None if it is to be opened by its name.
+    """Yield models by name: in memory, or None if the model is to be opened by its name.
 
     Raises:
-        UsageError: If something is not a model, or a name is given twice.
+        UsageError: If an object is not a model, or a name is given twice.
     """
     listed = list(model) if isinstance(model, list | tuple) else [model]
     if processor is not None and (len(listed) != 1 or isinstance(listed[0], str | VisionLanguageModel)):
@@ -100,24 +100,24 @@ def given_models(
             "processor belongs to one transformers model in memory; for several, wrap each with "
             "theodolite.models.loaded_model(model, processor)"
         )
-    found: dict[str, VisionLanguageModel | None] = {}
+    models: dict[str, VisionLanguageModel | None] = {}
     with ExitStack() as stack:
-        for each in listed:
-            own = None if isinstance(each, str) else _in_memory(each, processor, stack)
-            name = each if isinstance(each, str) else str(own and own.name)
-            if name in found:
+        for entry in listed:
+            own = None if isinstance(entry, str) else _in_memory(entry, processor, stack)
+            name = entry if isinstance(entry, str) else str(own and own.name)
+            if name in models:
                 raise UsageError(
                     f"the model {name} is given twice; to compare two seeds of one model use two folders, and give models in "
                     "memory different names with theodolite.models.loaded_model(model, processor, name=…)"
                 )
-            found[name] = own
-        if not found:
+            models[name] = own
+        if not models:
             raise UsageError("no model is given; name one, such as hf:PATH or pocket:grounded")
-        yield found
+        yield models
 
 
 def _in_memory(model: Any, processor: Any, stack: ExitStack) -> VisionLanguageModel:
-    """Return an object that fulfils the model contract; a transformers model is wrapped, and restored in the end."""
+    """Return a model that fulfils the contract. A transformers model is wrapped, and restored at the end."""
     if isinstance(model, VisionLanguageModel):
         return model
     if not (hasattr(model, "generate") and hasattr(model, "config")):
@@ -134,7 +134,7 @@ def _in_memory(model: Any, processor: Any, stack: ExitStack) -> VisionLanguageMo
 
 @contextmanager
 def opened(name: str, given: Mapping[str, VisionLanguageModel] | None = None) -> Iterator[Opened]:
-    """Context manager: a model, opened for all instruments. One that is given stays open."""
+    """Open a model for all instruments, and close it at the end. A given model stays open."""
     own = (given or {}).get(name)
     model = own if own is not None else open_model(name)
     try:
@@ -149,7 +149,7 @@ def opened(name: str, given: Mapping[str, VisionLanguageModel] | None = None) ->
 
 @contextmanager
 def _fast_if_small(model: VisionLanguageModel) -> Iterator[None]:
-    """Context manager: a small checkpoint gets a larger batch size, unless its name sets one, and one thread.
+    """Run a small checkpoint with one thread and, unless its name sets one, a larger batch size.
 
     A model of four million parameters takes about as long for 32 requests as for 8. With a second thread, a diagnosis of
     the twins took twice the CPU time, and longer.
@@ -194,8 +194,14 @@ _WHY: Mapping[Capability, tuple[str, str]] = {
 
 
 def left_out(instruments: Iterable[Instrument], gives: Capability, name: str) -> tuple[LeftOut, ...]:
-    """List the metrics that a model does not support, by instrument, with the reason and a remedy."""
-    found = []
+    """List the metrics that a model does not support, by instrument, with the reason and a remedy.
+
+    Args:
+        instruments: The instruments.
+        gives: The model's capability.
+        name: The name of the model, for the reason.
+    """
+    entries = []
     for instrument in instruments:
         for need, (why, remedy) in _WHY.items():
             missing = [
@@ -205,10 +211,10 @@ def left_out(instruments: Iterable[Instrument], gives: Capability, name: str) ->
                 shown = "; ".join(metric.name for metric in missing[:2])
                 more = f" and {len(missing) - 2} more" if len(missing) > 2 else ""
                 what = f"{len(missing)} metrics that need {_NAMES[need]}: {shown}{more}"
-                found.append(
+                entries.append(
                     LeftOut(instrument=instrument.name, what=what, why=f"{name}: {why}", remedy=remedy)
                 )
-    return tuple(found)
+    return tuple(entries)
 
 
 _NAMES: Mapping[Capability, str] = {
@@ -238,19 +244,19 @@ def find_user_data(
     Raises:
         UsageError: If one does not exist, if no instrument can read it, or if two are for the same instrument.
     """
-    found: dict[str, UserData] = {}
+    by_instrument: dict[str, UserData] = {}
     for text in given:
         name, equals, rest = str(text).partition("=")
         is_named = bool(equals) and name in {each.name for each in instruments()}
         known = _find(rest if is_named else str(text), name if is_named else "", images)
         for own in [each for each in known if not wanted or each.instrument in wanted] or known:
-            if own.instrument in found:
+            if own.instrument in by_instrument:
                 raise UsageError(
-                    f"--data has two data sets for {own.instrument}: {found[own.instrument].path} and {own.path}; "
+                    f"--data has two data sets for {own.instrument}: {by_instrument[own.instrument].path} and {own.path}; "
                     "diagnose them one at a time"
                 )
-            found[own.instrument] = own
-    return tuple(found.values())
+            by_instrument[own.instrument] = own
+    return tuple(by_instrument.values())
 
 
 def _find(text: str, named: str, images: Path | None) -> list[UserData]:
@@ -285,7 +291,7 @@ def _find(text: str, named: str, images: Path | None) -> list[UserData]:
 
 
 def _fields(path: Path) -> str:
-    """Return the fields of a table that fits nothing, in words."""
+    """Describe the fields of a table that no instrument can read."""
     if path.suffix not in SUFFIXES or not path.is_file():
         return ""
     try:
@@ -295,7 +301,9 @@ def _fields(path: Path) -> str:
 
 
 def _takes() -> str:
-    taken = "; ".join(f"{each.takes} ({each.name})" for each in instruments() if each.takes)
+    taken = "; ".join(
+        f"{instrument.takes} ({instrument.name})" for instrument in instruments() if instrument.takes
+    )
     return f"--data takes {taken}"
 
 
@@ -329,7 +337,7 @@ class DiagnosisRequest:
             raise UsageError(
                 f"{next(iter(self.given))} is in memory and cannot be sent to workers; name a checkpoint, as hf:PATH"
             )
-        asked = {each.name for each in self.instruments}
+        asked = {instrument.name for instrument in self.instruments}
         unused = next((own for own in self.data if own.instrument not in asked), None)
         if unused is not None:
             raise UsageError(
@@ -338,7 +346,7 @@ class DiagnosisRequest:
 
     def study(self, instrument: Instrument) -> Study:
         """Return the part of the request for one instrument."""
-        own = next((each for each in self.data if each.instrument == instrument.name), None)
+        own = next((data for data in self.data if data.instrument == instrument.name), None)
         size = self.size if isinstance(self.size, str) else instrument.size_for(self.size)
         return Study(self.folder / DATA, size, self.seed, data=own)
 
@@ -347,15 +355,17 @@ class DiagnosisRequest:
         return self.folder / RUNS / slug(model) / name
 
     def described(self) -> dict[str, str]:
-        """Describe the items of each instrument in words."""
-        return {each.name: each.describe(self.study(each)) for each in self.instruments}
+        """Describe the items of each instrument."""
+        return {
+            instrument.name: instrument.describe(self.study(instrument)) for instrument in self.instruments
+        }
 
     def settings(self) -> dict[str, object]:
         """Return the settings that are stored in the diagnosis."""
         pictures = [own.images for own in self.data if own.images is not None]
         return {
             "models": list(self.models),
-            "instruments": [each.name for each in self.instruments],
+            "instruments": [instrument.name for instrument in self.instruments],
             "size": self.size,
             "seed": self.seed,
             "data": {own.instrument: str(own.path) for own in self.data},

@@ -1,6 +1,7 @@
-"""``items.jsonl``: one line per measured item, for browsing.
+"""Run a diagnosis: measure and score all models, and write ``diagnosis.json`` and ``items.jsonl``.
 
-A line holds everything that a page needs to show the item, except the pictures, which are files in the same folder.
+A line of ``items.jsonl`` has everything that a page needs to show one item, except the pictures, which are files in
+the same folder.
 """
 
 from __future__ import annotations
@@ -153,9 +154,9 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
         outcomes = []
         for name in request.models:
             background.wait(name)
-            found = measure_model(request, name, makers)
+            answered = measure_model(request, name, makers)
             background.start()  # the data are made now
-            outcomes.append(_score_model(request, found))
+            outcomes.append(_score_model(request, answered))
         outcomes += _diagnose_recorded(request)
         calibration = _calibration(request, outcomes, makers)
     question = Question(
@@ -181,7 +182,13 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
 
 
 def measure_model(request: DiagnosisRequest, name: str, makers: Makers | None = None) -> _MeasuredModel:
-    """Measure one model with all instruments. It is opened once."""
+    """Measure one model with all instruments. It is opened once.
+
+    Args:
+        request: The request for the diagnosis.
+        name: The name of the model.
+        makers: Processes that make data in the background, to wait for.
+    """
     with opened(name, request.given) as model:
         folders: dict[str, list[Path]] = {}
         why: dict[str, str] = {}
@@ -209,14 +216,14 @@ def _score_model(request: DiagnosisRequest, model: _MeasuredModel) -> _Outcome:
         if instrument.name in model.left_out:
             measured.append(Measured(name, instrument.name, "left out", model.left_out[instrument.name]))
             continue
-        found, shown = _score(request, model.subject, instrument, model.folders[instrument.name])
-        measured.append(found)
+        result, shown = _score(request, model.subject, instrument, model.folders[instrument.name])
+        measured.append(result)
         rows += shown
     return _Outcome(model.subject, measured, model.folders, rows)
 
 
 def _diagnose_recorded(request: DiagnosisRequest) -> list[_Outcome]:
-    """Score models whose answers are part of the user data, each with one instrument."""
+    """Score models whose answers are part of the user's data, each with one instrument."""
     outcomes = []
     for instrument in request.instruments:
         own = request.study(instrument).data
@@ -224,7 +231,7 @@ def _diagnose_recorded(request: DiagnosisRequest) -> list[_Outcome]:
             folder = request.run_folder(model.name, f"{instrument.name}-own-data")
             model.write_run(folder, request.seed)
             subject = Subject(model.name, model.identity, ("text",), is_recorded=True)
-            found, rows = _score(request, subject, instrument, [folder])
+            result, rows = _score(request, subject, instrument, [folder])
             others = [
                 Measured(
                     model.name, each.name, "left out", f"only answers for {instrument.name} were recorded"
@@ -232,14 +239,14 @@ def _diagnose_recorded(request: DiagnosisRequest) -> list[_Outcome]:
                 for each in request.instruments
                 if each is not instrument
             ]
-            outcomes.append(_Outcome(subject, [*others, found], {instrument.name: [folder]}, rows))
+            outcomes.append(_Outcome(subject, [*others, result], {instrument.name: [folder]}, rows))
     return outcomes
 
 
 def _measure(
     request: DiagnosisRequest, model: Opened, instrument: Instrument, makers: Makers | None
 ) -> list[Path]:
-    """Measure all runs of an instrument. A request that occurs in two of them is sent once."""
+    """Measure all runs of an instrument. A request that occurs in several runs is sent once."""
     request.progress(model.name, instrument.name, "making data")
     if makers is not None:
         makers.wait(instrument)
@@ -295,7 +302,7 @@ def _score(
         status, because = "partly measured", "; ".join(each.what for each in missing)
     has_answers = counts.answered + counts.refused > 0
     pairs = tuple(pairs_of_runs(instrument, folders)) if has_answers else ()
-    found = Measured(
+    measured = Measured(
         subject.name,
         instrument.name,
         status,
@@ -313,27 +320,27 @@ def _score(
         unused=instrument.unused(request.study(instrument)) if request.study(instrument).data else {},
     )
     request.progress(subject.name, instrument.name, "done")
-    return found, rows
+    return measured, rows
 
 
 def unscored_columns(scores: Iterable[ItemScore]) -> dict[ScoreColumn, str]:
     """Return the metrics on splits where no item has a value, each with its most frequent reason."""
     reasons: dict[ScoreColumn, Counter[str]] = {}
     for score in scores:
-        found = reasons.setdefault((score.metric, score.split), Counter())
-        found[score.reason if score.value is None else ""] += 1
-    return {column: found.most_common(1)[0][0] for column, found in reasons.items() if not found[""]}
+        counter = reasons.setdefault((score.metric, score.split), Counter())
+        counter[score.reason if score.value is None else ""] += 1
+    return {column: counter.most_common(1)[0][0] for column, counter in reasons.items() if not counter[""]}
 
 
 def _judged(
     instrument: Instrument, folders: Sequence[Path], pairs: Sequence[AnsweredPair]
 ) -> tuple[Standing, str] | None:
-    """Return the verdict by other means of the first run that has one. None if there are relevant pairs."""
+    """Return the verdict of the first run that has one without pairs. None if there are relevant pairs."""
     for folder in () if any(pair.edit.is_relevant for pair in pairs) else folders:
         with Run.open(folder) as run:
-            found = instrument.judge(run)
-        if found is not None:
-            return found
+            verdict = instrument.judge(run)
+        if verdict is not None:
+            return verdict
     return None
 
 
@@ -398,13 +405,13 @@ def _calibration(
 ) -> dict[str, dict[str, Sequence[ItemScore]]]:
     """Return the scores of the twins: from this diagnosis, from the package, or measured now."""
     own = {outcome.subject.name: outcome for outcome in outcomes}
-    found: dict[str, dict[str, Sequence[ItemScore]]] = {}
+    calibration: dict[str, dict[str, Sequence[ItemScore]]] = {}
     missing: list[Instrument] = []
     for instrument in request.instruments:
         if instrument.needs_data:
             continue  # the twins are not trained for user data
         if all(twin in own for twin in request.twins):
-            found[instrument.name] = {
+            calibration[instrument.name] = {
                 twin: next(m.scores for m in own[twin].measured if m.instrument == instrument.name)
                 for twin in request.twins
             }
@@ -416,7 +423,7 @@ def _calibration(
         if shipped is None:
             missing.append(instrument)
         else:
-            found[instrument.name] = dict(shipped)
+            calibration[instrument.name] = dict(shipped)
     bare = replace(request, data=())  # the twins are not trained for user data
     for twin in request.twins if missing else ():
         for instrument in missing:
@@ -425,9 +432,9 @@ def _calibration(
         with opened(twin) as model:
             for instrument in missing:
                 scores = score_runs(instrument, _measure(bare, model, instrument, makers))
-                found.setdefault(instrument.name, {})[twin] = [s for s in scores if s.value is not None]
+                calibration.setdefault(instrument.name, {})[twin] = [s for s in scores if s.value is not None]
                 request.progress(twin, instrument.name, "done")
-    return found
+    return calibration
 
 
 def _shipped(

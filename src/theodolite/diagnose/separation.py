@@ -75,7 +75,7 @@ def metric_results(
         seed: Seed of the bootstrap.
     """
     by_key = {metric.key: metric for metric in metrics}
-    known = {*scores.columns, *(column for found in unscored.values() for column in found)}
+    known = {*scores.columns, *(column for reasons in unscored.values() for column in reasons)}
     unknown = sorted({key for key, _ in known} - set(by_key))
     if unknown:
         raise UsageError(f"there are scores of {unknown[0]!r}, which is not a known metric")
@@ -105,25 +105,35 @@ def twin_separation(
 ) -> tuple[stats.Estimate | None, str]:
     """Compute the AUC of the grounded twin's items against the shortcut twin's, and why it does not separate them.
 
-    The AUC is in the direction of the metric. The reason is empty if the metric separates the twins.
+    The AUC is in the direction of the metric.
+
+    Args:
+        scores: The scores of the twins.
+        column: The metric and the split.
+        metric: The metric.
+        twins: The names of the twins in `scores`.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        The AUC, if it can be computed, and the reason, which is empty if the metric separates the twins.
     """
-    found = [scores.rows(column[0], twin, column[1]) for twin in twins]
-    fewest = min(len({row.cluster for row in rows}) for rows in found)
+    by_twin = [scores.rows(column[0], twin, column[1]) for twin in twins]
+    fewest = min(len({row.cluster for row in rows}) for rows in by_twin)
     if not fewest:
         return None, "the twins have no scores on this split"
     if fewest < LEAST_CLUSTERS:
         return None, f"too little data ({fewest} clusters; at least {LEAST_CLUSTERS} are needed)"
     sign = 1.0 if metric.higher_is_grounded else -1.0
     separation = stats.roc_auc(
-        [sign * (row.value or 0.0) for rows in found for row in rows],
-        [side for side, rows in zip((1, 0), found, strict=True) for _ in rows],
-        clusters=[row.cluster for rows in found for row in rows],
+        [sign * (row.value or 0.0) for rows in by_twin for row in rows],
+        [side for side, rows in zip((1, 0), by_twin, strict=True) for _ in rows],
+        clusters=[row.cluster for rows in by_twin for row in rows],
         seed=seed,
     )
     if separation.low >= MIN_SEPARATION:
         return separation, ""
-    told = f"{separation.value:.2f} [{separation.low:.2f}, {separation.high:.2f}]"
-    return separation, f"it does not separate the twins: AUC {told}"
+    interval = f"{separation.value:.2f} [{separation.low:.2f}, {separation.high:.2f}]"
+    return separation, f"it does not separate the twins: AUC {interval}"
 
 
 def _mean(scores: Scores, model: str, column: ScoreColumn, unscored: Mapping[ScoreColumn, str]) -> ModelMean:
@@ -158,18 +168,18 @@ class _Stored(Form):
 
 
 def items_hash(folders: Sequence[Path]) -> str:
-    """Return a hash of the names and the content of the items that every model is asked, without user data."""
-    found: set[str] = set()
+    """Return a hash of the names and contents of the items that every model is asked, without user data."""
+    entries: set[str] = set()
     for folder in folders:
         if folder.name.endswith(("-own", "-own-data")):
             continue
         with Run.open(folder) as run:
-            found |= {
+            entries |= {
                 f"{result.item.name} {result.item.request.digest}"
                 for result in run.results()
                 if result.item.truth.is_plain
             }
-    return content_hash(sorted(found))
+    return content_hash(sorted(entries))
 
 
 def shipped_path(instrument: str, size: str | int, seed: int) -> Path:
@@ -181,7 +191,16 @@ def shipped_path(instrument: str, size: str | int, seed: int) -> Path:
 def read_calibration(
     path: Path, *, items: str, identities: Mapping[str, str]
 ) -> dict[str, list[ItemScore]] | None:
-    """Read the twins' item scores. None if there is no such file, or if it has other twins or other items."""
+    """Read the twins' item scores. None if there is no such file, or if it has other twins or other items.
+
+    Args:
+        path: The file.
+        items: The hash of the items, from `items_hash`.
+        identities: The identities of the twins, by name.
+
+    Raises:
+        StorageError: If the file is damaged.
+    """
     if not path.is_file():
         return None
     try:
@@ -202,15 +221,22 @@ def write_calibration(
     items: str,
     identities: Mapping[str, str],
 ) -> Path:
-    """Write the twins' item scores of one instrument, for `read_calibration`."""
-    kept = {twin: [s for s in found if s.value is not None] for twin, found in scores.items()}
-    rows = sorted({(s.item, s.cluster, s.group) for found in kept.values() for s in found})
-    columns = sorted({(s.metric, s.split) for found in kept.values() for s in found})
+    """Write the twins' item scores of one instrument, for `read_calibration`.
+
+    Args:
+        path: The file.
+        scores: The scores, by twin.
+        items: The hash of the items, from `items_hash`.
+        identities: The identities of the twins, by name.
+    """
+    kept = {twin: [s for s in item_scores if s.value is not None] for twin, item_scores in scores.items()}
+    rows = sorted({(s.item, s.cluster, s.group) for item_scores in kept.values() for s in item_scores})
+    columns = sorted({(s.metric, s.split) for item_scores in kept.values() for s in item_scores})
     row_of = {item: number for number, (item, _, _) in enumerate(rows)}
     values: dict[str, list[list[float | None]]] = {}
-    for twin, found in kept.items():
+    for twin, item_scores in kept.items():
         cells: list[list[float | None]] = [[None] * len(columns) for _ in rows]
-        for score in found:
+        for score in item_scores:
             column = columns.index((score.metric, score.split))
             cells[row_of[score.item]][column] = float(f"{score.value:.8g}")
         values[twin] = cells

@@ -158,7 +158,10 @@ class Checkpoint:
     ) -> Any:
         """Return tensors for templated texts and the pictures of their requests, on the model's device and dtype.
 
-        Either all requests have pictures or none has.
+        Args:
+            texts: The prompts, as formatted by `prompt`.
+            requests: The requests, for their pictures. Either all have pictures or none has.
+            padding_side: The side on which shorter prompts are padded.
         """
         pictures = [[picture.load() for picture in request.pictures] for request in requests]
         inputs = self.processor(
@@ -181,11 +184,11 @@ class Checkpoint:
                 are selected afterwards.
         """
         named = {"logits_to_keep": keep} if _takes(self.model, "logits_to_keep") else {}
-        found = self.model(**inputs, use_cache=False, **named).logits
+        logits = self.model(**inputs, use_cache=False, **named).logits
         wanted = keep if isinstance(keep, int) else len(keep)
-        if found.shape[1] == wanted:
-            return found
-        return found[:, -keep:] if isinstance(keep, int) else found[:, keep]
+        if logits.shape[1] == wanted:
+            return logits
+        return logits[:, -keep:] if isinstance(keep, int) else logits[:, keep]
 
     def _adds_special_tokens(self, text: str) -> bool:
         start = self.tokenizer.bos_token
@@ -321,7 +324,7 @@ def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
 
 
 def _family_of(config: Any) -> Any:
-    """Return the class of the architecture's family, if there is one."""
+    """Return the family class of the architecture, if there is one."""
     for entry in registry().entries("family"):
         if entry.name == config.model_type:
             return entry.load()
@@ -399,12 +402,12 @@ def _number_words(kind: Any) -> Iterator[None]:
 def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
     ids = model.generation_config.eos_token_id
     listed = ids if isinstance(ids, list) else [ids]
-    found = frozenset(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None)
-    if not found:
+    end_ids = frozenset(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None)
+    if not end_ids:
         raise ModelError(
             f"{model.name_or_path} has no end-of-text token; set eos_token_id in generation_config.json"
         )
-    return found
+    return end_ids
 
 
 def _forward_names(model: Any) -> frozenset[str]:
@@ -443,7 +446,7 @@ def _need_accelerate() -> None:
 
 
 def check_source(source: str) -> None:
-    """Fail at once if a checkpoint cannot be found; the hub client would retry for half a minute.
+    """Check that a checkpoint can be found. The hub client itself would retry for half a minute before failing.
 
     Raises:
         ModelError: If there is no such folder and the hub cannot be reached.

@@ -242,7 +242,7 @@ def ask_measurer(model: VisionLanguageModel, answering: Answering = "write") -> 
 
 
 def ask_factory(name: str, answering: Answering = "write") -> MeasurerFactory:
-    """Return a factory that opens the model where it is called: in this process or in a worker."""
+    """Return a factory that opens the model in the process that calls it: this one or a worker."""
     return partial(_open_measurer, name, answering)
 
 

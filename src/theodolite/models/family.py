@@ -87,7 +87,7 @@ class Family(ABC):
 
     @staticmethod
     def adapt_model(model: Any) -> Any:
-        """Return a loaded model, corrected if transformers' code for it has a defect. Default: unchanged."""
+        """Return the loaded model, corrected if transformers' code for it has a defect. Default: unchanged."""
         return model
 
     @abstractmethod
@@ -155,8 +155,8 @@ def find_family(model: Any) -> Family:
             f"attribution does not support the architecture {name!r}; it supports {', '.join(known)}; {how} "
             "(see theodolite.models.Family)"
         )
-    found = known[name].load()
-    family = found(model.config) if callable(found) else found
+    loaded = known[name].load()
+    family = loaded(model.config) if callable(loaded) else loaded
     if not isinstance(family, Family):
         raise ContractError(f"the family {name!r} of {known[name].origin} is not a theodolite.models.Family")
     return family
@@ -220,7 +220,7 @@ class Frame:
     height: int
 
     def shape(self, cell: int) -> tuple[int, int]:
-        """Number of rows and columns of whole cells, given the cell size in pixels."""
+        """Return the number of rows and columns of whole cells of a size in pixels."""
         return self.height // cell, self.width // cell
 
     def seen_px(self, cell: int) -> Rect:
@@ -253,7 +253,7 @@ def whole(size_px: tuple[int, int]) -> Rect:
 
 
 def square(size_px: tuple[int, int]) -> Rect:
-    """Return the region after transformers pads a picture to a square: evenly on both sides, an odd pixel at the end."""
+    """Return the region of a picture padded to a square by transformers: evenly, with an odd pixel at the end."""
     width, height = size_px
     side = max(width, height)
     left, top = (side - width) // 2, (side - height) // 2
@@ -261,12 +261,18 @@ def square(size_px: tuple[int, int]) -> Rect:
 
 
 def tiles(size_px: tuple[int, int], shape: tuple[int, int], tile: int) -> list[Frame]:
-    """Divide the picture into rows and columns of square tiles, row by row, stretching it to fit."""
+    """Divide the picture into rows and columns of square tiles, row by row, stretching it to fit.
+
+    Args:
+        size_px: Width and height of the picture.
+        shape: Number of rows and columns.
+        tile: Side of a tile, in pixels of a frame.
+    """
     return [Frame((x0, y0, x1, y1), tile, tile) for x0, y0, x1, y1 in lattice(shape, whole(size_px)).tolist()]
 
 
 def setting(processor: Any, name: str) -> Any:
-    """Return an image setting as used by a plain call of the processor.
+    """Return an image setting as used when the processor is called without arguments.
 
     The defaults of the processor's class override the checkpoint's image processor: InternVL's processor cuts tiles and
     Gemma 3's does not pan and scan, whatever preprocessor_config.json contains.

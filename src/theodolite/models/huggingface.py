@@ -150,7 +150,7 @@ class HuggingFaceModel:
         )
 
     def _score_rows(self, rows: Sequence[_Row], requests: Sequence[Request]) -> list[list[float]]:
-        """Log-probabilities of each row's scored tokens: one value per option of the row."""
+        """Return the log-probabilities of each row's scored tokens: one value per option of the row."""
         import torch
 
         asked = [requests[row.request] for row in rows]
@@ -166,14 +166,14 @@ class HuggingFaceModel:
             kept = torch.arange(first, last, device=inputs["input_ids"].device)
             logits = self.checkpoint.logits(inputs, kept)
             log_p = torch.log_softmax(logits.float(), dim=-1)
-        found: list[list[float]] = []
+        scores: list[list[float]] = []
         for i, (row, start) in enumerate(zip(rows, starts, strict=True)):
             at = start - first
             if row.one_pass:
-                found.append([float(log_p[i, at, tail[0]]) for tail in row.tails])
+                scores.append([float(log_p[i, at, tail[0]]) for tail in row.tails])
             else:
-                found.append([sum(float(log_p[i, at + t, token]) for t, token in enumerate(row.tails[0]))])
-        return found
+                scores.append([sum(float(log_p[i, at + t, token]) for t, token in enumerate(row.tails[0]))])
+        return scores
 
 
 class LoadedModel(HuggingFaceModel):
@@ -270,7 +270,7 @@ def _row_batches(rows: Sequence[_Row], requests: Sequence[Request], size: int) -
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[list[int]]:
-    """Group indices of requests of similar length that can share one ``generate`` call. Sampled requests are alone."""
+    """Group indices of requests of similar length that can share one ``generate`` call. A sampled request is alone."""
     groups: defaultdict[object, list[int]] = defaultdict(list)
     for i, request in enumerate(requests):
         alone = i if request.temperature else None

@@ -171,7 +171,7 @@ def read_inspect(path: Path) -> Logged:
         samples = value.get("samples") if isinstance(value, dict) else None
         if not isinstance(samples, list):
             raise UsageError(f"{what}: it has no list of samples")
-        rows = [(f"{path.name}, samples[{number}]", each) for number, each in enumerate(samples)]
+        rows = [(f"{path.name}, samples[{number}]", sample) for number, sample in enumerate(samples)]
         return _some(*read_each(rows, _inspect_sample), what)
     try:
         with zipfile.ZipFile(path) as archive:
@@ -180,18 +180,18 @@ def read_inspect(path: Path) -> Logged:
                 for info in archive.infolist()
                 if info.filename.startswith("samples/") and info.filename.endswith(".json")
             ]
-            found, problems = read_each(
+            answers, problems = read_each(
                 members, lambda info: _inspect_sample(parse_json(read_member(archive, info)))
             )
     except (OSError, ValueError, LookupError, NotImplementedError, zipfile.BadZipFile, struct.error) as error:
         raise UsageError(f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
-    return _some(found, problems, what)
+    return _some(answers, problems, what)
 
 
-def _some(found: list[tuple[str, LoggedAnswer]], problems: list[Problem], what: str) -> Logged:
-    if problems and not found:
+def _some(answers: list[tuple[str, LoggedAnswer]], problems: list[Problem], what: str) -> Logged:
+    if problems and not answers:
         raise UsageError(f"{what}: {problems[0]}")
-    return [answer for _, answer in found], problems
+    return [answer for _, answer in answers], problems
 
 
 def _inspect_sample(value: Any) -> LoggedAnswer:
@@ -201,7 +201,7 @@ def _inspect_sample(value: Any) -> LoggedAnswer:
     def resolved(text: str) -> str:
         return attached.get(text.removeprefix(_ATTACHED), text) if text.startswith(_ATTACHED) else text
 
-    said = {
+    texts = {
         role: "\n".join(resolved(message.text) for message in sample.messages if message.role == role)
         for role in ("system", "user")
     }
@@ -215,11 +215,11 @@ def _inspect_sample(value: Any) -> LoggedAnswer:
     shown = [picture_digests(picture) for picture in pictures]
     return LoggedAnswer(
         ref,
-        said["user"],
+        texts["user"],
         _inspect_response(sample),
         len(pictures),
         shown=tuple(shown) if all(shown) else (),
-        system=said["system"],
+        system=texts["system"],
         epoch=sample.epoch,
     )
 
@@ -276,7 +276,7 @@ def _error_text(error: Any) -> str:
 
 
 def _answered(text: str | None, **fields: Any) -> Response:
-    """Return an empty text is an answer; a missing text is a failure."""
+    """Create a response from a text. An empty text is an answer, a missing one a failure."""
     return (
         Response.failed("no answer was logged") if text is None else Response("answered", text=text, **fields)
     )

@@ -1,4 +1,8 @@
-"""A server's API key: read from the environment, checked, and removed from all texts."""
+"""Chat models behind an OpenAI-compatible server: ``openai:name@url``.
+
+The API key is read from the environment and removed from all texts. The number of requests in flight adapts to the
+server.
+"""
 
 from __future__ import annotations
 
@@ -205,12 +209,12 @@ class AdaptiveLimiter:
         if self.in_flight < self.limit and not self._waiting:
             self.in_flight += 1
             return
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
         try:
-            await place
+            await waiter
         except asyncio.CancelledError:
-            if place.done() and not place.cancelled():
+            if waiter.done() and not waiter.cancelled():
                 self.in_flight -= 1
                 self._wake()
             raise
@@ -222,10 +226,10 @@ class AdaptiveLimiter:
 
     def _wake(self) -> None:
         while self._waiting and self.in_flight < self.limit:
-            place = self._waiting.popleft()
-            if not place.done():
+            waiter = self._waiting.popleft()
+            if not waiter.done():
                 self.in_flight += 1
-                place.set_result(None)
+                waiter.set_result(None)
 
     def _end_round(self) -> None:
         now = time.monotonic()
@@ -272,8 +276,8 @@ class RetryPolicy:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the wait in seconds that a response asks for: ``retry-after-ms`` or ``retry-after`` (seconds or date).
 
-    A date is compared with the server's own clock, if the response tells its ``date``. None if there is no such
-    header or it makes no sense. `RetryPolicy` limits how long a wait is respected.
+    A date is compared with the server's own clock, if the response has a ``date``. None if there is no such header or
+    it is invalid. `RetryPolicy` limits how long a wait is respected.
 
     >>> retry_after({"retry-after": "2"})
     2.0
@@ -449,7 +453,7 @@ def read_logprobs(body: bytes) -> tuple[float, ...]:
 def message_json(message: Message) -> dict[str, Any]:
     """Convert a turn to the format of chat servers. Without a picture its content is plain text.
 
-    Servers whose template knows text only drop a list of parts, and the model gets an empty prompt.
+    Servers whose template supports only text drop a list of parts, and the model gets an empty prompt.
 
     >>> message_json(Message.user("Where is the cup?"))
     {'role': 'user', 'content': 'Where is the cup?'}
@@ -704,7 +708,7 @@ class OpenAIModel:
     def _body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": [message_json(each) for each in self._turns(request)],
+            "messages": [message_json(message) for message in self._turns(request)],
             "temperature": request.temperature,
             self.options.tokens_field: request.max_tokens,
         }
@@ -716,11 +720,11 @@ class OpenAIModel:
 
     def _turns(self, request: Request) -> Sequence[Message]:
         """Return the turns as sent: with ``?system=user``, system text opens the first user turn."""
-        system = "".join(f"{each.text}\n\n" for each in request.messages if each.role == "system")
+        system = "".join(f"{message.text}\n\n" for message in request.messages if message.role == "system")
         if self.options.system == "system" or not system:
             return request.messages
-        turns = [each for each in request.messages if each.role != "system"]
-        first = next((i for i, each in enumerate(turns) if each.role == "user"), None)
+        turns = [message for message in request.messages if message.role != "system"]
+        first = next((i for i, message in enumerate(turns) if message.role == "user"), None)
         if first is None:
             return [Message.user(system), *turns]
         opened = Message.user(system, *turns[first].content)
@@ -733,8 +737,8 @@ class OpenAIModel:
         status = error.status_code
         detail = self._describe(error)
         if 300 <= status < 400:
-            place = self._secret.clean_error(error.response.headers.get("location", "nowhere"))[:200]
-            reason = f"HTTP {status}: the server redirects to {place!r}, which is not followed; name that server instead"
+            location = self._secret.clean_error(error.response.headers.get("location", "nowhere"))[:200]
+            reason = f"HTTP {status}: the server redirects to {location!r}, which is not followed; name that server instead"
             raise Unanswered(reason, again=False, is_down=True) from None
         if status == 400 and _code(error) in {"content_filter", "content_policy_violation"}:
             return Response("refused", reason=detail)

@@ -1,4 +1,4 @@
-"""The shipped twins ``pocket:grounded`` and ``pocket:shortcut``, and ``pocket:mixed``, which is between them.
+"""The shipped twins ``pocket:grounded`` and ``pocket:shortcut``, and ``pocket:mixed``, a mixture of both.
 
 They are opened like any other checkpoint.
 """

@@ -1,6 +1,6 @@
 """Recorded answers in a table with a picture, a question and a model's answer in each row.
 
-Any JSON, JSONL, CSV, TSV, Parquet or Excel file will do, the result files of VLMEvalKit among them.
+Any JSON, JSONL, CSV, TSV, Parquet or Excel file will do, including the result files of VLMEvalKit.
 
 The options of ``replay:FILE?…`` name fields (``picture``, ``question``, ``answer``, ``id``, ``reasoning``) or choose rows:
 ``replay:results.json?answer=pred&prompt_label=Multiple Choice`` reads answers from the field ``pred`` of the rows whose
@@ -77,18 +77,18 @@ def read_answer_table(path: Path, options: Mapping[str, str]) -> Logged:
     known = fields_of(rows)
     named = {role: options[name] for name, role in _ROLES.items() if name in options}
     rows = chosen_rows(rows, options, _ROLES, path)
-    found = list(_answers(rows, named))
-    if not any(answer.response.is_answered for answer in found):
+    answers = list(_answers(rows, named))
+    if not any(answer.response.is_answered for answer in answers):
         raise UsageError(
             f"{path} has no field with answers of a model; name it, as in replay:{path}?answer=FIELD; the fields are "
             f"{', '.join(known)}"
         )
-    if not any(answer.picture or answer.prompt or answer.ref for answer in found):
+    if not any(answer.picture or answer.prompt or answer.ref for answer in answers):
         raise UsageError(
             f"the answers in {path} cannot be found again without a picture, a question or an id; name one, as in "
             f"replay:{path}?picture=FIELD; the fields are {', '.join(known)}"
         )
-    return found, problems
+    return answers, problems
 
 
 def _answers(rows: Sequence[Row], named: Mapping[Role, str]) -> Iterator[LoggedAnswer]:
@@ -98,12 +98,12 @@ def _answers(rows: Sequence[Row], named: Mapping[Role, str]) -> Iterator[LoggedA
         if exported is not None and "question" not in named:
             question = row.get("prompt") or question  # all that was asked; the question is a part of it
         words = question if isinstance(question, str) else first(row, "statement")
-        said = _answer_text(row, str(words or ""), named.get("response", ""))
+        reply = _answer_text(row, str(words or ""), named.get("response", ""))
         reasoning = first(row, "reasoning", field=named.get("reasoning", ""))
         response = (
             Response.failed("no answer was recorded")
-            if said is None
-            else Response("answered", text=said, reasoning=reasoning if isinstance(reasoning, str) else "")
+            if reply is None
+            else Response("answered", text=reply, reasoning=reasoning if isinstance(reasoning, str) else "")
         )
         ref = first(row, "id", field=named.get("id", ""))
         pictures = list(values(row, "picture", field=named.get("picture", "")))
@@ -133,7 +133,7 @@ def _exported(row: Row) -> list[str] | None:
     if isinstance(given, str):
         given = re.sub(r'[\[\]",]', " ", given).split() if given.strip() else None
     are_digests = isinstance(given, list) and all(
-        isinstance(each, str) and _DIGEST.fullmatch(each) for each in given
+        isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in given
     )
     return given if are_digests else None
 
@@ -143,9 +143,9 @@ def _embedded(fields: Sequence[Any]) -> tuple[frozenset[str], ...]:
     for pictures in fields:
         given = pictures if isinstance(pictures, list) else [pictures]
         data = [each.get("bytes") if isinstance(each, dict) else each for each in given]
-        found = [picture_digests(each) for each in data if each is not None and _is_embedded(each)]
-        if found and len(found) == len(data) and all(found):
-            return tuple(found)
+        digests = [picture_digests(each) for each in data if each is not None and _is_embedded(each)]
+        if digests and len(digests) == len(data) and all(digests):
+            return tuple(digests)
     return ()
 
 
@@ -208,33 +208,33 @@ def open_model(name: ModelName) -> ReplayModel:
 def _read_logs(
     text: str, files: tuple[Path, ...], _: tuple[tuple[int, ...], ...]
 ) -> tuple[list[LoggedAnswer], list[Problem], str]:
-    """Read logs once: a command opens the same model several times. The states of the files tell if they have changed."""
+    """Read logs. Cached by the files' state, since a command opens the same model several times."""
     name = ModelName.parse(text)
     logs = [_read_log(file, name) for file in files]
-    answers = [answer for found, _ in logs for answer in found]
-    problems = [problem for _, found in logs for problem in found]
+    answers = [answer for part, _ in logs for answer in part]
+    problems = [problem for _, part in logs for problem in part]
     return answers, problems, _identity(*files, options=name.options)
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    found = path.stat()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def is_log(text: str) -> bool:
-    """Return True if a model name is that of a log or table, which has one answer to each request at most."""
+    """Return True if a model name is that of a log or table, which has at most one answer to each request."""
     name = ModelName.parse(text)
     path = Path(name.target)
     return name.scheme == "replay" and not (path.is_dir() and find_runs(path))
 
 
 def has_pictures(text: str) -> bool:
-    """Return True if a model name is that of a log that embeds its pictures, edited ones among them."""
+    """Return True if a model name is that of a log that embeds its pictures, including edited ones."""
     return open_model(ModelName.parse(text)).has_pictures
 
 
 def recorded_only(text: str, items: Sequence[Item]) -> list[Item]:
-    """Return the items that a log has an answer to, or all of them if it has none: then each says why."""
+    """Return the items that a log answers. If it answers none, return all, so that each reports the reason."""
     model = open_model(ModelName.parse(text))
     return [item for item in items if model.has(item.request)] or list(items)
 
@@ -322,16 +322,16 @@ class ReplayModel:
             return self._same_content(self._by_content[request.digest], request)
         if exact := self._same_pictures(request):
             return self._same_content(exact, request)
-        found, what = self._candidates(request)
-        if found:
-            return self._checked(found, request, what)
+        candidates, what = self._candidates(request)
+        if candidates:
+            return self._checked(candidates, request, what)
         if self.has_pictures and request.pictures:
             return Response.failed(self._missing(request))
         if request.recall == "content" and not self._by_content:
             return Response.failed(
                 f"{self.name} was recorded with the original pictures; this request has others, or none"
             )
-        broken = "".join(f"; {told}" for told in told_problems(self.problems))
+        broken = "".join(f"; {sentence}" for sentence in told_problems(self.problems))
         asked = _short(request.ref or request.text)
         return Response.failed(f"{self.name} has no answer to this request: {asked!r}{broken}")
 
@@ -349,7 +349,7 @@ class ReplayModel:
         return alike or [answer for answer in shown if _contains(asked, _words(answer.prompt))]
 
     def _missing(self, request: Request) -> str:
-        """Why a log with pictures has no answer: it knows neither the picture nor the words, or not together."""
+        """Return why a log with pictures has no answer: it lacks the picture, the words, or their combination."""
         if any(_shows(answer, request) for answer in self._by_shown.get(request.pictures[0].digest, ())):
             return f"{self.name} has these pictures, but not with these words: {_short(request.text)!r}"
         if self._by_text.get(_plain(_user_text(request))):
@@ -357,7 +357,7 @@ class ReplayModel:
         return f"{self.name} has neither these pictures nor these words: {_short(request.text)!r}"
 
     def _candidates(self, request: Request) -> tuple[Sequence[LoggedAnswer], str]:
-        """Return the records that fit a request best, and by what: picture and words, id, or words."""
+        """Return the records that match a request best, and how they match: by picture and words, id, or words."""
         if request.recall == "content":
             return (), ""
         path = request.pictures[0].path if request.pictures else None
@@ -375,34 +375,38 @@ class ReplayModel:
             for answer in worded
             if (not answer.picture or path is None) and (not answer.shown or _shows(answer, request))
         ]
-        for found, what in (
+        for candidates, what in (
             (alike, "this picture and question"),
             (named, f"the id {request.ref!r}"),
             (unnamed, "this text"),
         ):
-            if found:
-                return found, what
+            if candidates:
+                return candidates, what
         return (), ""
 
-    def _same_content(self, found: Sequence[LoggedAnswer], request: Request) -> Response:
-        """Return the record of exactly this request: the one with its id, or any if all have the same answer."""
-        found = [answer for answer in found if answer.ref == request.ref] or _first_epoch(found)
-        if _differ(found):
+    def _same_content(self, candidates: Sequence[LoggedAnswer], request: Request) -> Response:
+        """Return the answer to exactly this request: of the record with its id, or of any if all are the same."""
+        candidates = [answer for answer in candidates if answer.ref == request.ref] or _first_epoch(
+            candidates
+        )
+        if _differ(candidates):
             return Response.failed(
-                f"{len(found)} records of {self.name} have this request, with different answers"
+                f"{len(candidates)} records of {self.name} have this request, with different answers"
             )
-        return found[0].response
+        return candidates[0].response
 
-    def _checked(self, found: Sequence[LoggedAnswer], request: Request, what: str) -> Response:
-        """Return a record matched by id or text, if nothing contradicts the match.
+    def _checked(self, candidates: Sequence[LoggedAnswer], request: Request, what: str) -> Response:
+        """Return the answer of a record matched by id or text, if nothing contradicts the match.
 
         The log does not contain its pictures. The same words with fewer pictures are a different request. Each record
         answers only one request, so that the same words with other pictures do not get the same answer.
         """
-        found = _first_epoch(found)
-        if _differ(found):
-            return Response.failed(f"{len(found)} records of {self.name} have {what}, with different answers")
-        answer = found[0]
+        candidates = _first_epoch(candidates)
+        if _differ(candidates):
+            return Response.failed(
+                f"{len(candidates)} records of {self.name} have {what}, with different answers"
+            )
+        answer = candidates[0]
         if answer.shown and not _shows(answer, request):
             return Response.failed(f"the record with {what} shows other pictures")
         if not _share_words(answer.prompt, request.text):
@@ -435,21 +439,21 @@ def _short(text: str) -> str:
 
 
 def unmatched(reasons: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """Count the reasons why requests found no answer, each with an example. Numbers and quoted words do not matter.
+    """Count the reasons why requests have no answer, each with an example. Numbers and quoted words are ignored.
 
     >>> unmatched(["no record has 'left'", "no record has 'right'"])
     {'no record has …': (2, "no record has 'left'")}
     """
-    found: dict[str, tuple[int, str]] = {}
+    by_kind: dict[str, tuple[int, str]] = {}
     for reason in reasons:
         kind = _PARTICULAR.sub("…", reason)
-        n, example = found.get(kind, (0, reason))
-        found[kind] = n + 1, example
-    return dict(sorted(found.items(), key=lambda each: -each[1][0]))
+        n, example = by_kind.get(kind, (0, reason))
+        by_kind[kind] = n + 1, example
+    return dict(sorted(by_kind.items(), key=lambda entry: -entry[1][0]))
 
 
 def recording_notes(text: str) -> tuple[str, ...]:
-    """Return what to know about the recording that a model name points to. Empty for other models."""
+    """Return notes about the recording that a model name points to. Empty for other models."""
     name = ModelName.parse(text)
     return open_model(name).notes if name.scheme == "replay" else ()
 
@@ -474,27 +478,27 @@ def _read_runs(folders: Sequence[Path]) -> dict[str, list[LoggedAnswer]]:
         raise UsageError(
             f"there are runs of several models here ({', '.join(names)}); replay the runs of one model only"
         )
-    found: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
+    by_digest: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
     for folder in folders:
         for digest, answers in _read_run(folder).items():
-            found[digest] += answers
-    return dict(found)
+            by_digest[digest] += answers
+    return dict(by_digest)
 
 
 def _read_run(folder: Path) -> dict[str, list[LoggedAnswer]]:
     """Read a run's records by the content of their requests. Failures count only if there is nothing else."""
-    found: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
+    by_digest: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
     with Run.open(folder) as run:
         for result in run.results(with_repeats=True):
             if result.record is not None:
                 request = result.item.request
                 digest = str(result.record.values.get(SENT) or request.digest)
-                found[digest].append(
+                by_digest[digest].append(
                     LoggedAnswer(request.ref, request.text, result.record.response, len(request.pictures))
                 )
     return {
         digest: [answer for answer in answers if answer.response.status != "failed"] or answers
-        for digest, answers in found.items()
+        for digest, answers in by_digest.items()
     }
 
 
@@ -503,7 +507,7 @@ def _log_files(path: Path) -> list[Path]:
         return [path]
     files = sorted([*path.rglob("*_samples_*.jsonl"), *path.rglob("*.eval")])
     workbooks = {
-        each.resolve(): each for each in sorted(path.rglob("*.xlsx")) if not _JUDGED.search(each.stem)
+        file.resolve(): file for file in sorted(path.rglob("*.xlsx")) if not _JUDGED.search(file.stem)
     }
     if not files and not workbooks:
         raise UsageError(f"{path} contains no run, no *_samples_*.jsonl, no *.eval and no *.xlsx file")
@@ -524,7 +528,7 @@ def _read_log(path: Path, name: ModelName) -> Logged:
 
 
 def _is_inspect(head: bytes) -> bool:
-    """Return True if a JSON file begins as a log of inspect_ai does, with the evaluation before its samples."""
+    """Return True if a JSON file begins like a log of inspect_ai, with the evaluation before its samples."""
     return b'"eval"' in head and b'"samples"' in head
 
 

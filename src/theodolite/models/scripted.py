@@ -77,8 +77,8 @@ class ScriptedModel:
         self.name = name
         self.behaviour = behaviour
         self.options = options or ScriptedOptions()
-        said = self.options.model_dump(exclude={"delay", "batch_size"}, exclude_defaults=True)
-        self.identity = name.partition("?")[0] + (f"?{urlencode(said)}" if said else "")
+        query = self.options.model_dump(exclude={"delay", "batch_size"}, exclude_defaults=True)
+        self.identity = name.partition("?")[0] + (f"?{urlencode(query)}" if query else "")
         self.batch_size = self.options.batch_size
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
@@ -93,8 +93,8 @@ class ScriptedModel:
         If its answer is none of the options, all are equally probable. Refusals and failures are returned as such.
         """
         return [
-            _as_choice(said.text, tuple(each)) if said.is_answered else said
-            for said, each in zip(self.generate(requests), options, strict=True)
+            _as_choice(response.text, tuple(labels)) if response.is_answered else response
+            for response, labels in zip(self.generate(requests), options, strict=True)
         ]
 
     def close(self) -> None:
@@ -105,18 +105,18 @@ class ScriptedModel:
         if self.options.delay:
             time.sleep(self.options.delay)
         try:
-            said = self.behaviour(request, self.options)
+            answer = self.behaviour(request, self.options)
         except Exception as error:  # noqa: BLE001 - a behaviour may fail like a model
             return Response.failed(describe(error))
-        if isinstance(said, Response):
-            return said
-        return Response("answered", text=said, finish="stop", seconds=time.monotonic() - started)
+        if isinstance(answer, Response):
+            return answer
+        return Response("answered", text=answer, finish="stop", seconds=time.monotonic() - started)
 
 
-def _as_choice(said: str, options: tuple[str, ...]) -> Choice:
+def _as_choice(text: str, options: tuple[str, ...]) -> Choice:
     if not options:
         raise UsageError("there are no options to choose from")
-    chosen = [option for option in options if option.strip().casefold() == said.strip().casefold()]
+    chosen = [option for option in options if option.strip().casefold() == text.strip().casefold()]
     if not chosen or len(options) == 1:
         return Choice(options, (-math.log(len(options)),) * len(options))
     other = math.log(0.03 / (len(options) - 1))
@@ -139,7 +139,7 @@ def echo(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
 
 
 def constant(_: Request, options: ScriptedOptions = _DEFAULTS) -> str:
-    """Always returns the same text, given as ``?text=…``."""
+    """Return the same text for every request, given as ``?text=…``."""
     return options.text
 
 
@@ -151,12 +151,12 @@ def oracle(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
 
 
 def refuser(_: Request, __: ScriptedOptions = _DEFAULTS) -> Response:
-    """Declines every request."""
+    """Decline every request."""
     return Response("refused", reason="scripted:refuser declines every request")
 
 
 def rambler(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
-    """Talks about the question and never answers it."""
+    """Talk about the question without answering it."""
     return (
         "That is a deep question. Much could be said of it, and much has been. " * 3
         + f"({len(request.text)})"
@@ -164,7 +164,7 @@ def rambler(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
 
 
 def flaky(request: Request, options: ScriptedOptions = _DEFAULTS) -> str:
-    """Guesses, and fails on a fixed share of requests."""
+    """Guess, and fail on a fixed share of requests."""
     if _number(request.digest) % options.every == 0:
         raise RuntimeError("scripted:flaky fails on this request")
     return guesser(request, options)
@@ -177,7 +177,7 @@ def guesser(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
 
 
 def looker(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
-    """Locates the two coloured objects of the question in the pixels, and says where the first one is."""
+    """Locate the two coloured objects of the question in the pixels, and name the direction of the first one."""
     if not request.pictures:
         return "I cannot see a picture."
     colours = [word for word in re.findall(r"[a-z]+", request.text.casefold()) if word in PAINTS]

@@ -1,4 +1,4 @@
-"""Rows of questions and answers as data sets and evaluations have them, with many names for one thing.
+"""Read rows of questions and answers from data sets and evaluations, with their various field names.
 
 Files may be JSON, JSONL, CSV, TSV, Parquet or Excel.
 
@@ -74,7 +74,7 @@ NAMES: Mapping[Role, tuple[str, ...]] = {
 """Accepted field names, by what they hold. The first one that a row has is used.
 
 ``statement`` is a sentence that is true or false of the picture, ``captions`` are sentences of which the first one is true.
-``truth`` is the right answer and ``response`` what a model said: ``answer`` is the right one unless another field holds it.
+``truth`` is the right answer and ``response`` a model's answer: ``answer`` is the right one unless another field holds it.
 """
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv")
@@ -97,7 +97,7 @@ def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
 
     Args:
         path: The file.
-        problems: What is wrong with broken rows is added here; they are left out.
+        problems: Problems of broken rows are appended here. The rows are left out.
 
     A JSON file holds a list of objects, an object by id, or an object with such a list under a name such as ``questions``,
     ``annotations`` or ``data``. Fields of an object under ``doc`` (lmms-eval) count as fields of the row.
@@ -106,8 +106,8 @@ def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
         UsageError: If the file cannot be read, or holds no objects.
     """
     try:
-        found, wrong = _readers().get(path.suffix, _json)(path)
-        rows = [each for row in found for each in _turns(row)]
+        records, wrong = _readers().get(path.suffix, _json)(path)
+        rows = [turn for row in records for turn in _turns(row)]
     except (ValueError, RecursionError, csv.Error) as error:
         raise UsageError(f"cannot read {path}: {fault_of(error)}") from error
     if not rows:
@@ -150,15 +150,15 @@ def _csv(path: Path) -> tuple[list[Row], list[Problem]]:
 
 def _json(path: Path) -> tuple[list[Row], list[Problem]]:
     if path.suffix == ".jsonl":
-        found, problems = read_each(lines_of(path), lambda line: _object(_parsed(line.decode())))
+        records, problems = read_each(lines_of(path), lambda line: _object(_parsed(line.decode())))
     else:
         value = _parsed(read_text(path))
         value = _rows_of(value) if isinstance(value, dict) else value
         if not isinstance(value, list):
             raise ValueError("the file is no list and no object")
         rows = [(f"{path.name}, entry {number}", row) for number, row in enumerate(value, 1)]
-        found, problems = read_each(rows, _object)
-    return [row for _, row in found], problems
+        records, problems = read_each(rows, _object)
+    return [row for _, row in records], problems
 
 
 def _parsed(text: str) -> Any:
@@ -183,19 +183,19 @@ def _rows_of(value: Row) -> list[Any]:
     for name in _LISTS:
         if isinstance(value.get(name), list):
             return list(value[name])
-    if value and all(isinstance(each, dict) for each in value.values()):
-        return [{"id": key, **each} for key, each in value.items()]
+    if value and all(isinstance(fields, dict) for fields in value.values()):
+        return [{"id": key, **fields} for key, fields in value.items()]
     return [value]
 
 
 def _turns(row: Row) -> Iterator[Row]:
-    """Yield a row for each question of a conversation with the answer that follows; other rows as they are."""
+    """Yield a row for each question of a conversation with the answer that follows. Other rows are unchanged."""
     turns = next((row[name] for name in _TURNS if isinstance(row.get(name), list)), None)
     if turns is None:
         yield row
         return
-    said = [(_speaker(turn), _turn_text(turn)) for turn in turns if isinstance(turn, dict)]
-    pairs = [(a[1], b[1]) for a, b in pairwise(said) if (a[0], b[0]) == ("user", "model")]
+    messages = [(_speaker(turn), _turn_text(turn)) for turn in turns if isinstance(turn, dict)]
+    pairs = [(a[1], b[1]) for a, b in pairwise(messages) if (a[0], b[0]) == ("user", "model")]
     name = first(row, "id")
     for number, (question, answer) in enumerate(pairs, 1):
         own = name if len(pairs) == 1 or name is None else f"{name}#{number}"
@@ -221,7 +221,7 @@ def plain_words(text: str) -> str:
 
 
 def fields_of(rows: Sequence[Row]) -> tuple[str, ...]:
-    """All field names of the first rows, in order."""
+    """Return all field names of the first rows, in order."""
     return tuple(dict.fromkeys(name for row in rows[:100] for name in row))
 
 
@@ -232,7 +232,7 @@ def split_options(path: Path) -> tuple[Path, dict[str, str]]:
     (PosixPath('quiz.csv'), {'picture': 'photo', 'split': 'test'})
 
     Raises:
-        UsageError: If the options are not written like that.
+        UsageError: If the options are malformed.
     """
     name, mark, query = str(path).partition("?")
     if not mark or path.exists():
@@ -257,7 +257,7 @@ def chosen_rows(
     Args:
         rows: All rows.
         options: The names of fields by what they hold, one of `roles`, or values by the name of another field.
-        roles: The names by which fields can be given.
+        roles: The roles for which a field can be named.
         path: The file, for messages.
 
     Raises:
@@ -271,18 +271,18 @@ def chosen_rows(
                 f"{path} has no field {wanted!r}; it has: {', '.join(known)} (options name fields as {'=, '.join(roles)}=, "
                 "or choose rows by the value of a field)"
             )
-    found = list(rows)
+    chosen = list(rows)
     for name, value in options.items():
         if name in roles:
             continue
-        there = list(dict.fromkeys(str(row.get(name)) for row in found))
-        found = [row for row in found if str(row.get(name)) == value]
-        if not found:
+        there = list(dict.fromkeys(str(row.get(name)) for row in chosen))
+        chosen = [row for row in chosen if str(row.get(name)) == value]
+        if not chosen:
             more = " …" if len(there) > _MOST_SHOWN else ""
             raise UsageError(
                 f"no row of {path} has {name}={value}; there are: {', '.join(there[:_MOST_SHOWN])}{more}"
             )
-    return found
+    return chosen
 
 
 def values(row: Mapping[str, Any], role: Role, *, field: str = "") -> Iterator[Any]:
@@ -338,11 +338,11 @@ class NameIndex(Generic[T]):
                 self._found.setdefault(key, []).append((parts, value))
 
     def find(self, name: str) -> list[T]:
-        """Return the values whose name fits best: all with the longest common end of the path."""
+        """Return the values whose name matches best: all with the longest common end of the path."""
         parts = _parts(name)
-        found = next((self._found[key] for key in _keys(parts) if key in self._found), [])
-        common = [_common_end(parts, other) for other, _ in found]
-        return [value for (_, value), n in zip(found, common, strict=True) if n == max(common)]
+        candidates = next((self._found[key] for key in _keys(parts) if key in self._found), [])
+        common = [_common_end(parts, other) for other, _ in candidates]
+        return [value for (_, value), n in zip(candidates, common, strict=True) if n == max(common)]
 
 
 def _parts(name: str) -> tuple[str, ...]:
@@ -392,9 +392,9 @@ def read_workbook(path: Path) -> list[dict[str, Any]]:
                 raise ValueError("it has no sheet")
             strings = (
                 [
-                    _text(each)
-                    for each in _parsed_xml(read_member(archive, infos[_STRINGS])).iter()
-                    if _is(each, "si")
+                    _text(element)
+                    for element in _parsed_xml(read_member(archive, infos[_STRINGS])).iter()
+                    if _is(element, "si")
                 ]
                 if _STRINGS in infos
                 else []
@@ -424,7 +424,7 @@ def _is(element: Element, name: str) -> bool:
 
 def _text(element: Element) -> str:
     text = "".join(part.text or "" for part in element.iter() if _is(part, "t"))
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 
 def _cells(row: Element, strings: list[str]) -> Iterator[tuple[str, Any]]:
@@ -434,16 +434,16 @@ def _cells(row: Element, strings: list[str]) -> Iterator[tuple[str, Any]]:
         if kind == "inlineStr":
             yield column, _text(cell)
             continue
-        found = next((part.text for part in cell if _is(part, "v")), None)
-        if found is None:
+        content = next((part.text for part in cell if _is(part, "v")), None)
+        if content is None:
             continue
         if kind == "s":
-            place = int(found)
-            if place >= len(strings):
+            index = int(content)
+            if index >= len(strings):
                 raise ValueError(f"cell {cell.get('r')} names a text that is not there")
-            yield column, strings[place]
+            yield column, strings[index]
         elif kind == "n":
-            number = float(found)
+            number = float(content)
             yield column, int(number) if number.is_integer() else number
         else:
-            yield column, found
+            yield column, content

@@ -1,4 +1,4 @@
-"""A part of a model card in Markdown: verdict, shares with their intervals, sizes, versions and the command."""
+"""A section of a model card in Markdown: verdict, shares with their intervals, sizes, versions and the command."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def model_card(diagnosis: Diagnosis) -> str:
     """Write the section of a model card for the models of a diagnosis."""
     every = summaries(diagnosis)
     parts = ["## Does it look at the picture?", ""]
-    for each in every:
-        parts += [f"**{_inline(each.name)}: {each.headline.lower()}.** {_answers(each)}", ""]
+    for summary in every:
+        parts += [f"**{_inline(summary.name)}: {summary.headline.lower()}.** {_answers(summary)}", ""]
     columns = [
         Column("model", "model"),
         Column("pictures", "pictures"),
@@ -28,9 +28,9 @@ def model_card(diagnosis: Diagnosis) -> str:
         Column("verdict", "verdict"),
     ]
     rows: list[list[Cell]] = [
-        [each.name, label, looking.n_relevant, *_shares(looking), percent(looking.bound), looking.standing]
-        for each in every
-        for label, looking in each.lookings
+        [summary.name, label, looking.n_relevant, *_shares(looking), percent(looking.bound), looking.standing]
+        for summary in every
+        for label, looking in summary.lookings
     ]
     if rows:
         parts += [as_markdown(Table.of("diagnose.card", "", columns, rows)), ""]
@@ -56,5 +56,5 @@ def _shares(looking: LookingResult) -> list[str]:
 
 
 def _inline(text: str) -> str:
-    """Write a name such that no mark-up in it is interpreted."""
+    """Escape a name, so that no mark-up in it is interpreted."""
     return "`" + text.replace("`", "'") + "`"

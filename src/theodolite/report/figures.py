@@ -35,7 +35,7 @@ _MARKS = "oDs^vP"
 def metrics_figure(diagnosis: Diagnosis, instrument: InstrumentResult) -> Drawing | None:
     """Draw the metrics that the page shows of an instrument, one axis for each, with the twins as bands.
 
-    None if it has none.
+    Return None if there are none.
     """
     names = short_names(model.name for model in diagnosis.models)
     colours = _colours(names)
@@ -59,7 +59,7 @@ def metrics_figure(diagnosis: Diagnosis, instrument: InstrumentResult) -> Drawin
 
 
 def _colours(models: Iterable[str]) -> dict[str, str]:
-    """Give the twins the colours of their bands, and other models the next free one."""
+    """Choose a colour for each model: that of its band for a twin, the next free one for others."""
     free = cycle(colour for colour in SERIES if colour not in _TWINS.values())
     return {model: _TWINS.get(model.removeprefix("pocket:")) or next(free) for model in models}
 
@@ -70,12 +70,12 @@ def _metric(axes: Axes, row: MetricResult, form: MetricEntry | None, colours: Ma
         if twin is not None:
             axes.axvspan(twin.low, twin.high, color=colour, alpha=0.16, lw=0)
             axes.axvline(twin.value, color=colour, lw=1.4)
-    for place, (model, colour) in enumerate(colours.items()):
+    for y, (model, colour) in enumerate(colours.items()):
         figure = next((mean.figure for mean in row.models if mean.model == model), None)
         if figure is not None:
-            axes.plot([figure.low, figure.high], [place, place], color=colour, lw=1.6)
+            axes.plot([figure.low, figure.high], [y, y], color=colour, lw=1.6)
             axes.plot(
-                figure.value, place, _MARKS[place % len(_MARKS)], color=colour, ms=5.5, mec="white",
+                figure.value, y, _MARKS[y % len(_MARKS)], color=colour, ms=5.5, mec="white",
                 mew=0.8,
             )  # fmt: skip
     axes.set_ylim(len(colours) - 0.4, -0.6)

@@ -1,4 +1,4 @@
-"""The definitions that a page links to, and lists at its end."""
+"""The definitions that a page links to and lists at its end."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Glossary:
 
     def anchor(self, key: str) -> str:
         """Return the HTML id of the definition of a key, and add it to the list."""
-        found = find_definition(key)
-        home = found.key if found is not None else key
+        definition = find_definition(key)
+        home = definition.key if definition is not None else key
         keys = self._shown.setdefault(home, [])
         if key not in keys:
             keys.append(key)
@@ -55,27 +55,27 @@ class Glossary:
 
     def unit(self, key: str) -> Unit:
         """Return the unit of a key; ``number`` if it has no definition."""
-        found = find_definition(key)
-        return (found.unit or "number") if found is not None else "number"
+        definition = find_definition(key)
+        return (definition.unit or "number") if definition is not None else "number"
 
     def listed(self) -> list[Entry]:
         """Return the definitions with links, by key."""
         return [self._entry(home, tuple(keys)) for home, keys in sorted(self._shown.items())]
 
     def _entry(self, home: str, keys: tuple[str, ...]) -> Entry:
-        found = find_definition(home)
-        if found is None:
+        definition = find_definition(home)
+        if definition is None:
             name = self._names.get(home, home)
             return Entry(
                 anchor_of(home), name, "ours", "", "Defined by the plug-in that computes it.", "", "", keys
             )
         return Entry(
             anchor_of(home),
-            found.title,
-            found.reading,
-            found.formula,
-            found.meaning,
-            found.source,
-            found.caution,
+            definition.title,
+            definition.reading,
+            definition.formula,
+            definition.meaning,
+            definition.source,
+            definition.caution,
             keys,
         )

@@ -90,9 +90,18 @@ def shares_bar(
     left: float = 0.0,
     width_of_number: float = 0.0,
 ) -> None:
-    """Draw one bar with its bound and interval, of width 1, at a place of the axes.
+    """Draw one bar of width 1, with its bound and interval.
 
-    Shares that are narrower than a number have none; `width_of_number` says how wide it is, in bars.
+    A share narrower than its number is drawn without it.
+
+    Args:
+        axes: The axes to draw on.
+        y: Vertical position of the bar.
+        looking: The verdict with its shares.
+        fontsize: Size of the numbers.
+        height: Height of the bar.
+        left: Position of its left end.
+        width_of_number: Width of a number, in bars.
     """
     start, narrow = left, width_of_number or _NARROW * fontsize / 9
     for name, colour in OUTCOME_COLOURS.items():
@@ -138,7 +147,7 @@ def exhibit_figure(found: Diagnosed, model: str, instrument: str, *, source: str
         found: An open diagnosis.
         model: Name of the model.
         instrument: Name of the instrument.
-        source: ``own`` or ``drawn``. Default: the first that there is.
+        source: ``own`` or ``drawn``. Default: the first available.
 
     Raises:
         UsageError: If there are no examples.
@@ -151,9 +160,9 @@ def exhibit_figure(found: Diagnosed, model: str, instrument: str, *, source: str
         columns = min(2, len(exhibits))
         rows = (len(exhibits) + 1) // 2
         figure = new_figure(5.2 * columns, 3.5 * rows + 0.3)
-        for place, inner in enumerate(figure.subfigures(rows, columns, squeeze=False, wspace=0.06).flat):
-            if place < len(exhibits):
-                _pair(inner.subplots(1, 2), exhibits[place], found.folder)
+        for index, inner in enumerate(figure.subfigures(rows, columns, squeeze=False, wspace=0.06).flat):
+            if index < len(exhibits):
+                _pair(inner.subplots(1, 2), exhibits[index], found.folder)
         name = short_names(each.name for each in found.diagnosis.models)[model]
         figure.suptitle(f"{name}, {instrument}: {chosen[0].standing}", x=0.01, ha="left", weight="bold")
     return Drawing(figure)
@@ -177,10 +186,10 @@ def _pair(axes: Sequence[Axes], exhibit: PairExample, folder: Path) -> None:
         if pixels is not None:
             panel.imshow(pixels)
         is_right = side.read_as == side.gold
-        told = fill(side.read_as or side.answer or "no answer", 22, max_lines=2, placeholder=" …")
+        answer = fill(side.read_as or side.answer or "no answer", 22, max_lines=2, placeholder=" …")
         colour = OUTCOME_COLOURS["followed"] if is_right else OUTCOME_COLOURS["unmoved"]
         truth = "" if is_right else f"\n(right: {side.gold})"
-        panel.set_xlabel(f"{word}: {told}{truth}", fontsize=9, color=colour)
+        panel.set_xlabel(f"{word}: {answer}{truth}", fontsize=9, color=colour)
 
 
 def pair_drawings(found: Diagnosed) -> dict[str, Drawing]:
@@ -208,8 +217,8 @@ _TWIN_MARKS = {"paper": "o", "sound": "s", "ours": "D"}
 def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
     """Draw the AUC of metrics: one panel per instrument, one row per kind, one marker per method or explainer.
 
-    A panel has all published kinds and the best others, about `_MOST_ROWS` in all; the table has all of them. The interval is
-    drawn for the best method of each kind.
+    A panel has all published kinds and the best others, about `_MOST_ROWS` in all; the table has every kind. The
+    interval is drawn for the best method of each kind.
 
     Args:
         table: A table from `theodolite.twins.separate.separate`.
@@ -231,10 +240,10 @@ def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
         figure = new_figure(6.6 * len(columns), 0.3 * tallest + 1.1)
         figure.get_layout_engine().set(wspace=0.05)  # type: ignore[union-attr, call-arg]  # the constrained layout engine
         grid = figure.add_gridspec(1, len(columns))
-        for place, column in enumerate(columns):
+        for index, column in enumerate(columns):
             heights = [len(panels[name]) + _HEAD for name in column]
             spare = tallest - sum(heights)
-            inner = grid[0, place].subgridspec(
+            inner = grid[0, index].subgridspec(
                 len(column) + (spare > 0), 1, height_ratios=[*heights, *([spare] if spare > 0 else [])]
             )
             for row, name in enumerate(column):
@@ -257,11 +266,11 @@ _HEAD = 2.6
 
 def _kinds(rows: Sequence[Separation]) -> list[tuple[str, list[Separation]]]:
     """Group metrics that differ only in their method, with the highest AUC first."""
-    found: dict[str, list[Separation]] = {}
+    groups: dict[str, list[Separation]] = {}
     for row in rows:
         if row.auc is not None:
-            found.setdefault(row.metric.key.partition(":")[0], []).append(row)
-    kinds = [(_kind_name(group), group) for group in found.values()]
+            groups.setdefault(row.metric.key.partition(":")[0], []).append(row)
+    kinds = [(_kind_name(group), group) for group in groups.values()]
     return sorted(kinds, key=lambda kind: -max(row.auc.value for row in kind[1] if row.auc))
 
 
@@ -398,7 +407,7 @@ def slide_figure(found: Diagnosed) -> Drawing:
         UsageError: If the diagnosis has no relevant pair.
     """
     every = summaries(found.diagnosis)
-    shown = [each for each in every if each.lookings]
+    shown = [summary for summary in every if summary.lookings]
     if not shown:
         raise UsageError("this diagnosis has no relevant pairs to draw")
     is_many = len(shown) > _MOST_MODELS
@@ -417,13 +426,13 @@ def slide_figure(found: Diagnosed) -> Drawing:
     return Drawing(figure)
 
 
-def _evidence(figure: Figure, shown: Sequence[Summary], found: Diagnosed) -> None:
+def _evidence(figure: Figure, shown: Sequence[Summary], diagnosed: Diagnosed) -> None:
     """Draw the bars, and an example if there is one."""
     chosen = _example(shown)
     names = _labels(shown)
-    kinds = list(dict.fromkeys(label for each in shown for label, _ in each.lookings))[:_MOST_BARS]
+    kinds = list(dict.fromkeys(label for summary in shown for label, _ in summary.lookings))[:_MOST_BARS]
     rows: list[_Row] = [
-        (kind, [(each, one) for each in shown for label, one in each.lookings if label == kind])
+        (kind, [(summary, one) for summary in shown for label, one in summary.lookings if label == kind])
         for kind in kinds
     ]
     place = (0.04, 0.14, 0.50 if chosen else 0.92, 0.585)
@@ -432,24 +441,24 @@ def _evidence(figure: Figure, shown: Sequence[Summary], found: Diagnosed) -> Non
     else:
         _bars(figure.add_axes(place), shown, rows, names)
     if chosen is not None:
-        each, exhibit = chosen
-        _pair_panel(figure, exhibit, names[each.name] if len(shown) > 1 else "", found)
+        summary, exhibit = chosen
+        _pair_panel(figure, exhibit, names[summary.name] if len(shown) > 1 else "", diagnosed)
 
 
 def _models(figure: Figure, shown: Sequence[Summary]) -> None:
-    """Draw one bar for each of many models, in two columns: of the kind of pictures that most of them have."""
-    kinds = [label for each in shown for label, _ in each.lookings]
+    """Draw one bar for each of many models, in two columns, for the kind of pictures that most of them have."""
+    kinds = [label for summary in shown for label, _ in summary.lookings]
     kind = max(dict.fromkeys(kinds), key=kinds.count)
     figure.text(0.96, 0.93, kind, fontsize=18, color=QUIET, va="center", ha="right")
     names = _labels(shown)
     half = (len(shown) + 1) // 2
     for column in range(2):
         axes = figure.add_axes((0.04 + 0.48 * column, 0.14, 0.44, 0.72))
-        for row, each in enumerate(shown[column * half : (column + 1) * half]):
-            looking = next((one for label, one in each.lookings if label == kind), None)
-            told = shorten(names[each.name], 26, placeholder=" …")
-            axes.text(0, row, told, fontsize=15, color=INK, va="center")
-            verdict = each.standing if looking is None else looking.standing
+        for row, summary in enumerate(shown[column * half : (column + 1) * half]):
+            looking = next((one for label, one in summary.lookings if label == kind), None)
+            text = shorten(names[summary.name], 26, placeholder=" …")
+            axes.text(0, row, text, fontsize=15, color=INK, va="center")
+            verdict = summary.standing if looking is None else looking.standing
             axes.text(
                 1, row, verdict, fontsize=15, weight="bold", color=tone_of(verdict).colour, va="center", ha="right"
             )  # fmt: skip
@@ -462,23 +471,25 @@ def _models(figure: Figure, shown: Sequence[Summary]) -> None:
 
 def _verdicts(figure: Figure, shown: Sequence[Summary]) -> None:
     width = 0.92 / len(shown)
-    for place, each in enumerate(shown):
-        x = 0.04 + place * width
+    for column, summary in enumerate(shown):
+        x = 0.04 + column * width
         figure.text(
             x,
             0.845,
-            shorten(each.name, 100 // len(shown), placeholder=" …"),
+            shorten(summary.name, 100 // len(shown), placeholder=" …"),
             fontsize=16,
             color=QUIET,
             va="center",
         )
-        size = min(30.0, width * _WIDTH * 72 / (_LETTER * len(each.headline)))
-        told = each.headline if size > _TWO_LINES else fill(each.headline, 20)
-        tone = tone_of("looks at times" if each.standing not in TONES and each.is_proven else each.standing)
+        size = min(30.0, width * _WIDTH * 72 / (_LETTER * len(summary.headline)))
+        headline = summary.headline if size > _TWO_LINES else fill(summary.headline, 20)
+        tone = tone_of(
+            "looks at times" if summary.standing not in TONES and summary.is_proven else summary.standing
+        )
         figure.text(
             x,
             0.78,
-            told,
+            headline,
             fontsize=max(size, _TWO_LINES),
             weight="bold",
             color=tone.colour,
@@ -488,11 +499,11 @@ def _verdicts(figure: Figure, shown: Sequence[Summary]) -> None:
 
 
 def _labels(shown: Sequence[Summary]) -> dict[str, str]:
-    """Name the models beside the bars by what tells them apart.
+    """Label the models beside the bars by what distinguishes them.
 
-    The name of a file that all have in common is left out.
+    A file name that all of them share is left out.
     """
-    parts = {each.name: each.name.rpartition(":")[2].partition(", ") for each in shown}
+    parts = {summary.name: summary.name.rpartition(":")[2].partition(", ") for summary in shown}
     is_common = len(shown) > 1 and len({first for first, *_ in parts.values()}) == 1
     return {name: part[2] if is_common and part[2] else "".join(part) for name, part in parts.items()}
 
@@ -500,14 +511,14 @@ def _labels(shown: Sequence[Summary]) -> dict[str, str]:
 def _table(axes: Axes, shown: Sequence[Summary], rows: Sequence[_Row], names: Mapping[str, str]) -> None:
     """Draw the bars as a table: a row for each kind of pictures, a column for each model."""
     wide = 1 + _GAP
-    for column, each in enumerate(shown):
-        told = shorten(names[each.name], 40 // len(shown), placeholder=" …")
-        axes.text(column * wide, 0, told, fontsize=_SMALLEST + 1, color=QUIET, va="center")
+    for column, summary in enumerate(shown):
+        text = shorten(names[summary.name], 40 // len(shown), placeholder=" …")
+        axes.text(column * wide, 0, text, fontsize=_SMALLEST + 1, color=QUIET, va="center")
     for row, (kind, bars) in enumerate(rows):
         y = 0.75 + 1.6 * row
         axes.text(0, y, upper_first(kind), fontsize=_SMALLEST + 1, weight="bold", color=INK, va="center")
-        for each, looking in bars:
-            x = wide * next(place for place, one in enumerate(shown) if one is each)
+        for summary, looking in bars:
+            x = wide * next(place for place, one in enumerate(shown) if one is summary)
             shares_bar(axes, y + 0.68, looking, fontsize=_SMALLEST, height=0.66, left=x, width_of_number=0.27)
     axes.set_xlim(0, len(shown) * wide - _GAP)
     axes.set_ylim(max(0.75 + 1.6 * len(rows), _LEAST_HEIGHT), -0.35)
@@ -521,55 +532,58 @@ def _bars(axes: Axes, shown: Sequence[Summary], rows: Sequence[_Row], names: Map
     for label, bars in rows:
         axes.text(0, y, upper_first(label), fontsize=size, weight="bold", color=INK, va="center")
         y += 0.75
-        for each, looking in bars:
+        for summary, looking in bars:
             shares_bar(axes, y, looking, fontsize=size, height=0.72)
             if len(shown) > 1:
                 axes.text(
-                    -0.015, y, fill(names[each.name], 16, max_lines=2, placeholder=" …"),
+                    -0.015, y, fill(names[summary.name], 16, max_lines=2, placeholder=" …"),
                     fontsize=_SMALLEST, color=INK, ha="right", va="center",
                 )  # fmt: skip
             y += 0.98
         y += 0.25
     room = _LEAST_HEIGHT - y
-    for place, each in enumerate(shown if room > len(shown) else ()):
-        named = [f"{name} {percent(share)}" for name, share in each.followed]
+    for line, summary in enumerate(shown if room > len(shown) else ()):
+        named = [f"{name} {percent(share)}" for name, share in summary.followed]
         kept = named if len(named) < 4 else [named[0], "…", named[-1]]
-        told = (
-            f"{names[each.name]} follows {', '.join(kept)}"
-            if any(share for _, share in each.followed)
+        text = (
+            f"{names[summary.name]} follows {', '.join(kept)}"
+            if any(share for _, share in summary.followed)
             else ""
         )
-        axes.text(axes.get_xlim()[0], y + 0.5 + place * 0.6, told, fontsize=14, color=INK, va="center")
+        axes.text(axes.get_xlim()[0], y + 0.5 + line * 0.6, text, fontsize=14, color=INK, va="center")
     axes.set_ylim(max(y, _LEAST_HEIGHT), -0.35)
     axes.set_axis_off()
 
 
 def _example(shown: Sequence[Summary]) -> tuple[Summary, PairExample] | None:
-    """Choose one example: of the first model that does not always look, since it shows more; else of the first."""
+    """Choose one example: of the first model that does not always look, since that shows more; else of the first."""
     having = [
-        (each, looking) for each in shown for _, looking in each.lookings if _relevant(looking.exhibits)
+        (summary, looking)
+        for summary in shown
+        for _, looking in summary.lookings
+        if _relevant(looking.exhibits)
     ]
     if not having:
         return None
-    each, looking = next((both for both in having if both[0].standing != "looks"), having[0])
-    return each, _relevant(looking.exhibits)[0]
+    summary, looking = next((both for both in having if both[0].standing != "looks"), having[0])
+    return summary, _relevant(looking.exhibits)[0]
 
 
 def _relevant(exhibits: Sequence[PairExample]) -> list[PairExample]:
-    """Return the examples of relevant edits with pictures, those first that turn from right to wrong."""
-    found = [
-        each
-        for each in telling(exhibits)
-        if each.is_relevant and each.before.pictures and each.after.pictures
+    """Return the examples of relevant edits with pictures, those that turn from right to wrong first."""
+    relevant = [
+        exhibit
+        for exhibit in telling(exhibits)
+        if exhibit.is_relevant and exhibit.before.pictures and exhibit.after.pictures
     ]
-    return sorted(found, key=lambda each: _rights(each) != (True, False))
+    return sorted(relevant, key=lambda exhibit: _rights(exhibit) != (True, False))
 
 
 def _rights(exhibit: PairExample) -> tuple[bool, ...]:
     return tuple(side.read_as == side.gold for side in (exhibit.before, exhibit.after))
 
 
-def _pair_panel(figure: Figure, exhibit: PairExample, name: str, found: Diagnosed) -> None:
+def _pair_panel(figure: Figure, exhibit: PairExample, name: str, diagnosed: Diagnosed) -> None:
     left, width = 0.60, 0.36
     figure.text(
         left + 0.008, 0.69, OUTCOMES[exhibit.outcome], fontsize=15, weight="bold", color="white", va="center",
@@ -580,27 +594,27 @@ def _pair_panel(figure: Figure, exhibit: PairExample, name: str, found: Diagnose
         figure.text(left + width, 0.69, shown, fontsize=15, color=QUIET, va="center", ha="right")
     question = fill(asked(exhibit.question), 33, max_lines=2, placeholder=" …")
     figure.text(left, 0.65, question, fontsize=16, weight="bold", color=INK, va="top", linespacing=1.25)
-    for place, side in enumerate((exhibit.before, exhibit.after)):
-        panel = figure.add_axes((left + place * (width / 2 + 0.006), 0.22, width / 2 - 0.006, 0.33))
+    for column, side in enumerate((exhibit.before, exhibit.after)):
+        panel = figure.add_axes((left + column * (width / 2 + 0.006), 0.22, width / 2 - 0.006, 0.33))
         panel.set_xticks([])
         panel.set_yticks([])
         panel.set_anchor("N")
         for spine in panel.spines.values():
             spine.set_visible(True)
             spine.set_color(FAINT)
-        pixels = picture_of(side, found.folder)
+        pixels = picture_of(side, diagnosed.folder)
         if pixels is not None:
             panel.imshow(pixels)
         is_right = side.read_as == side.gold
-        told = shorten(side.read_as or side.answer or "no answer", 18, placeholder=" …")
+        answer = shorten(side.read_as or side.answer or "no answer", 18, placeholder=" …")
         panel.set_xlabel(
-            f"“{told}” {'✓' if is_right else '✗'}", fontsize=18, weight="bold", labelpad=8,
+            f"“{answer}” {'✓' if is_right else '✗'}", fontsize=18, weight="bold", labelpad=8,
             color=OUTCOME_COLOURS["followed"] if is_right else OUTCOME_COLOURS["unmoved"],
         )  # fmt: skip
 
 
-def _foot(figure: Figure, found: Diagnosed, shown: Sequence[Summary], n_more: int) -> None:
-    """Write the key numbers, the legend and where they come from."""
+def _foot(figure: Figure, diagnosed: Diagnosed, shown: Sequence[Summary], n_more: int) -> None:
+    """Draw the key numbers, the legend and the source."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -612,8 +626,8 @@ def _foot(figure: Figure, found: Diagnosed, shown: Sequence[Summary], n_more: in
         handles=handles, loc="center left", bbox_to_anchor=(0.03, 0.105), ncols=5, fontsize=_SMALLEST, handlelength=1.1,
         columnspacing=1.4, handletextpad=0.5, borderaxespad=0,
     )  # fmt: skip
-    d = found.diagnosis
-    n = max(sum(looking.n_relevant for _, looking in each.lookings) for each in shown)
+    d = diagnosed.diagnosis
+    n = max(sum(looking.n_relevant for _, looking in summary.lookings) for summary in shown)
     more = f"; {n_more} more models in the report" if n_more else ""
     figure.text(
         0.04, 0.045, f"{_numbers(shown)}{n} pairs per model; line below a bar: 95 % interval{more}. "
@@ -622,7 +636,7 @@ def _foot(figure: Figure, found: Diagnosed, shown: Sequence[Summary], n_more: in
 
 
 def _numbers(shown: Sequence[Summary]) -> str:
-    """Tell the numbers of a single model with a single bar. Bars tell those of several."""
+    """Format the numbers of a single model with a single bar. Several bars show their own."""
     if len(shown) > 1 or len(shown[0].lookings) > 1:
         return ""
     looking = shown[0].lookings[0][1]

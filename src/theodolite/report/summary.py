@@ -1,4 +1,4 @@
-"""What a reader wants to know of each model first: does it look, at what, and how surely."""
+"""Summarise each model: does it look, at what, and how certain is that."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Summary:
     standing: Standing
     looks: str
     at_what: str
-    """Empty if nothing can be said."""
+    """Empty if the data do not show it."""
     how_surely: str
     lookings: tuple[tuple[str, LookingResult], ...]
     """The verdicts that decide, by label: those on the user's own data, or else all."""
@@ -50,10 +50,12 @@ class Summary:
 
     @property
     def is_proven(self) -> bool:
-        """True if every verdict that decides excludes blind answers."""
+        """True if every deciding verdict excludes blind answers."""
         return bool(self.lookings) and all(
-            each.proof is not None and each.proof.low > each.bound and "blind answers" in each.excluded
-            for _, each in self.lookings
+            looking.proof is not None
+            and looking.proof.low > looking.bound
+            and "blind answers" in looking.excluded
+            for _, looking in self.lookings
         )
 
     @property
@@ -65,7 +67,7 @@ class Summary:
 
     @property
     def questions(self) -> tuple[tuple[str, str], ...]:
-        """Questions and answers, without those that have none."""
+        """Questions and answers, without unanswered ones."""
         every = (
             ("Does it look?", self.looks),
             ("At what?", self.at_what),
@@ -77,12 +79,12 @@ class Summary:
 def summaries(diagnosis: Diagnosis) -> list[Summary]:
     """Summarise every model of a diagnosis."""
     names = short_names(model.name for model in diagnosis.models)
-    found = []
+    results = []
     for model in diagnosis.models:
         every = [(label, each) for label, view, each in lookings(diagnosis) if view.model == model.name]
         deciding = [each for each in every if each[1].source == "own"] or every
         followed = _followed(deciding)
-        found.append(
+        results.append(
             Summary(
                 model,
                 names[model.name],
@@ -94,7 +96,7 @@ def summaries(diagnosis: Diagnosis) -> list[Summary]:
                 followed,
             )
         )
-    return found
+    return results
 
 
 def asked(prompt: str) -> str:
@@ -111,18 +113,18 @@ def asked(prompt: str) -> str:
     """
     if len(prompt) <= _LONG:
         return prompt
-    found = _SENTENCE.findall(prompt)
-    if found:
-        return str(found[-1]).strip()
+    sentences = _SENTENCE.findall(prompt)
+    if sentences:
+        return str(sentences[-1]).strip()
     before_options = re.split(r"\s*\bOptions:", prompt)[0]
     last = re.split(r"(?<=[.!])\s+(?=[A-Z])", before_options)[-1]
     return shorten(last, _LONGEST, placeholder=" …")
 
 
 def telling(exhibits: Sequence[PairExample]) -> list[PairExample]:
-    """Order examples such that the first ones show different outcomes. Otherwise their order is kept."""
-    first = {each.outcome: each for each in reversed(exhibits)}
-    return sorted(exhibits, key=lambda each: each is not first[each.outcome])
+    """Sort examples so that the first ones show different outcomes. Otherwise their order is kept."""
+    first = {exhibit.outcome: exhibit for exhibit in reversed(exhibits)}
+    return sorted(exhibits, key=lambda exhibit: exhibit is not first[exhibit.outcome])
 
 
 def _followed(deciding: Sequence[tuple[str, LookingResult]]) -> tuple[tuple[str, float], ...]:
@@ -155,21 +157,23 @@ def _at_what(followed: Sequence[tuple[str, float]]) -> str:
 
 
 def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, LookingResult]]) -> str:
-    """Tell the number of pairs, what the 99 % intervals exclude, and what would settle the rest."""
-    judged = [(label, each.proof, each) for label, each in deciding if each.proof is not None]
+    """State the number of pairs, what the 99 % intervals exclude, and what would settle the rest."""
+    judged = [(label, looking.proof, looking) for label, looking in deciding if looking.proof is not None]
     if not judged:
         return ""
-    parts = [f"{sum(each.n_relevant for *_, each in judged)} pairs"]
+    parts = [f"{sum(looking.n_relevant for *_, looking in judged)} pairs"]
     if len(judged) == 1:
-        _, proof, each = judged[0]
-        if each.standing == "cannot be read" and each.lost is not None:
-            return f"{parts[0]}: {interval(each.lost)} have an answer that cannot be read."
+        _, proof, looking = judged[0]
+        if looking.standing == "cannot be read" and looking.lost is not None:
+            return f"{parts[0]}: {interval(looking.lost)} have an answer that cannot be read."
         parts.append(
-            f"{interval(proof)} followed (99 % interval), where a model that does not look can follow at most {percent(each.bound)}"
+            f"{interval(proof)} followed (99 % interval), where a model that does not look can follow at most {percent(looking.bound)}"
         )
     else:
-        proven = [label for label, proof, each in judged if proof.low > each.bound]
-        blind = [(label, proof.high) for label, proof, each in judged if each.standing == "does not look"]
+        proven = [label for label, proof, looking in judged if proof.low > looking.bound]
+        blind = [
+            (label, proof.high) for label, proof, looking in judged if looking.standing == "does not look"
+        ]
         if proven:
             parts.append(
                 f"more are followed than a model that does not look can follow, in {listed(proven)} (99 % intervals)"
@@ -184,7 +188,7 @@ def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, 
 
 
 def _open(diagnosis: Diagnosis, model: str) -> str:
-    """Name the sample size that would settle what is not settled."""
+    """State the sample size that would settle the open questions."""
     own = [q for q in diagnosis.open_questions if q.model == model and q.is_of_looking]
     if not own:
         return ""

@@ -19,7 +19,7 @@ _CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {0x0A}, "\ufffd")
 
 
 def as_rich(table: Table) -> Group:
-    """Render for a terminal. Text is not interpreted as mark-up. The title may be wider than the table."""
+    """Render for a terminal, without interpreting mark-up. The title may be wider than the table."""
     from rich.console import Group
     from rich.table import Table as RichTable
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""The pages of runs and diagnoses, served to this machine's browser."""
+"""Serve the pages of runs and diagnoses to a browser on this machine."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ class Roots:
         Raises:
             UsageError: If one does not exist.
         """
-        found = []
+        resolved = []
         for folder in map(Path, folders):
             if not folder.is_dir():
                 raise UsageError(
                     f"there is no folder {folder}; give a folder with runs or diagnoses, such as the --out of an earlier command"
                 )
-            found.append(folder.resolve())
-        return cls(tuple(dict.fromkeys(found)))
+            resolved.append(folder.resolve())
+        return cls(tuple(dict.fromkeys(resolved)))
 
     def hold(self, path: Path) -> bool:
         """Return True if a path, with links resolved, lies below one of the folders."""
-        place = path.resolve()
-        return any(place.is_relative_to(folder) for folder in self.folders)
+        resolved = path.resolve()
+        return any(resolved.is_relative_to(folder) for folder in self.folders)
 
     def runs(self) -> Iterator[Path]:
         """Yield all runs whose files all lie inside."""
@@ -90,10 +90,10 @@ class Roots:
 
     def name(self, path: Path) -> str:
         """Return a path for display, relative to the given folder."""
-        place = path.resolve()
+        resolved = path.resolve()
         for folder in self.folders:
-            if place.is_relative_to(folder):
-                return (Path(folder.name) / place.relative_to(folder)).as_posix()
+            if resolved.is_relative_to(folder):
+                return (Path(folder.name) / resolved.relative_to(folder)).as_posix()
         return path.name
 
 
@@ -169,7 +169,7 @@ class Snapshot:
 
 @dataclass
 class RunSource:
-    """One run, read again as it progresses."""
+    """One run, which is read again as it progresses."""
 
     folder: Path
     roots: Roots
@@ -245,7 +245,7 @@ class RunSource:
         return {**now.table.index(Glossary()), "pictures": f"{self.address}picture/", "version": now.version}
 
     def item(self, number: int) -> dict[str, Any] | None:
-        """Return the details of one item, or None."""
+        """Return the details of one item. None if there is no such item."""
         details = self.snapshot().table.details
         return details[number] if 0 <= number < len(details) else None
 
@@ -275,11 +275,11 @@ class RunSource:
 
     def _read_whole(self) -> None:
         try:
-            found = self._read(is_whole=True)
+            snapshot = self._read(is_whole=True)
         except TheodoliteError:
             return  # keep the quick snapshot
         with self._lock:
-            self._snapshot = found
+            self._snapshot = snapshot
 
     def _read(self, *, is_whole: bool) -> Snapshot:
         started = time.monotonic()
@@ -386,8 +386,8 @@ def _item(source: RunSource, name: str) -> Answer | None:
 
 
 def _run_picture(source: RunSource, name: str) -> Answer | None:
-    found = source.shelf.read(name)
-    return None if found is None else (found[0], f"image/{found[1]}")
+    picture = source.shelf.read(name)
+    return None if picture is None else (picture[0], f"image/{picture[1]}")
 
 
 def _diagnosis(viewer: Served, key: str, _: str) -> Answer | None:
@@ -453,7 +453,7 @@ class Handler(BaseHTTPRequestHandler):
                 continue
             parts = match.groupdict()
             try:
-                found = answer(self.server.viewer, parts.get("key") or "", parts.get("name") or "")
+                reply = answer(self.server.viewer, parts.get("key") or "", parts.get("name") or "")
             except TheodoliteError as error:
                 text = f"{error}\n".encode()
                 self._send(HTTPStatus.INTERNAL_SERVER_ERROR, (text, "text/plain; charset=utf-8"))
@@ -462,8 +462,8 @@ class Handler(BaseHTTPRequestHandler):
                 words = b"internal error; see the terminal of `theodolite view`\n"
                 self._send(HTTPStatus.INTERNAL_SERVER_ERROR, (words, "text/plain; charset=utf-8"))
                 raise
-            if found is not None:
-                self._send(HTTPStatus.OK, found)
+            if reply is not None:
+                self._send(HTTPStatus.OK, reply)
                 return
         self._send(HTTPStatus.NOT_FOUND, (b"not found\n", "text/plain; charset=utf-8"))
 
@@ -504,7 +504,7 @@ class Handler(BaseHTTPRequestHandler):
 class Viewer:
     """A server for the runs and diagnoses below some folders.
 
-    Use it as a context manager, or call `close`. `serve` runs until it is interrupted.
+    Use it as a context manager, or call `close`. `serve` blocks until it is interrupted.
     """
 
     def __init__(self, folders: Sequence[str | Path], *, port: int = 0) -> None:
@@ -593,8 +593,8 @@ class Viewer:
     def _diagnosis_line(self, folder: Path) -> dict[str, Any]:
         line = {"name": self.roots.name(folder), "url": f"/diagnosis/{key_of(folder)}/", "problem": ""}
         try:
-            found = read_diagnosis(folder)
+            diagnosis = read_diagnosis(folder)
         except TheodoliteError as error:
             return {**line, "problem": str(error), "created": ""}
-        models = ", ".join(model.name for model in found.models)
-        return {**line, "models": models, "created": found.created.strftime("%Y-%m-%d %H:%M")}
+        models = ", ".join(model.name for model in diagnosis.models)
+        return {**line, "models": models, "created": diagnosis.created.strftime("%Y-%m-%d %H:%M")}

@@ -77,9 +77,9 @@ class AnswerCache:
             return None
         with readable(self.path, f"the answer of the key {key}"):
             data = object_from_json(row[1])
-            said = (data["text"], "", data["reasoning"], data["finish"], *data["tokens"], 0.0, 1)
+            answer = (data["text"], "", data["reasoning"], data["finish"], *data["tokens"], 0.0, 1)
             scores = (data["choice"], json.dumps(data["values"]), True)
-            return record_from_row("", ("answered", *said, *scores))
+            return record_from_row("", ("answered", *answer, *scores))
 
     def put(self, key: str, record: Record) -> None:
         """Store an answer."""
@@ -99,11 +99,11 @@ class AnswerCache:
             self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (*row, checksum(row)))
 
     def _check(self) -> bool:
-        """Check that the file holds answers and nothing else. Return True if it has the first format."""
-        found = schema_of(self._db)
-        if found == {("table", "answers", _CREATE_1)}:
+        """Check that the file contains only answers. Return True if it has the first format."""
+        schema = schema_of(self._db)
+        if schema == {("table", "answers", _CREATE_1)}:
             return True
-        if found - {("table", "answers", _CREATE)}:
+        if schema - {("table", "answers", _CREATE)}:
             self._db.close()
             raise StorageError(f"{self.path} is not an answer cache of Theodolite; choose another --cache")
         return False
@@ -142,7 +142,7 @@ such as relevance maps."""
 
 @runtime_checkable
 class Measurer(Protocol):
-    """Measures batches of items. It may raise an error for a batch with a bad item; the engine then finds that item."""
+    """Measures batches of items. If it raises an error for a batch with a bad item, the engine identifies that item."""
 
     @property
     def identity(self) -> str:
@@ -192,7 +192,13 @@ MeasurerFactory: TypeAlias = Callable[[], Measurer]
 def answer_key(identity: str, item: Item, reuse: Reuse) -> str | None:
     """Return the cache key of an item: a hash of the model, messages, picture bytes and parameters.
 
-    None if the answer must not be reused: because sampling is random, or because the record holds more than an answer.
+    Args:
+        identity: The identity of the measurer.
+        item: The item.
+        reuse: When one item's record may be reused for another.
+
+    Returns:
+        The key. None if the answer must not be reused: sampling is random, or the record has more than an answer.
     """
     if reuse == "never" or not item.request.is_deterministic:
         return None
@@ -210,7 +216,7 @@ async def all_of(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
     """Run all coroutines and return their results in order. If one raises, the others are cancelled first."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
+            tasks = [group.create_task(coroutine) for coroutine in work]
     except ExceptionGroup as several:
         raise several.exceptions[0] from None
     return [task.result() for task in tasks]
@@ -359,13 +365,13 @@ def _known_answer(run: Run, cache: AnswerCache | None, key: str | None) -> Recor
 
 def _versions() -> dict[str, str]:
     """Return the versions of the packages that can affect an answer. Nothing is imported."""
-    found = {"python": python_version()}
+    versions = {"python": python_version()}
     for name in ("theodolite", "numpy", "pillow", "torch", "transformers", "openai", "ray"):
         try:
-            found[name] = metadata.version(name)
+            versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 # Measure a batch of items so that one bad item does not affect the others.
@@ -385,7 +391,7 @@ def measure_batch(measurer: Measurer, items: Sequence[Item]) -> list[Record]:
 
 
 def _timed(measurer: Measurer, items: Sequence[Item]) -> list[Record]:
-    """Measure, and divide the time among the records that were computed inside the model, which have none of their own."""
+    """Measure a batch, and divide its time among the records without one, which were computed inside the model."""
     started = time.monotonic()
     records = _checked(items, measurer.measure(items))
     inside = {r.item_id for r in records if r.response.finish in _COMPUTED and not r.response.seconds}
@@ -447,10 +453,15 @@ def bisect_failures(
     *,
     on_failure: Callable[[ItemT, str], ResultT],
 ) -> list[ResultT]:
-    """Process a batch. If that raises an error, split the batch in halves until only the bad items fail.
+    """Process a batch. If that raises an error, halve the batch until only the bad items fail.
 
     Splitting also helps when a GPU runs out of memory. Errors that concern the whole model or the run folder are
     raised.
+
+    Args:
+        work: Function that processes a batch.
+        items: The batch.
+        on_failure: Function from a bad item and the reason to its result.
 
     >>> bisect_failures(lambda xs: [1 / x for x in xs], [1, 0, 4], on_failure=lambda x, reason: reason)
     [1.0, 'ZeroDivisionError: division by zero', 0.25]

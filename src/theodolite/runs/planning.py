@@ -1,4 +1,4 @@
-"""What a run would cost, before it: requests, pictures, tokens and time. A few items are asked to find out the last two."""
+"""Estimate the cost of a run: requests, pictures, tokens and time. A few items are asked to measure the last two."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Price:
 
     @classmethod
     def parse(cls, text: str) -> Price:
-        """Parse one price for both, or two separated by a comma.
+        """Parse one price for both, or two prices separated by a comma.
 
         Raises:
-            UsageError: If it is something else.
+            UsageError: If the text is neither.
 
         >>> Price.parse("0.5,2"), Price.parse("3")
         (Price(prompt=0.5, answer=2.0), Price(prompt=3.0, answer=3.0))
@@ -61,7 +61,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a plan. What could not be measured is None, and `why_not` says why."""
+    """The cost of a plan. What could not be measured is None, for the reason in `why_not`."""
 
     requests: int = 0
     """Number of items; with `calls` model calls each."""
@@ -86,7 +86,7 @@ class Cost:
         return (self.prompt_tokens * price.prompt + self.answer_tokens * price.answer) / _TOKENS
 
     def __add__(self, other: Cost) -> Cost:
-        """Add up two plans."""
+        """Add the costs of two plans."""
         return Cost(
             self.requests + other.requests,
             self.calls + other.calls,
@@ -114,34 +114,34 @@ def plan_cost(
     more: int = 0,
     limit: int | None = None,
 ) -> Cost:
-    """Count what a plan would ask, and ask a few of its items to find out time and tokens.
+    """Count what a plan would ask, and ask a few of its items to measure time and tokens.
 
     Args:
         plan: The items, or a function that returns them.
-        source: What would measure them. None: nothing is asked.
+        source: The measurer, or a factory. If None, nothing is asked.
         settings: The settings of the run.
         options: Engine and workers. The timing itself is always local.
-        calls: Model calls for each item, at most.
-        more: Items that are added once the first answers are known, at most.
+        calls: Maximum number of model calls per item.
+        more: Maximum number of items that are added once the first answers are known.
         limit: Count only this many items, from the start of the plan.
     """
-    found = list(islice(planned_items(plan, settings), limit))
-    n = len(found) + more if limit is None else min(len(found) + more, limit)
-    share = n / len(found) if found else 0.0
+    planned = list(islice(planned_items(plan, settings), limit))
+    n = len(planned) + more if limit is None else min(len(planned) + more, limit)
+    share = n / len(planned) if planned else 0.0
     counted = Cost(
         n,
         n * calls,
-        round(share * sum(len(item.request.pictures) for item in found)),
-        round(share * sum(item.request.max_tokens for item in found)),
+        round(share * sum(len(item.request.pictures) for item in planned)),
+        round(share * sum(item.request.max_tokens for item in planned)),
     )
-    if not found:
+    if not planned:
         return counted
     if source is None:
         return replace(
             counted, seconds=None, prompt_tokens=None, answer_tokens=None, why_not="no model is named"
         )
     try:
-        records, seconds = _timed(found, source, settings, options or EngineOptions())
+        records, seconds = _timed(planned, source, settings, options or EngineOptions())
     except (MissingExtraError, ModelError, UnsupportedError) as error:
         return replace(counted, seconds=None, prompt_tokens=None, answer_tokens=None, why_not=str(error))
     answered = [each.response for each in records if each.response.is_answered]
@@ -159,7 +159,7 @@ def plan_cost(
 
 
 def planned_items(plan: Plan | Iterable[Item], settings: RunSettings) -> Iterable[Item]:
-    """Return the items that a new run would begin with."""
+    """Return the items that a new run would start with."""
     if not callable(plan):
         return plan
     info = RunInfo(instrument=settings.kind, model=settings.model, identity="planned", theodolite=__version__)
@@ -170,7 +170,7 @@ def planned_items(plan: Plan | Iterable[Item], settings: RunSettings) -> Iterabl
 def _timed(
     items: Sequence[Item], source: Measurer | MeasurerFactory, settings: RunSettings, options: EngineOptions
 ) -> tuple[list[Record], float]:
-    """Ask one item, and then as many as there is time for, evenly over the plan. Return the records and seconds per item."""
+    """Ask one item, then as many as time allows, evenly over the plan. Return the records and seconds per item."""
     is_open = isinstance(source, Measurer) and not isinstance(source, type)
     measurer: Measurer = source if is_open else source()  # type: ignore[assignment, operator]
     how = EngineOptions(workers=options.workers)
@@ -195,4 +195,6 @@ def _measured(
     measure_run(folder, settings, lambda _: items, measurer, options=how)
     seconds = time.monotonic() - began
     with Run.open(folder) as run:
-        return [each.record for each in run.results(with_repeats=True) if each.record is not None], seconds
+        return [
+            result.record for result in run.results(with_repeats=True) if result.record is not None
+        ], seconds

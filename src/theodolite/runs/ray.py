@@ -162,13 +162,13 @@ class RayEngine:
 
     def _wait_for_workers(self) -> list[int]:
         """Wait until at least one worker is scheduled."""
-        found = self._ray.wait(list(self._starting), num_returns=1, timeout=_START_TIMEOUT_S)[0]
-        if not found:
+        ready = self._ray.wait(list(self._starting), num_returns=1, timeout=_START_TIMEOUT_S)[0]
+        if not ready:
             raise UsageError(
                 f"no worker could be scheduled on the Ray cluster within {_START_TIMEOUT_S:g} s: each needs a CPU"
                 f"{f' and {self._gpus:g} of a GPU' if self._gpus else ''}, and these are in use"
             )
-        return [self._started(reference) for reference in found]
+        return [self._started(reference) for reference in ready]
 
     def _started(self, reference: Any) -> int:
         try:
@@ -224,7 +224,7 @@ def _connect(address: str | None) -> Any:
 
 
 def _refuse_if_unreachable(address: str | None) -> None:
-    """Fail at once if the cluster is unreachable; Ray itself would take minutes."""
+    """Check that the cluster is reachable. Ray itself would take minutes to fail."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
         return
@@ -252,13 +252,13 @@ def _last_line(error: BaseException) -> str:
 def _with_picture_bytes(item: Item) -> Item:
     """Load the pictures of an item, for a machine that does not have the files."""
 
-    def part(each: str | Picture) -> str | Picture:
-        if isinstance(each, str) or each.data is not None:
-            return each
+    def part(content: str | Picture) -> str | Picture:
+        if isinstance(content, str) or content.data is not None:
+            return content
         try:
-            return replace(each, data=each.read())
+            return replace(content, data=content.read())
         except UsageError:
-            return each  # unreadable here; the worker reports it in the record
+            return content  # unreadable here; the worker reports it in the record
 
     messages: Sequence[Message] = [
         Message(m.role, tuple(map(part, m.content))) for m in item.request.messages

@@ -69,7 +69,7 @@ DAMAGED = ".damaged"
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One thing that is damaged."""
+    """One damaged part of a run."""
 
     file: str
     what: str
@@ -77,7 +77,7 @@ class Damage:
 
 
 def find_damage(path: Path) -> Iterator[Damage]:
-    """Yield everything in a store that is not as it was written.
+    """Yield all damage in a store: everything that is not as it was written.
 
     Checks SQLite's own structure, the checksum of every row, and the number of rows. A file of format 1 has no
     checksums: only its structure is checked.
@@ -144,24 +144,24 @@ def _damaged_rows(db: sqlite3.Connection, path: Path) -> Iterator[Damage]:
 
 
 def _belongs(row: Sequence[Any]) -> bool:
-    """Return True if a row, given as (seq, item id, item name, columns and checksum), is whole and belongs to its item."""
+    """Return True if a row (seq, item id, item name, columns, checksum) is intact and belongs to its item."""
     return is_whole((row[1], *row[3:]))
 
 
-def _wrong_counts(db: sqlite3.Connection, path: Path, found: dict[str, int]) -> Iterator[Damage]:
+def _wrong_counts(db: sqlite3.Connection, path: Path, counted: dict[str, int]) -> Iterator[Damage]:
     try:
         written = dict(db.execute("SELECT name, n FROM counts"))
     except FAILURES as error:
         yield Damage(path.name, "the table counts", explain(path, error))
         return
     for table in COUNTED:
-        if found[table] != written.get(table):
-            reason = f"{found[table]} rows were found, {written.get(table)!r:.40} were written"
+        if counted[table] != written.get(table):
+            reason = f"{counted[table]} rows were found, {written.get(table)!r:.40} were written"
             yield Damage(path.name, f"the table {table}", reason)
 
 
 def convert_if_older(path: Path) -> bool:
-    """Convert a store of an older format in place. Call while holding the run's lock. Return True if it was."""
+    """Convert a store of an older format in place, and return True if it was. Call while holding the run's lock."""
     if not is_older(path):
         return False
     with _errors(path), TemporaryDirectory(prefix=".mending-", dir=path.parent) as folder:
@@ -214,9 +214,9 @@ def convert(old: Path, new: Path) -> None:
 
 
 def repair(path: Path) -> tuple[list[Damage], list[int]]:
-    """Find the damage in a store, and put a file with all whole rows in its place. Call while holding the run's lock.
+    """Find the damage in a store, and replace it by a file with all intact rows. Call while holding the run's lock.
 
-    The damaged file is kept beside it. A file that cannot be opened, or is whole, is left alone.
+    The damaged file is kept next to it. A file that cannot be opened, or is intact, is left alone.
 
     Returns:
         The damage, and the positions of items that were lost.
@@ -254,7 +254,7 @@ def _bytes_of(path: Path) -> int:
 
 
 def _copy_whole_rows(db: sqlite3.Connection, target: Store, bound: int) -> list[int]:
-    """Copy all rows whose checksum fits, item by item, so that one damaged page does not hide the others."""
+    """Copy all rows whose checksum matches, item by item, so that one damaged page does not hide the others."""
     put, kept = target.put_row, []
     highest = _rows(db, "SELECT MAX(seq) FROM items")
     if highest and isinstance(highest[0][0], int) and highest[0][0] < 8 * bound:
@@ -268,8 +268,8 @@ def _copy_whole_rows(db: sqlite3.Connection, target: Store, bound: int) -> list[
         item_id = item[0][1]
 
         def whole(table: str, columns: str, seq: int = seq, item_id: str = item_id) -> list[tuple[Any, ...]]:
-            found = _rows(db, f"SELECT {columns}, sum FROM {table} WHERE seq = ?", seq)  # noqa: S608
-            return [row for row in found if is_whole((item_id, *row))]
+            rows = _rows(db, f"SELECT {columns}, sum FROM {table} WHERE seq = ?", seq)  # noqa: S608
+            return [row for row in rows if is_whole((item_id, *row))]
 
         arrays = whole("arrays", "name, dtype, shape, data")
         records = whole("records", STORED_COLUMNS)
@@ -286,7 +286,7 @@ def _copy_whole_rows(db: sqlite3.Connection, target: Store, bound: int) -> list[
 
 
 def _rows(db: sqlite3.Connection, query: str, *values: int) -> list[tuple[Any, ...]]:
-    """Return the rows of a query; none if they lie in a damaged part of the file."""
+    """Return the rows of a query. Empty if they lie in a damaged part of the file."""
     try:
         return db.execute(query, values).fetchall()
     except FAILURES:
@@ -294,7 +294,7 @@ def _rows(db: sqlite3.Connection, query: str, *values: int) -> list[tuple[Any, .
 
 
 def _replace(path: Path, new: Path) -> None:
-    """Put a new store in the place of an old one, whose log must not be applied to it."""
+    """Replace a store by a new one, to which the old write-ahead log must not be applied."""
     for ending in ("-wal", "-shm"):
         path.with_name(path.name + ending).unlink(missing_ok=True)
     new.replace(path)
@@ -336,8 +336,8 @@ class RunLock:
             raise StorageError(
                 f"cannot write {self.path}: {error.strerror}; check the folder's permissions"
             ) from error
-        found = os.fstat(self._file)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        status = os.fstat(self._file)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             self.release()
             raise StorageError(
                 f"{self.path} is a link or not a regular file; writing to it could change another file"
@@ -491,8 +491,8 @@ class Run:
             arrays: If True, also read the records' arrays.
             with_repeats: If True, also yield requests that were made again. Otherwise `repeats` has them.
         """
-        found = self.store.results(arrays=arrays)
-        return found if with_repeats else (result for result in found if not result.item.truth.repeats)
+        results = self.store.results(arrays=arrays)
+        return results if with_repeats else (result for result in results if not result.item.truth.repeats)
 
     def repeats(self) -> Iterator[tuple[Result, Result]]:
         """Yield the results of each request that was made again: the first time and the second time."""
@@ -509,12 +509,12 @@ class Run:
         return self.store.tally()
 
     def write_parsed(self, rows: Iterable[Parsed]) -> None:
-        """Store what was read in the answers, next to the raw text. Does nothing if the run is open read-only."""
+        """Store the parsed answers next to the raw text. Do nothing if the run is open read-only."""
         if self.store.is_writable:
             self.store.write_parsed(rows)
 
     def write_tables(self, tables: Iterable[Table]) -> None:
-        """Replace ``scores.json`` with these tables. Does nothing if the run is open read-only."""
+        """Replace ``scores.json`` with these tables. Do nothing if the run is open read-only."""
         if self.store.is_writable:
             self.write_scores(
                 {"instrument": self.info.instrument, "tables": [table.as_json() for table in tables]}
@@ -523,8 +523,8 @@ class Run:
     def tables(self) -> list[Table]:
         """Return the tables of the last scoring. Empty if the run was not scored, or by an older version."""
         stored = self.scores()
-        found = stored.get("tables", []) if isinstance(stored, dict) else []
-        return [Table.from_json(table) for table in found]
+        tables = stored.get("tables", []) if isinstance(stored, dict) else []
+        return [Table.from_json(table) for table in tables]
 
     def write_scores(self, scores: Mapping[str, Json]) -> None:
         """Replace ``scores.json`` atomically."""
@@ -630,7 +630,7 @@ def read_info(folder: Path) -> RunInfo:
 
 def sealed(value: Mapping[str, Json]) -> str:
     """Encode an object as JSON with a checksum of its content."""
-    plain = {name: each for name, each in value.items() if name != _CHECKSUM}
+    plain = {name: field for name, field in value.items() if name != _CHECKSUM}
     whole = {_CHECKSUM: content_hash(plain), **plain}
     return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -639,11 +639,11 @@ def unsealed(text: str, *, is_required: bool = False) -> Any:
     """Parse the output of `sealed`. A file without a checksum is accepted unless one is required.
 
     Raises:
-        ValueError: If the checksum does not fit.
+        ValueError: If the checksum does not match.
     """
     value = json.loads(text)
-    told = value.pop(_CHECKSUM, None) if isinstance(value, dict) else None
-    if (is_required or told is not None) and told != content_hash(value):
+    seal = value.pop(_CHECKSUM, None) if isinstance(value, dict) else None
+    if (is_required or seal is not None) and seal != content_hash(value):
         raise ValueError("its checksum does not fit")
     return value
 
@@ -660,7 +660,7 @@ def find_runs(folder: str | Path) -> list[Path]:
 
 
 def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Write a file so that readers, and crashes, leave either the old or the new content, never a part."""
+    """Write a file atomically: after a crash, and for readers, it has the old or the new content, never a part."""
     parts = (content,) if isinstance(content, str | bytes) else content
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -749,7 +749,7 @@ def _restore_info(folder: Path, why: str) -> None:
 
 
 def _complete(info: RunInfo, item: Item) -> Item:
-    """Complete an item that was stored before items carried their truth, as its instrument knows how."""
+    """Add the truth to an item that was stored by an older version without it."""
     older = next((entry for entry in registry().entries("older") if entry.name == info.instrument), None)
     if older is not None:
         complete = cast("Callable[[Item, Mapping[str, Any]], Item]", older.load())
@@ -800,7 +800,7 @@ def _resume(run: Run, info: RunInfo) -> Run:
 
 
 def verify_run(folder: str | Path) -> list[Damage]:
-    """Return everything in a run folder that is not as it was written. Nothing is changed.
+    """Return all damage in a run folder: everything that is not as it was written. Nothing is changed.
 
     Raises:
         UsageError: If the folder is not a run.
@@ -809,23 +809,23 @@ def verify_run(folder: str | Path) -> list[Damage]:
     store = folder / "measured.sqlite"
     if not folder.is_dir() or not (store.exists() or (folder / "run.json").exists()):
         raise UsageError(f"{folder} is not a run: it has neither run.json nor {store.name}")
-    found = []
+    damage = []
     try:
         read_info(folder)
     except (StorageError, UsageError) as error:
-        found.append(Damage("run.json", "the file", str(error)))
+        damage.append(Damage("run.json", "the file", str(error)))
     if not store.exists():
-        return [*found, Damage(store.name, "the file", "it is missing")]
-    found += find_damage(store)
+        return [*damage, Damage(store.name, "the file", "it is missing")]
+    damage += find_damage(store)
     try:
         with warnings.catch_warnings(), Run.open(folder) as run:
-            warnings.simplefilter("ignore", DamageWarning)  # told above, in full
-            found += _damaged_pictures(run)
+            warnings.simplefilter("ignore", DamageWarning)  # reported above, in full
+            damage += _damaged_pictures(run)
             run.scores()
     except (StorageError, UsageError) as error:
-        is_known = any(str(error) == each.reason for each in found)
-        found += [] if is_known else [Damage(folder.name, "the run", str(error))]
-    return found
+        is_known = any(str(error) == fault.reason for fault in damage)
+        damage += [] if is_known else [Damage(folder.name, "the run", str(error))]
+    return damage
 
 
 def _damaged_pictures(run: Run) -> Iterator[Damage]:

@@ -1,4 +1,4 @@
-"""The SQLite file of a run: its tables, their checksums, and everything that reads and writes them."""
+"""The SQLite file of a run: tables, checksums, and all functions that read or write them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RunInfo(BaseModel):
         Models are compared by name and identity. Options in a model's name that do not affect answers, such as a
         time-out, are part of neither.
         """
-        found: dict[str, tuple[Any, Any]] = {
+        differing: dict[str, tuple[Any, Any]] = {
             name: (getattr(self, name), getattr(other, name))
             for name in ("instrument", "model", "identity", "seed")
             if _without_options(name, self) != _without_options(name, other)
@@ -82,8 +82,8 @@ class RunInfo(BaseModel):
         mine, theirs = _plain(self.settings), _plain(other.settings)
         for name in sorted(mine.keys() | theirs.keys()):
             if mine.get(name) != theirs.get(name):
-                found[name] = (mine.get(name), theirs.get(name))
-        return found
+                differing[name] = (mine.get(name), theirs.get(name))
+        return differing
 
 
 class Session(BaseModel):
@@ -102,7 +102,7 @@ def _without_options(name: str, info: RunInfo) -> Any:
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as read back from JSON: tuples become lists, keys become text."""
+    """Return settings as they are after a round trip through JSON: tuples become lists, keys become text."""
     plain: dict[str, Any] = json.loads(json.dumps(settings))
     return plain
 
@@ -123,7 +123,7 @@ def stored_request(request: Request, paths: Mapping[str, str]) -> str:
 
 
 def meta_of(item: Item) -> dict[str, Json]:
-    """Return what is stored of an item besides its request and its options: its meta, with its truth."""
+    """Return the stored metadata of an item: its meta, with its truth."""
     truth = _TRUTH.dump_python(item.truth, mode="json", exclude_defaults=True)
     return {**item.meta, TRUTH: truth}
 
@@ -150,7 +150,7 @@ def item_from_row(row: Sequence[str], folder: Path) -> tuple[Item, bool]:
 def item_of_meta(
     name: str, request: Request, fields: Mapping[str, Any], options: tuple[str, ...] = ()
 ) -> Item:
-    """Restore an item from what `meta_of` returned; without a truth if there is none."""
+    """Restore an item from the result of `meta_of`. It has no truth if none is stored."""
     truth = _TRUTH.validate_python(fields.get(TRUTH, {}))
     return Item(name, request, options, {key: fields[key] for key in fields if key != TRUTH}, truth)
 
@@ -177,7 +177,7 @@ def choice_from_json(text: str | None) -> Choice | None:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a parser read in a raw answer."""
+    """The result of a parser on a raw answer."""
 
     item_id: str
     parser: str
@@ -189,7 +189,7 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An item with its record, if it was measured, and what parsers read in it."""
+    """An item with its record, if it was measured, and the results of parsers."""
 
     seq: int
     """Position in the plan, from 1."""
@@ -278,7 +278,7 @@ def checksum(row: Sequence[Any]) -> bytes:
 
 
 def is_whole(row: Sequence[Any]) -> bool:
-    """Return True if the last value of a row is the checksum of the others."""
+    """Return True if a row is intact: its last value is the checksum of the others."""
     return bool(checksum(row[:-1]) == row[-1])
 
 
@@ -286,7 +286,7 @@ def record_row(record: Record) -> tuple[Any, ...]:
     """Convert a record to the values of `RECORD_COLUMNS`, as SQLite returns them.
 
     Raises:
-        TypeError, ValueError: If it holds something that cannot be stored.
+        TypeError, ValueError: If it contains something that cannot be stored.
     """
     r = record.response
     if not math.isfinite(r.seconds):
@@ -383,8 +383,8 @@ def _unpack(kind: np.dtype[Any], sides: list[int], data: bytes) -> NDArray[Any]:
 
 
 FAILURES = (sqlite3.Error, MemoryError, UnicodeDecodeError)
-"""What Python raises when SQLite meets a damaged file: a wrong length may ask for too much memory, and the message of an
-error may quote damaged text."""
+"""Errors that Python raises when SQLite reads a damaged file: a wrong length may request too much memory, and an error
+message may quote damaged text."""
 _REMEDY = "restore a copy of it, or choose another --out"
 """What to do about a file that cannot be opened."""
 APPLICATION_ID = 0x7E0D0117
@@ -513,8 +513,8 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 def _open_immutable(path: Path) -> sqlite3.Connection:
     """Connect to a file in a read-only folder, which therefore has no writer.
 
-    An immutable file is read without its write-ahead log. If an interrupted run has left a log, copies of both are
-    merged in a temporary folder and opened before they are removed.
+    An immutable file is read without its write-ahead log. If an interrupted run left a log, copies of both are merged
+    in a temporary folder and opened before they are removed.
     """
     log = path.with_name(f"{path.name}-wal")
     if not (log.exists() and log.stat().st_size):
@@ -574,13 +574,13 @@ def _check_ours(db: sqlite3.Connection, path: Path) -> None:
 
 
 def check_format_1(db: sqlite3.Connection, path: Path) -> None:
-    """Check that a file of format 1 has its tables and nothing else that SQLite could run."""
-    found = {
+    """Check that a file of format 1 has exactly its tables, and nothing else that SQLite could execute."""
+    tables = {
         (kind, name)
         for kind, name, sql in schema_of(db)
         if kind != "index" and (kind != "table" or not sql.startswith("CREATE VIRTUAL"))
     }
-    if found != {("table", name) for name in _TABLES_OF_FORMAT_1}:
+    if tables != {("table", name) for name in _TABLES_OF_FORMAT_1}:
         raise StorageError(
             f"{path} does not have the schema of Theodolite's format 1; it is damaged or from another program"
         )
@@ -772,7 +772,7 @@ class Store:
         """Commit records as (seq, cache key, record). Failed records are overwritten, finished ones are not.
 
         Returns:
-            The records as stored. One that holds what cannot be stored becomes a failed record.
+            The records as stored. A record that cannot be stored becomes a failed record.
         """
         now = time.time()
         stored = []
@@ -810,7 +810,7 @@ class Store:
             return record_from_row("", row[1 : 1 + N_RECORD_COLUMNS])
 
     def results(self, *, arrays: bool = False) -> Iterator[Result]:
-        """Yield every item of the plan with its results, in plan order. What is damaged is left out, with a warning.
+        """Yield every item of the plan with its results, in plan order. Damaged parts are left out, with a warning.
 
         Args:
             arrays: If True, also read the records' arrays.
@@ -822,7 +822,7 @@ class Store:
                     "SELECT seq, id, name, request, options, meta, sum FROM items WHERE seq > ? ORDER BY seq LIMIT ?",
                     (last, _PAGE),
                 ).fetchall()
-                found = self._found(page[0][0], page[-1][0]) if page else {}
+                by_seq = self._found(page[0][0], page[-1][0]) if page else {}
             for row in page:
                 if row[0] <= last:
                     raise StorageError(
@@ -831,8 +831,8 @@ class Store:
                 last = row[0]
                 seen["items"] += 1
                 if is_whole(row):
-                    result = self._result(row, found.get(last, {}), arrays=arrays)
-                    seen["records"] += "records" in found.get(last, {})
+                    result = self._result(row, by_seq.get(last, {}), arrays=arrays)
+                    seen["records"] += "records" in by_seq.get(last, {})
                     seen["parsed"] += len({reading.parser for reading in result.parsed})
                     yield result
                 else:
@@ -841,14 +841,16 @@ class Store:
                 self._tell_losses(seen, stamp)
                 return
 
-    def _result(self, row: Sequence[Any], found: dict[str, list[tuple[Any, ...]]], *, arrays: bool) -> Result:
+    def _result(
+        self, row: Sequence[Any], by_table: dict[str, list[tuple[Any, ...]]], *, arrays: bool
+    ) -> Result:
         seq, item_id = row[:2]
         item = self._item(seq, row[1:6])
         record = None
-        for stored in found.get("records", ()):
+        for stored in by_table.get("records", ()):
             record = self._record(seq, item_id, stored, arrays=arrays)
         readings = []
-        for stored in found.get("parsed", ()):
+        for stored in by_table.get("parsed", ()):
             if is_whole((item_id, *stored)):
                 with readable(self.path, f"a reading in row {seq}"):
                     parser, status, value = stored[:3]
@@ -866,14 +868,14 @@ class Store:
             names = json.loads(row[-2])
         if not (arrays and names):
             return record
-        found = self._arrays(seq, item_id)
-        if sorted(found) != names:
+        loaded = self._arrays(seq, item_id)
+        if sorted(loaded) != names:
             self._tell_damage(f"an array of the record in row {seq}")
             return None
-        return replace(record, arrays=found)
+        return replace(record, arrays=loaded)
 
     def write_parsed(self, rows: Iterable[Parsed]) -> None:
-        """Store what parsers read, replacing what the same parser read earlier."""
+        """Store parser results, replacing earlier ones of the same parser."""
         with self._errors(), self._db:
             self._db.executemany(
                 "INSERT INTO parsed SELECT seq, ?, ?, ?, ? FROM items WHERE id = ? "
@@ -904,9 +906,9 @@ class Store:
     def sessions(self) -> list[str]:
         """Return all sessions, oldest first, each as the JSON of a `Session`."""
         with self._errors():
-            found = self._db.execute("SELECT started, session, sum FROM sessions ORDER BY rowid").fetchall()
-        whole = [row[1] for row in found if is_whole(row)]
-        if len(whole) < len(found):
+            rows = self._db.execute("SELECT started, session, sum FROM sessions ORDER BY rowid").fetchall()
+        whole = [row[1] for row in rows if is_whole(row)]
+        if len(whole) < len(rows):
             self._tell_damage("a session entry")
         with readable(self.path, "a session entry"):
             for text in whole:
@@ -920,30 +922,30 @@ class Store:
             self.put_row("info", (info, checksum((info,))))
 
     def info(self) -> str | None:
-        """Return the copy of ``run.json``, if it is whole."""
+        """Return the copy of ``run.json``, if it is intact."""
         with self._errors():
             row = self._db.execute("SELECT info, sum FROM info").fetchone()
         return row[0] if row is not None and is_whole(row) else None
 
     def _found(self, first: int, last: int) -> dict[int, dict[str, list[tuple[Any, ...]]]]:
         """Return the records and readings of some rows, by row and table."""
-        found: dict[int, dict[str, list[tuple[Any, ...]]]] = {}
+        by_seq: dict[int, dict[str, list[tuple[Any, ...]]]] = {}
         for table, columns in (("records", STORED_COLUMNS), ("parsed", "parser, status, value")):
             for seq, *row in self._db.execute(
                 f"SELECT seq, {columns}, sum FROM {table} WHERE seq BETWEEN ? AND ? ORDER BY seq",  # noqa: S608
                 (first, last),
             ):
-                found.setdefault(seq, {}).setdefault(table, []).append(tuple(row))
-        return found
+                by_seq.setdefault(seq, {}).setdefault(table, []).append(tuple(row))
+        return by_seq
 
     def _stamp(self) -> tuple[int, int, dict[str, int]]:
-        """Return what changes when this or another process writes, and the number of rows there should be."""
+        """Return counters that change when this or another process writes, and the expected number of rows."""
         with self._errors():
             version = self._db.execute("PRAGMA data_version").fetchone()[0]
             return version, self._db.total_changes, dict(self._db.execute("SELECT name, n FROM counts"))
 
     def _tell_losses(self, seen: Counter[str], before: tuple[int, int, dict[str, int]]) -> None:
-        """Warn if there are fewer or more rows than were written. Not if somebody has written meanwhile."""
+        """Warn if there are fewer or more rows than were written, unless something was written in the meantime."""
         if self._stamp()[:2] == before[:2]:
             for table in COUNTED:
                 if seen[table] != before[2].get(table, -1):
@@ -999,7 +1001,7 @@ class Store:
 
 
 def _storable(record: Record) -> tuple[Record, tuple[Any, ...], list[tuple[str, str, str, bytes]]]:
-    """Return a record with its row and its packed arrays. One that cannot be stored fails, with the reason."""
+    """Return a record with its row and packed arrays. A record that cannot be stored becomes a failed one."""
     try:
         return record, record_row(record), [(name, *pack(array)) for name, array in record.arrays.items()]
     except (TypeError, ValueError, OverflowError, AttributeError, StorageError) as error:
@@ -1015,7 +1017,7 @@ def planned_in(path: Path) -> int:
         StorageError: If it is not a Theodolite file.
     """
     log = path.with_name(f"{path.name}-wal")
-    if not any(each.exists() and each.stat().st_size for each in (path, log)):
+    if not any(file.exists() and file.stat().st_size for file in (path, log)):
         return 0
     if not path.exists():
         raise StorageError(f"{log} exists without {path.name}; restore that file or choose another --out")

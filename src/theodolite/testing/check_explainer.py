@@ -1,4 +1,4 @@
-"""Checks that an explainer fulfils its contract."""
+"""Check that an explainer fulfils its contract."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def _case_faults(explainer: Explainer, case: Case, twin: Case, budget: int | Non
     assert explainer.explain is not None  # noqa: S101 - local
     least: object = explainer.least(case)
     before = case.batch.cells.copy(), case.batch.words.copy()
-    found, again = explainer.explain(case), explainer.explain(twin)
-    if not isinstance(found, Explanation):
-        yield f"it returned a {type(found).__name__} instead of an Explanation"
+    explanation, again = explainer.explain(case), explainer.explain(twin)
+    if not isinstance(explanation, Explanation):
+        yield f"it returned a {type(explanation).__name__} instead of an Explanation"
         return
-    yield from _faults(found, case)
-    if not (np.array_equal(found.cells, again.cells) and found.scalars == again.scalars):
+    yield from _faults(explanation, case)
+    if not (np.array_equal(explanation.cells, again.cells) and explanation.scalars == again.scalars):
         yield "the same seed gives a different map"
-    calls = max(found.calls, case.game.calls)
+    calls = max(explanation.calls, case.game.calls)
     if budget is not None and calls > budget:
         yield f"it made {calls} model calls with a budget of {budget}"
-    if found.calls < case.game.calls:
-        yield f"it reports {found.calls} model calls but made {case.game.calls}"
+    if explanation.calls < case.game.calls:
+        yield f"it reports {explanation.calls} model calls but made {case.game.calls}"
     if not isinstance(least, int | np.integer) or least < 0:
         yield f"least(case) is {least!r}, not a number of model calls"
     elif budget is None and calls > least:
@@ -87,15 +87,15 @@ def _case_faults(explainer: Explainer, case: Case, twin: Case, budget: int | Non
         yield "it changed its input scene"
 
 
-def _faults(found: Explanation, case: Case) -> Iterator[str]:
-    if found.cells.shape != (case.game.shape[0],):
-        yield f"its map has shape {found.cells.shape}, not ({case.game.shape[0]},)"
-    if found.words is not None and found.words.shape != (case.game.shape[1],):
-        yield f"its words have shape {found.words.shape}, not ({case.game.shape[1]},)"
+def _faults(explanation: Explanation, case: Case) -> Iterator[str]:
+    if explanation.cells.shape != (case.game.shape[0],):
+        yield f"its map has shape {explanation.cells.shape}, not ({case.game.shape[0]},)"
+    if explanation.words is not None and explanation.words.shape != (case.game.shape[1],):
+        yield f"its words have shape {explanation.words.shape}, not ({case.game.shape[1]},)"
     width, height = case.batch.world.size_px
-    if found.pixels is not None and found.pixels.shape != (height, width):
-        yield f"its pixels have shape {found.pixels.shape}, not ({height}, {width})"
-    if not all(np.isfinite(value) for value in found.scalars.values()):
+    if explanation.pixels is not None and explanation.pixels.shape != (height, width):
+        yield f"its pixels have shape {explanation.pixels.shape}, not ({height}, {width})"
+    if not all(np.isfinite(value) for value in explanation.scalars.values()):
         yield "a scalar is not finite"
 
 
@@ -103,9 +103,9 @@ def _summarises_a_pool(explainer: Explainer) -> Iterator[str]:
     assert explainer.summarise is not None  # noqa: S101 - global
     batch = generate("M-F1-D1", 40, density="sparse", seed=0)
     pools = [Pool(open_reader("grid:symbolic-pure"), batch, np.arange(40), Convention()) for _ in range(2)]
-    found, again = (explainer.summarise(pool) for pool in pools)
-    if dict(found) != dict(again):
+    scalars, again = (explainer.summarise(pool) for pool in pools)
+    if dict(scalars) != dict(again):
         yield "the same pool gives different values"
-    for name, value in found.items():
+    for name, value in scalars.items():
         if not np.isfinite(value):
             yield f"{name} is {value}"

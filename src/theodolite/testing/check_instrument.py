@@ -1,4 +1,4 @@
-"""Checks that an instrument fulfils its contract."""
+"""Check that an instrument fulfils its contract."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def check_instrument(instrument: str | Instrument, data: str | Path | None = Non
 
     Raises:
         BrokenContractError: If a check fails. The message lists all failures.
-        UsageError: If it needs data, and there are none.
+        UsageError: If it needs data and none are given.
     """
     tested = find_instruments([instrument])[0] if isinstance(instrument, str) else instrument
     if not isinstance(tested, Instrument):
@@ -77,7 +77,7 @@ class _Trial:
     measured: list[_Measured]
 
     def plans(self, gives: Capability, place: str = "data") -> list[RunPlan]:
-        """Return the plans of a small study whose data are made in a folder of that name."""
+        """Return the plans of a small study, with its data in a folder of that name."""
         return list(self.instrument.plan(Study(self.folder / place, _SIZE, 0, data=self.data), gives))
 
     def runs(self) -> list[_Measured]:
@@ -108,7 +108,7 @@ class _Trial:
 
 
 def _answering(request: Request, options: ScriptedOptions) -> str:
-    """Answers with a number, yes or no, or one of the options, whichever is asked for."""
+    """Answer with a number, yes or no, or one of the options, whichever is asked for."""
     text, draw = request.text.casefold(), int(request.digest[:8], 16)
     if "how many" in text or "number" in text:
         return str(draw % 5)
@@ -116,7 +116,7 @@ def _answering(request: Request, options: ScriptedOptions) -> str:
 
 
 def _mixed(request: Request, options: ScriptedOptions) -> str | Response:
-    """Answers one request of four; rambles, refuses or fails on the others."""
+    """Answer one request in four; ramble, refuse or fail on the others."""
     behaviours = (_answering, rambler, refuser, _failing)
     return behaviours[int(request.digest[:8], 16) % len(behaviours)](request, options)
 
@@ -214,7 +214,7 @@ def _score_faults(scores: Sequence[ItemScore], known: dict[str, Metric]) -> Iter
 
 
 def _drops_no_item_silently(trial: _Trial) -> Iterator[str]:
-    """Yield an item that has scores when it is answered has some, with a reason, when it is not."""
+    """Yield a fault if an item with scores when answered has none, with a reason, when not answered."""
     texts = {metric.key for metric in trial.instrument.metrics if metric.needs == "text"}
     answered, mixed = (
         {(score.metric, score.item) for score in run.scores if score.metric in texts}
@@ -248,11 +248,11 @@ def _shows_tables_rows_and_pairs(trial: _Trial) -> Iterator[str]:
 
 def _given_faults(kind: type, give: Callable[[], Iterable[object]]) -> Iterator[str]:
     try:
-        found = list(give())
+        given = list(give())
     except Exception as error:  # noqa: BLE001 - any exception is reported
         yield f"raised {describe(error)}"
         return
-    if any(not isinstance(each, kind) for each in found):
+    if any(not isinstance(each, kind) for each in given):
         yield f"has something else than {kind.__name__}"
 
 
@@ -263,9 +263,9 @@ def _place(picture: Picture) -> str:
 def _judges_signatures(trial: _Trial) -> Iterator[str]:
     for run in trial.runs():
         scored = [score for score in run.scores if score.is_scored]
-        for each in trial.instrument.signatures(run.folders, scored, seed=0) if scored else ():
-            if not isinstance(each, Signature):
-                yield f"of {run.title}, there is a {type(each).__name__}, not a Signature"
+        for signature in trial.instrument.signatures(run.folders, scored, seed=0) if scored else ():
+            if not isinstance(signature, Signature):
+                yield f"of {run.title}, there is a {type(signature).__name__}, not a Signature"
 
 
 def _leaves_foreign_data_to_others(trial: _Trial) -> Iterator[str]:
@@ -274,10 +274,10 @@ def _leaves_foreign_data_to_others(trial: _Trial) -> Iterator[str]:
     (folder / "notes.json").write_text('{"unknown": [1, 2]}', encoding="utf-8")
     for path in (folder, folder / "notes.json", folder / "missing"):
         try:
-            found = trial.instrument.find_data(path, None)
+            data = trial.instrument.find_data(path, None)
         except TheodoliteError:
             continue
-        if found is not None:
+        if data is not None:
             yield f"find_data takes {path.name!r}, which it cannot read"
 
 

@@ -1,4 +1,4 @@
-"""Checks that a relevance method fulfils its contract."""
+"""Check that a relevance method fulfils its contract."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _attribute(
 
 
 def _requests() -> list[Request]:
-    """Two requests with texts and pictures of different sizes, so that a batch of both is padded."""
+    """Return two requests with texts and pictures of different sizes, so that a batch of both is padded."""
     rng = np.random.default_rng(0)
     pictures = [
         Picture.from_array(rng.integers(0, 256, size, np.uint8)) for size in ((56, 56, 3), (56, 84, 3))
@@ -166,10 +166,10 @@ def _reads_only_what_it_needs(trial: _Trial) -> Iterator[str]:
 
 def _is_deterministic(trial: _Trial) -> Iterator[str]:
     for family, model in trial.models.items():
-        found = trial.maps(model)
-        if not all(map(np.array_equal, found, trial.maps(model))):
+        maps = trial.maps(model)
+        if not all(map(np.array_equal, maps, trial.maps(model))):
             yield f"on a {family} the same requests get different scores"
-        if max(float(np.abs(each).max()) for each in found) < _ROUNDING:
+        if max(float(np.abs(values).max()) for values in maps) < _ROUNDING:
             yield Remark(f"on a {family} all scores are below {_ROUNDING:g}: they are rounding errors")
 
 
@@ -183,16 +183,16 @@ def _depends_on_the_target(trial: _Trial) -> Iterator[str]:
     if not trial.method.has_target:
         return
     for family, model in trial.models.items():
-        found = _attribute(model, [trial.method])
-        first, second = ([row.find(trial.method.name, target).values for row in found] for target in _TARGETS)
+        rows = _attribute(model, [trial.method])
+        first, second = ([row.find(trial.method.name, target).values for row in rows] for target in _TARGETS)
         if all(map(np.array_equal, first, second)):
             yield f"on a {family} all targets get the same scores; set has_target=False"
 
 
 def _leaves_the_shared_pass_unchanged(trial: _Trial) -> Iterator[str]:
     others = [
-        replace(each, name=f"check-{each.name}")
-        for each in find_methods(["grad-act-layers", "gradient-norm", "chefer", "gradcam"])
+        replace(method, name=f"check-{method.name}")
+        for method in find_methods(["grad-act-layers", "gradient-norm", "chefer", "gradcam"])
     ]
     for family, model in trial.models.items():
         before, after = _attribute(model, [*others]), _attribute(model, [trial.method, *others])
@@ -202,8 +202,10 @@ def _leaves_the_shared_pass_unchanged(trial: _Trial) -> Iterator[str]:
                 yield f"on a {family} it changes the scores of {name}, which is computed after it"
 
 
-def _of(name: str, found: Sequence[Attribution]) -> list[np.ndarray]:
-    return [each.values for row in found for each in row.maps if each.method == name]
+def _of(name: str, rows: Sequence[Attribution]) -> list[np.ndarray]:
+    return [
+        relevance_map.values for row in rows for relevance_map in row.maps if relevance_map.method == name
+    ]
 
 
 def _are_close(one: Sequence[np.ndarray], other: Sequence[np.ndarray]) -> bool:

@@ -1,4 +1,4 @@
-"""Checks that a model fulfils its contract."""
+"""Check that a model fulfils its contract."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_model(model: str | VisionLanguageModel) -> Findings:
 
     Raises:
         BrokenContractError: If a check fails. The message lists all failures.
-        ModelError: If the model cannot be used at all: no server answers, say.
+        ModelError: If the model cannot be used at all, for example because no server answers.
 
     >>> check_model("scripted:looker").remarks
     ()
@@ -54,7 +54,7 @@ async def _reachable(model: ServedModel) -> None:
 
 
 def _requests() -> list[Request]:
-    """Requests of different lengths, picture sizes and numbers of pictures, to test padding and batching."""
+    """Return requests of different lengths, picture sizes and numbers of pictures, to test padding and batching."""
     rng = np.random.default_rng(0)
     pictures = [
         Picture.from_array(rng.integers(0, 256, size, dtype=np.uint8))
@@ -126,7 +126,7 @@ def _survives_a_bad_picture(model: VisionLanguageModel) -> Iterator[str]:
         yield f"one unreadable picture made the whole batch raise {type(error).__name__}"
         return
     alone = model.generate([good])[0]
-    if any((each.status, each.text) != (alone.status, alone.text) for each in (first, last)):
+    if any((response.status, response.text) != (alone.status, alone.text) for response in (first, last)):
         yield (
             f"a request gets {_told(first)} and {_told(last)} beside an unreadable picture, and {_told(alone)} alone"
         )
@@ -145,7 +145,7 @@ def _scores_options_consistently(model: VisionLanguageModel) -> Iterator[str]:
     forward = model.choose([request], [options])[0]
     backward = model.choose([request], [options[::-1]])[0]
     if isinstance(forward, Response) or isinstance(backward, Response):
-        if any(isinstance(each, Response) and each.is_answered for each in (forward, backward)):
+        if any(isinstance(choice, Response) and choice.is_answered for choice in (forward, backward)):
             yield "a choice was answered with text; only a refusal or a failure may replace it"
         return
     if forward.options != options:

@@ -1,4 +1,4 @@
-"""Checks any plug-in by its name."""
+"""Check any plug-in by its name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_plugin(name: str, *, kind: Kind | None = None, data: str | Path | None
     """Check a plug-in against the contract of its kind.
 
     Args:
-        name: The name, as the commands take it: ``scripted:looker``, ``chefer``, ``detector:FILE.onnx``.
+        name: The name, as on the command line: ``scripted:looker``, ``chefer``, ``detector:FILE.onnx``.
         kind: Its kind, if several plug-ins have that name.
         data: A small sample of the data that it reads. Needed for sources, and for instruments without data of their own.
 
@@ -34,27 +34,27 @@ def check_plugin(name: str, *, kind: Kind | None = None, data: str | Path | None
     >>> check_plugin("removal").kind
     'explainer'
     """
-    found = kind or kind_of(name)
+    resolved = kind or kind_of(name)
     try:
-        return _check(name, found, data)
+        return _check(name, resolved, data)
     except BrokenContractError:
         raise
     except ContractError as error:  # what was registered cannot be loaded, or is something else
-        raise BrokenContractError(Findings(found, name, (str(error),))) from error
+        raise BrokenContractError(Findings(resolved, name, (str(error),))) from error
 
 
-def _check(name: str, found: Kind, data: str | Path | None) -> Findings:
-    if data is not None and found not in {"source", "instrument"}:
-        raise UsageError(f"--data is for sources and instruments, and {name} is of the kind {found}")
-    if found == "source":
+def _check(name: str, kind: Kind, data: str | Path | None) -> Findings:
+    if data is not None and kind not in {"source", "instrument"}:
+        raise UsageError(f"--data is for sources and instruments, and {name} is of the kind {kind}")
+    if kind == "source":
         if data is None:
             raise UsageError(
                 f"the source {name} needs a small sample of the files that it reads: --data PATH"
             )
         return check_source(name, data)
-    if found == "instrument":
+    if kind == "instrument":
         return check_instrument(name, data)
-    if found == "behaviour":
+    if kind == "behaviour":
         return check_model(f"scripted:{name}")
     checks = {
         "model": check_model,
@@ -62,9 +62,9 @@ def _check(name: str, found: Kind, data: str | Path | None) -> Findings:
         "explainer": check_explainer,
         "verifier": check_verifier,
     }
-    if found not in checks:
-        raise UsageError(f"the kind {found!r} cannot be checked; there are: {', '.join(CHECKED)}")
-    return checks[found](name)
+    if kind not in checks:
+        raise UsageError(f"the kind {kind!r} cannot be checked; there are: {', '.join(CHECKED)}")
+    return checks[kind](name)
 
 
 def kind_of(name: str) -> Kind:

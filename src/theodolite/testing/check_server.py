@@ -1,4 +1,4 @@
-"""Probes whether text, pictures and system text that are sent to a server reach its model.
+"""Probe whether text, pictures and system text that are sent to a server reach its model.
 
 Two requests that differ in one thing are asked. If that thing reaches the model, the number of prompt tokens, the answer or
 its log-probabilities change. What also changes when a request is repeated is no evidence.
@@ -43,7 +43,7 @@ class _GivesLogprobs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What came back for a request."""
+    """The response to a probe."""
 
     response: Response
     logprobs: tuple[float, ...]
@@ -55,7 +55,7 @@ class _Reply:
         return (*counted, _ANSWER, *((_LOGPROBS,) if self.logprobs else ()))
 
     def change(self, other: _Reply, value: str) -> float:
-        """How far a value is from that of another reply; 0 if they are equal."""
+        """Return how much a value differs from that of another reply; 0 if they are equal."""
         if value == _COUNT:
             return abs(self.response.prompt_tokens - other.response.prompt_tokens)
         if value == _ANSWER:
@@ -75,24 +75,24 @@ class _Replies:
 
     @classmethod
     def of(cls, by_name: dict[str, _Reply]) -> _Replies:
-        """Measure the noise on the repeated requests that are answered."""
+        """Build the replies, with the noise of the repeated requests that were answered."""
         repeats = [(by_name[name], by_name[f"{name} again"]) for name in ("text", "picture")]
-        repeats = [pair for pair in repeats if all(each.response.is_answered for each in pair)]
+        repeats = [pair for pair in repeats if all(reply.response.is_answered for reply in pair)]
         noise: dict[str, float] = {}
         for value in (_COUNT, _ANSWER, _LOGPROBS):
-            found = [one.change(two, value) for one, two in repeats if value in one.values]
+            changes = [one.change(two, value) for one, two in repeats if value in one.values]
             most = _LOGPROB_NOISE if value == _LOGPROBS else 0.0
-            if found and max(found) <= most:
-                noise[value] = max(found)
+            if changes and max(changes) <= most:
+                noise[value] = max(changes)
         return cls(by_name, noise)
 
     def fault(self, *names: str) -> str:
-        """Why a probe has no answer; empty if all have one."""
+        """Return why a probe has no answer. Empty if all have one."""
         responses = (self.by_name[name].response for name in names)
         return next((each.reason or each.status for each in responses if not each.is_answered), "")
 
     def is_changed(self, first: str, *others: str) -> bool:
-        """Return True if a reply differs from the first by more than repeating does."""
+        """Return True if a reply differs from the first by more than a repeated request does."""
         one = self.by_name[first]
         return any(
             one.change(other, value) > 2 * noise
@@ -103,13 +103,13 @@ class _Replies:
 
     @property
     def same(self) -> str:
-        """Says that nothing changes."""
+        """Return a sentence that says that nothing changes."""
         *values, last = self.noise
         return f"{', '.join(values)} and {last} are the same" if values else f"{last} is the same"
 
 
 def reaches_the_model(model: ServedModel) -> Iterator[str]:
-    """Yield a sentence for everything that does not reach the model behind a server, and remarks."""
+    """Yield a sentence for each input that does not reach the model behind a server, and remarks."""
     replies = _Replies.of(_ask(model))
     text, picture = replies.fault("text", "other text"), replies.fault(*_SHOWN, "picture, other text")
     if text:
@@ -148,7 +148,7 @@ def _pictures(replies: _Replies) -> Iterator[str]:
 
 
 def _settings(replies: _Replies) -> Iterator[str]:
-    """Remarks on what a server need not support."""
+    """Yield remarks on optional features that a server does not support."""
     if fault := replies.fault("system", "other system"):
         yield Remark(f"the server refuses system text ({fault}); ?system=user sends it in the user's turn")
     elif not replies.is_changed("system", "other system"):

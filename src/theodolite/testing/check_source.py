@@ -1,4 +1,4 @@
-"""Checks that a source of scenes fulfils its contract."""
+"""Check that a source of scenes fulfils its contract."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def find_source(name: str) -> object:
     """Load a source of scenes by its name, with or without ``scene-``.
 
     Raises:
-        UsageError: If there is none, or if it gives pairs.
+        UsageError: If there is none, or if it is a source of pairs.
     """
     known = {entry.name for entry in registry().entries("source")}
     if name in known and not name.startswith("scene-"):
@@ -95,13 +95,13 @@ class _Trial:
 
     def copy(self, name: str) -> Path:
         """Return a fresh copy of the sample."""
-        place = self.folder / name
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(self._root, place)
-        return place if self.sample.is_dir() else place / self.sample.name
+        target = self.folder / name
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(self._root, target)
+        return target if self.sample.is_dir() else target / self.sample.name
 
     def read(self, path: Path) -> list[object]:
-        """Everything that the source gives for a path."""
+        """Return everything that the source yields for a path."""
         return list(cast("Source", self.source)(path))
 
     def views(self) -> list[SourceView]:
@@ -111,8 +111,8 @@ class _Trial:
     def digests(self, place: Path | None = None) -> dict[str, str]:
         """Return the hashes of all files of the sample, or of a copy."""
         root = place or self._root
-        files = sorted(each for each in root.rglob("*") if each.is_file())
-        return {str(each.relative_to(root)): hashlib.sha256(each.read_bytes()).hexdigest() for each in files}
+        files = sorted(file for file in root.rglob("*") if file.is_file())
+        return {str(file.relative_to(root)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
     @property
     def _root(self) -> Path:
@@ -120,13 +120,13 @@ class _Trial:
 
 
 def _gives_views_and_problems(trial: _Trial) -> Iterator[str]:
-    found = trial.read(trial.copy("sample"))
-    others = {type(each).__name__ for each in found if not isinstance(each, SourceView | Problem)}
+    records = trial.read(trial.copy("sample"))
+    others = {type(record).__name__ for record in records if not isinstance(record, SourceView | Problem)}
     if others:
         yield f"it gives {', '.join(sorted(others))}; only SourceView and Problem are read"
-    if not any(isinstance(each, SourceView) for each in found):
+    if not any(isinstance(record, SourceView) for record in records):
         yield "it gives no view of the sample"
-    yield from map(Remark, told_problems([each for each in found if isinstance(each, Problem)]))
+    yield from map(Remark, told_problems([record for record in records if isinstance(record, Problem)]))
 
 
 def _places_every_view(trial: _Trial) -> Iterator[str]:
@@ -199,8 +199,8 @@ def _gives_scenes(trial: _Trial) -> Iterator[str]:
         left_out += counts
         if graph is not None:
             return
-    told = ", ".join(f"{n} {why}" for why, n in left_out.most_common() if not why.startswith("("))
-    yield Remark(f"none of the {len(views)} views becomes a scene; objects left out: {told or 'none'}")
+    reasons = ", ".join(f"{n} {why}" for why, n in left_out.most_common() if not why.startswith("("))
+    yield Remark(f"none of the {len(views)} views becomes a scene; objects left out: {reasons or 'none'}")
 
 
 def _is_deterministic(trial: _Trial) -> Iterator[str]:
@@ -239,8 +239,8 @@ def _refuses_what_is_not_there(trial: _Trial) -> Iterator[str]:
 
 
 def _survives_broken_files(trial: _Trial) -> Iterator[str]:
-    """Yield a broken record must become a `Problem`, and a broken file a `UsageError`."""
-    told: dict[str, str] = {}
+    """Yield a fault if a broken record is no `Problem`, or a broken file no `UsageError`."""
+    sentences: dict[str, str] = {}
     for number in range(_MOST_FILES):
         root = trial.copy("damaged")
         files = [root] if root.is_file() else sorted(each for each in root.rglob("*") if each.is_file())
@@ -255,12 +255,14 @@ def _survives_broken_files(trial: _Trial) -> Iterator[str]:
             except TheodoliteError:
                 continue
             except Exception as error:  # noqa: BLE001 - any exception is reported
-                told.setdefault(type(error).__name__, f"with {file.name} {what} it raised {describe(error)}")
-    yield from list(told.values())[:_MOST_TOLD]
+                sentences.setdefault(
+                    type(error).__name__, f"with {file.name} {what} it raised {describe(error)}"
+                )
+    yield from list(sentences.values())[:_MOST_TOLD]
 
 
 def _damaged(content: bytes) -> Iterator[tuple[str, bytes]]:
-    """Damaged versions of a file, each with what was done."""
+    """Yield damaged versions of a file, each with a description of the damage."""
     yield "empty", b""
     yield "cut in half", content[: len(content) // 2]
     yield "not UTF-8", b"\xff\xfe\x00" + content
@@ -277,27 +279,27 @@ def _damaged(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _paths(value: Any) -> list[tuple[str | int, ...]]:
-    """Return the places of some values: the first of every list, and all keys, from the outside in."""
-    found: list[tuple[str | int, ...]] = []
+    """Return the paths of some values: the first of every list, and all keys, from the outside in."""
+    paths: list[tuple[str | int, ...]] = []
     level: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
-    while level and len(found) < _MOST_VALUES:
+    while level and len(paths) < _MOST_VALUES:
         inner: list[tuple[tuple[str | int, ...], Any]] = []
-        for path, each in level:
-            if isinstance(each, dict):
-                inner += [((*path, key), some) for key, some in each.items()]
-            elif isinstance(each, list):
-                inner += [((*path, 0), some) for some in each[:1]]
-        found += [path for path, _ in inner]
+        for path, node in level:
+            if isinstance(node, dict):
+                inner += [((*path, key), some) for key, some in node.items()]
+            elif isinstance(node, list):
+                inner += [((*path, 0), some) for some in node[:1]]
+        paths += [path for path, _ in inner]
         level = inner
-    return found[:_MOST_VALUES]
+    return paths[:_MOST_VALUES]
 
 
 def _with(content: bytes, path: tuple[str | int, ...], wrong: Any) -> bytes:
     whole = json.loads(content)
-    place = whole
+    node = whole
     for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = wrong
+        node = node[key]
+    node[path[-1]] = wrong
     return json.dumps(whole).encode()
 
 

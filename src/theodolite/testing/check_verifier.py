@@ -1,4 +1,4 @@
-"""Checks that a verifier fulfils its contract."""
+"""Check that a verifier fulfils its contract."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LABELS = {"supported", "unsupported", "unverifiable"}
 def check_verifier(verifier: str | Verifier) -> Findings:
     """Check a verifier against its contract, on a small scene and on an empty one.
 
-    This does not check whether its verdicts are correct; measure its agreement with ``annotation`` for that.
+    This does not check whether its verdicts are correct. For that, measure its agreement with ``annotation``.
 
     Args:
         verifier: The verifier, or its name.

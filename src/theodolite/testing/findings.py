@@ -1,4 +1,4 @@
-"""What a check of a plug-in finds: the lines of its contract that are broken, and remarks."""
+"""The result of checking a plug-in: broken lines of its contract, and remarks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Remark(str):
-    """A sentence that is worth knowing and does not concern the contract."""
+    """An informative sentence that does not concern the contract."""
 
     __slots__ = ()
 
@@ -44,6 +44,12 @@ class BrokenContractError(ContractError):
 def examine(kind: Kind, name: str, tested: T, checks: Iterable[Callable[[T], Iterator[str]]]) -> Findings:
     """Run checks. Each yields a sentence for every fault, or a `Remark`; an exception is a fault.
 
+    Args:
+        kind: The kind of the plug-in.
+        name: Its name.
+        tested: The plug-in, passed to every check.
+        checks: The checks. The name of each function becomes the title of its faults.
+
     Raises:
         BrokenContractError: If there is a fault.
     """
@@ -51,10 +57,10 @@ def examine(kind: Kind, name: str, tested: T, checks: Iterable[Callable[[T], Ite
     remarks: list[str] = []
     for check in checks:
         title = check.__name__.strip("_").replace("_", " ")
-        for each in _all_of(check, tested):
-            if isinstance(each, Remark):
-                remarks.append(str(each))
-            elif (problem := f"{title}: {each}") not in problems:
+        for finding in _all_of(check, tested):
+            if isinstance(finding, Remark):
+                remarks.append(str(finding))
+            elif (problem := f"{title}: {finding}") not in problems:
                 problems.append(problem)
     findings = Findings(kind, name, tuple(problems), tuple(remarks))
     if problems:
@@ -63,7 +69,7 @@ def examine(kind: Kind, name: str, tested: T, checks: Iterable[Callable[[T], Ite
 
 
 def not_a(kind: Kind, tested: object, problem: str) -> BrokenContractError:
-    """Return the error for an object that is no plug-in of this kind."""
+    """Return the error for an object that is not a plug-in of this kind."""
     return BrokenContractError(Findings(kind, type(tested).__name__, (problem,)))
 
 

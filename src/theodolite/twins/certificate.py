@@ -2,7 +2,7 @@
 
 Each task is measured on new items of two splits: *aligned*, where the shortcut gives the right answer, and *crossed*,
 where it contradicts the picture. The certificate has accuracy, agreement with the shortcut, whether answers follow relevant
-edits, and whether they stay the same under neutral edits. A requirement that is missed is shown as missed.
+edits, and whether they stay the same under neutral edits. Missed requirements are shown as such.
 
 Those of the shipped models are stored with their weights; ``python -m train certify`` makes them.
 """
@@ -165,12 +165,12 @@ class Verdict:
 
 def verdicts(certificate: Certificate, twin: Twin) -> tuple[Verdict, ...]:
     """Compare the certificate with all requirements for a twin."""
-    found = []
+    results = []
     for bar in BARS:
         if bar.twin == twin:
             line = certificate.find(bar.task, bar.what, bar.split)
-            found.append(Verdict(bar, line.estimate if line is not None else None))
-    return tuple(found)
+            results.append(Verdict(bar, line.estimate if line is not None else None))
+    return tuple(results)
 
 
 def missed_bars(certificate: Certificate) -> list[str]:
@@ -185,11 +185,11 @@ def missed_bars(certificate: Certificate) -> list[str]:
 
 def certificate_tables(certificate: Certificate) -> list[Table]:
     """Build the tables of a certificate: the requirements, if the model is a twin, and all lines."""
-    found = []
+    tables = []
     twin = twin_of(certificate.model)
     if twin is not None:
         words = {True: "met", False: "missed", None: "not measured"}
-        found.append(
+        tables.append(
             Table.of(
                 "twins.bars",
                 f"{certificate.model}: requirements",
@@ -216,7 +216,7 @@ def certificate_tables(certificate: Certificate) -> list[Table]:
             )
         )
     notes = [] if twin else [f"{certificate.model} is not one of the twins, so there are no requirements."]
-    found.append(
+    tables.append(
         Table.of(
             "twins.certificate",
             f"{certificate.model}, seed {certificate.seed}",
@@ -234,7 +234,7 @@ def certificate_tables(certificate: Certificate) -> list[Table]:
             notes,
         )
     )
-    return found
+    return tables
 
 
 def _numbers(line: Line) -> tuple[stats.Estimate, int, int, int]:

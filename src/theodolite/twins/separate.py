@@ -1,4 +1,4 @@
-"""How well each metric of each instrument separates the grounded twin from the shortcut twin.
+"""Measure how well each metric of each instrument separates the grounded twin from the shortcut twin.
 
 On the aligned split both twins are right, so accuracy does not separate them. The area under the ROC curve (AUC) of a metric
 is the probability that a random item of the grounded twin has a more grounded value than a random item of the shortcut twin;
@@ -138,7 +138,7 @@ class SeparationTable:
 
 def separation_tables(table: SeparationTable) -> list[Table]:
     """Build one table per instrument, with the highest AUC first."""
-    found = []
+    tables = []
     sides = table.sides
     columns = [
         Column("metric", "metric"),
@@ -168,12 +168,12 @@ def separation_tables(table: SeparationTable) -> list[Table]:
             for key in table.not_between
             if key.startswith(f"{instrument}.")
         ]
-        found.append(
+        tables.append(
             Table.of(
                 f"twins.separation.{instrument}", f"{instrument}, {table.split} split", columns, rows, notes
             )
         )
-    return found
+    return tables
 
 
 def separate(
@@ -191,15 +191,15 @@ def separate(
         sides: The models.
         chosen: The instruments. Default: all with built-in data.
         asks: If False, only stored runs are scored, and no model is opened.
-        only_right: If True, only items count that both twins answer correctly.
+        only_right: If True, count only items that both twins answer correctly.
     """
     sides = sides or Sides()
     chosen = chosen or [each for each in instruments() if not each.needs_data]
     gives: dict[str, Capability] = {model: model_capability(model) for model in sides.names} if asks else {}
-    found: dict[str, list[ItemScore]] = {model: [] for model in sides.names}
+    scores: dict[str, list[ItemScore]] = {model: [] for model in sides.names}
     for instrument in chosen:
         for model in sides.names:
-            found[model] += (
+            scores[model] += (
                 measured_scores(model, instrument, workspace, gives=gives[model])
                 if asks
                 else stored_scores(model, instrument, workspace)
@@ -210,7 +210,7 @@ def separate(
         for metric in instrument.metrics
         if all(covers(given, metric.needs) for given in gives.values())
     )
-    counted = both_right(found, sides) if only_right else found
+    counted = both_right(scores, sides) if only_right else scores
     return separate_scores(counted, metrics, sides=sides, split=workspace.split, seed=workspace.seed)
 
 
@@ -235,10 +235,10 @@ def separate_scores(
         UsageError: If a model has no scores on the split.
     """
     by_model = {
-        model: by_metric([each for each in scores.get(model, ()) if each.split == split])
+        model: by_metric([score for score in scores.get(model, ()) if score.split == split])
         for model in sides.names
     }
-    empty = [model for model, found in by_model.items() if not found]
+    empty = [model for model, columns in by_model.items() if not columns]
     if empty:
         raise UsageError(f"{empty[0]} has no scores on the split {split!r}")
     rows = [
@@ -263,16 +263,20 @@ def both_right(scores: Mapping[str, Sequence[ItemScore]], sides: Sides) -> dict[
     """
     right: dict[str, set[str]] = {}
     for twin in (sides.grounded, sides.shortcut):
-        found = [each for each in scores.get(twin, ()) if each.metric.partition(".")[2] == "right"]
-        for instrument in {each.metric.partition(".")[0] for each in found}:
-            items = {each.item for each in found if each.metric == f"{instrument}.right" and each.value == 1}
+        item_scores = [score for score in scores.get(twin, ()) if score.metric.partition(".")[2] == "right"]
+        for instrument in {score.metric.partition(".")[0] for score in item_scores}:
+            items = {
+                score.item
+                for score in item_scores
+                if score.metric == f"{instrument}.right" and score.value == 1
+            }
             right[instrument] = right.get(instrument, items) & items
 
-    def counts(each: ItemScore) -> bool:
-        instrument = each.metric.partition(".")[0]
-        return instrument not in right or each.item in right[instrument]
+    def counts(score: ItemScore) -> bool:
+        instrument = score.metric.partition(".")[0]
+        return instrument not in right or score.item in right[instrument]
 
-    return {model: [each for each in found if counts(each)] for model, found in scores.items()}
+    return {model: [score for score in item_scores if counts(score)] for model, item_scores in scores.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +293,9 @@ class _Column:
     def of(cls, metric: Metric, scores: Sequence[ItemScore]) -> _Column:
         """Average the scores of one model by cluster."""
         sums: dict[str, list[float]] = {}
-        for each in scores:
-            if each.value is not None:
-                sums.setdefault(each.cluster, []).append(each.value)
+        for score in scores:
+            if score.value is not None:
+                sums.setdefault(score.cluster, []).append(score.value)
         clusters = tuple(sums)
         values = np.array([float(np.mean(sums[name])) for name in clusters])
         return cls(clusters, values, stats.score_mean(metric, scores))
@@ -333,8 +337,8 @@ def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -
     if not shared:
         return None
     m, s, g = (
-        column.values[[place[name] for name in shared]]
-        for column, place in zip((mixed, shortcut, grounded), places, strict=True)
+        column.values[[index[name] for name in shared]]
+        for column, index in zip((mixed, shortcut, grounded), places, strict=True)
     )
     if g.mean() == s.mean() or len(shared) < 2:
         return None
@@ -348,8 +352,10 @@ def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -
         span = float(third.mean() - second.mean())
         return float(first.mean() - second.mean()) / span if span else float("nan")
 
-    found = stats.bootstrap_distribution((m, s, g), position, clusters=shared, jackknife=False, seed=seed)
-    return found.percentile(bounds=(min(0.0, found.value), max(1.0, found.value)))
+    distribution = stats.bootstrap_distribution(
+        (m, s, g), position, clusters=shared, jackknife=False, seed=seed
+    )
+    return distribution.percentile(bounds=(min(0.0, distribution.value), max(1.0, distribution.value)))
 
 
 def write_table(table: SeparationTable, folder: Path) -> Path:

@@ -1,5 +1,5 @@
 """Runs, diagnoses and data sets in the formats of other tools.
 
-`samples` reads items in one form; every other module writes one format. `shares` and the reader of answers are all that an
-exported task needs, so that it can carry a copy of them (`reader_copy`).
+`samples` reads items in a common form; every other module writes one format. An exported task needs only `shares` and
+the reader of answers, so it can contain a copy of them (`lmms_eval.write_copy`).
 """

@@ -1,7 +1,7 @@
 """Samples as one table (Parquet, CSV or JSON lines), and with their pictures as a data set for Hugging Face `datasets`.
 
-Every item has one row. Columns: what `ItemRow` shows of it, the whole prompt, the id by which it is found again, how the answer
-was given, one column per metric, and the item's metadata as JSON.
+Every item has one row. Columns: the fields of `ItemRow`, the whole prompt, the id by which a replay finds the item, how
+the answer was given, one column per metric, and the item's metadata as JSON.
 """
 
 from __future__ import annotations
@@ -112,13 +112,13 @@ def write_dataset(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
         by_instrument.setdefault(run.instrument.name, []).extend((run, sample) for sample in run.samples)
     image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
     written = {}
-    for name, found in by_instrument.items():
-        rows = [_row(run, sample) for run, sample in found]
+    for name, members in by_instrument.items():
+        rows = [_row(run, sample) for run, sample in members]
         columns = {key: pa.array([row.get(key) for row in rows]) for key in _names(rows)}
         columns["images"] = pa.array(
             [
                 [{"bytes": picture.read(), "path": None} for picture in sample.item.request.pictures]
-                for _, sample in found
+                for _, sample in members
             ],
             pa.list_(image),
         )
@@ -213,7 +213,7 @@ def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
     source, target = Path(source), Path(out)
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file; --out must be a folder")
-    if any((place / "run.json").is_file() for place in (target, *target.absolute().parents)):
+    if any((folder / "run.json").is_file() for folder in (target, *target.absolute().parents)):
         raise UsageError(f"{target} belongs to a run; choose another --out")
     runs = find_runs(source) if source.is_dir() else []
     if to not in _WRITERS:
@@ -246,7 +246,7 @@ def _read(source: Path, runs: Sequence[Path], to: str) -> Iterator[SampledRun]:
 
 
 def _counted(runs: Iterator[SampledRun], to: str, left_out: Counter[str]) -> Iterator[SampledRun]:
-    """Count what a format of answers leaves out."""
+    """Yield the runs, and count in `left_out` what the format leaves out."""
     for run in runs:
         if to not in _QUESTIONS_ONLY:
             left_out["left out: repeats"] += run.repeats
@@ -256,7 +256,7 @@ def _counted(runs: Iterator[SampledRun], to: str, left_out: Counter[str]) -> Ite
 
 
 def _check_labels(runs: Sequence[Path]) -> None:
-    """Refuse runs that would be written to the same files: those of one model whose folders have the same name."""
+    """Raise an error for runs that would be written to the same files: of one model, in folders of the same name."""
     known: dict[str, Path] = {}
     for folder in runs:
         other = known.setdefault("".join(c if c.isalnum() else "_" for c in _label(folder)), folder)
@@ -267,17 +267,17 @@ def _check_labels(runs: Sequence[Path]) -> None:
 
 
 def _export_data(source: Path, target: Path, to: str) -> dict[str, int]:
-    """Export what a diagnosis would ask about a data set."""
+    """Export the questions that a diagnosis would ask about a data set."""
     if not source.exists():
         raise UsageError(f"{source} does not exist; pass a run, a folder of runs, a diagnosis or a data set")
-    found = [own for each in instruments() if (own := each.find_data(source, None)) is not None]
-    if not found:
+    data_sets = [own for each in instruments() if (own := each.find_data(source, None)) is not None]
+    if not data_sets:
         raise UsageError(
             f"there is neither a run nor a diagnosis nor a data set in {source}; `theodolite diagnose` makes a diagnosis"
         )
     if to not in _QUESTIONS_ONLY:
         task = (
-            f"`inspect eval theodolite/pairs -T instrument={found[0].instrument} -T data={source}` asks it"
+            f"`inspect eval theodolite/pairs -T instrument={data_sets[0].instrument} -T data={source}` asks it"
             if to == "inspect"
             else "run it first"
         )
@@ -287,7 +287,7 @@ def _export_data(source: Path, target: Path, to: str) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as scratch:
         planned = [
             folder
-            for data in found
+            for data in data_sets
             for instrument in instruments()
             if instrument.name == data.instrument
             for folder in plan_runs(instrument, Path(scratch), data=data)
@@ -296,7 +296,7 @@ def _export_data(source: Path, target: Path, to: str) -> dict[str, int]:
 
 
 def _export_by_instrument(source: Path, runs: Sequence[Path], target: Path, to: str) -> dict[str, int]:
-    """Export in a format that only some instruments have."""
+    """Export in a format that only some instruments support."""
     own = [each for each in instruments() if to in each.formats]
     names = ", ".join(each.name for each in own)
     written: dict[str, int] = {}
@@ -309,9 +309,9 @@ def _export_by_instrument(source: Path, runs: Sequence[Path], target: Path, to: 
     }
     _check_labels(list(chosen))
     for folder, instrument in chosen.items():
-        place = target / _label(folder) if len(runs) > 1 else target
-        found = instrument.export(folder, place, to=to)
-        written |= {(place / name).relative_to(target).as_posix(): n for name, n in found.items()}
+        subfolder = target / _label(folder) if len(runs) > 1 else target
+        counts = instrument.export(folder, subfolder, to=to)
+        written |= {(subfolder / name).relative_to(target).as_posix(): n for name, n in counts.items()}
     if runs and not written:
         raise UsageError(f"{to} is available only for runs of {names}; {source} has none")
     if runs:

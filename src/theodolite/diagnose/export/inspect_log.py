@@ -58,9 +58,9 @@ def write_inspect_log(folder: Path, run: SampledRun, task: str) -> tuple[Path, i
         folder.mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("_journal/start.json", json.dumps(start))
-            for each in made:
-                archive.writestr(f"samples/{each['id']}_epoch_1.json", json.dumps(each))
-            archive.writestr("summaries.json", json.dumps([_summary(each) for each in made]))
+            for document in made:
+                archive.writestr(f"samples/{document['id']}_epoch_1.json", json.dumps(document))
+            archive.writestr("summaries.json", json.dumps([_summary(document) for document in made]))
             archive.writestr("header.json", json.dumps(header))
     except OSError as error:
         raise StorageError(f"cannot write the log {path}: {error.strerror}") from error
@@ -86,14 +86,14 @@ def sample_json(sample: Sample, instrument: str) -> dict[str, Any]:
 
 
 def score_metadata(graded: Graded) -> dict[str, Any]:
-    """Return what a score keeps, so that metrics can be computed from scores alone."""
+    """Return the metadata of a score, from which metrics can be computed without the samples."""
     return {
         "status": graded.status,
         "said": graded.said,
         "condition": graded.condition,
         "split": graded.split,
         "group": graded.group,
-        "pairs": [list(each) for each in graded.pairs],
+        "pairs": [list(pair) for pair in graded.pairs],
         "words": graded.words,
         "pictures": graded.pictures,
         "targets": list(graded.targets),
@@ -140,8 +140,8 @@ def _logged(sample: Sample, run: SampledRun) -> dict[str, Any]:
         "attachments": attachments,
     }
     if is_failed:
-        told = ("message", "traceback", "traceback_ansi")
-        made["error"] = dict.fromkeys(told, response.reason)
+        fields = ("message", "traceback", "traceback_ansi")
+        made["error"] = dict.fromkeys(fields, response.reason)
     return made
 
 
@@ -150,16 +150,24 @@ def _scores(sample: Sample) -> dict[str, Any]:
     if graded is None:
         return {}
     about = {"metadata": score_metadata(graded), "history": []}
-    said = str(graded.said) if graded.status == "value" else None
-    told = f"{graded.status}: {graded.reason}".removesuffix(": ")
-    found: dict[str, Any] = {
-        "followed": {"value": float(graded.value or 0.0), "answer": said, "explanation": told, **about}
+    answer = str(graded.said) if graded.status == "value" else None
+    explanation = f"{graded.status}: {graded.reason}".removesuffix(": ")
+    scores: dict[str, Any] = {
+        "followed": {
+            "value": float(graded.value or 0.0),
+            "answer": answer,
+            "explanation": explanation,
+            **about,
+        }
     }
     if graded.value is not None:
-        found = {"answer": {"value": graded.value, "answer": said, "explanation": told, **about}, **found}
+        scores = {
+            "answer": {"value": graded.value, "answer": answer, "explanation": explanation, **about},
+            **scores,
+        }
     for key, value in sample.row.values.items():
-        found[key] = {"value": value, "answer": None, "explanation": None, "metadata": {}, "history": []}
-    return found
+        scores[key] = {"value": value, "answer": None, "explanation": None, "metadata": {}, "history": []}
+    return scores
 
 
 def _header(
@@ -221,8 +229,8 @@ def _header(
 
 
 def _usage(response: Response) -> dict[str, int]:
-    asked, said = response.prompt_tokens, response.completion_tokens
-    return {"input_tokens": asked, "output_tokens": said, "total_tokens": asked + said}
+    n_prompt, n_answer = response.prompt_tokens, response.completion_tokens
+    return {"input_tokens": n_prompt, "output_tokens": n_answer, "total_tokens": n_prompt + n_answer}
 
 
 def _stop(response: Response) -> str:
@@ -252,6 +260,8 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
         for key, value in sample["metadata"].items()
         if key not in {"rubric", "pairs"}
     }
-    texts: Iterable[str] = (part.get("text", "") for each in sample["input"] for part in each["content"])
+    texts: Iterable[str] = (
+        part.get("text", "") for message in sample["input"] for part in message["content"]
+    )
     summary = {**kept, "metadata": about, "input": "\n".join(filter(None, texts))[:_SHORT], "completed": True}
     return summary | ({"error": sample["error"]["message"]} if "error" in sample else {})

@@ -37,12 +37,12 @@ _LONGEST_TEXT = 10_000
 
 
 def graded_state(state: Any, targets: Sequence[str], right: str = "") -> Graded:
-    """Read and score the answer of a sample, by its rubric or, in a task of others, by its choices and target.
+    """Read and score the answer of a sample, by its rubric or, in a foreign task, by its choices and target.
 
     Args:
         state: The sample, as inspect_ai gives it to scorers.
         targets: Its right answers.
-        right: The name of another score of the sample, which says whether the answer is right. Default: it is read.
+        right: The name of another score of the sample, which says if the answer is right. Default: read it.
 
     Raises:
         UsageError: If the sample has no score of that name.
@@ -51,13 +51,13 @@ def graded_state(state: Any, targets: Sequence[str], right: str = "") -> Graded:
     if not isinstance(about.get("rubric"), Mapping):
         return _graded_foreign(state, targets, right)
     rubric: Mapping[str, Any] = about["rubric"]
-    found = _grade(state, about, rubric)
+    grade = _grade(state, about, rubric)
     return Graded(
         str(state.sample_id),
-        found.value if found is not None else None,
-        found.answer.status if found is not None else FAILED,
-        found.answer.value if found is not None else None,
-        found.answer.reason if found is not None else "",
+        grade.value if grade is not None else None,
+        grade.answer.status if grade is not None else FAILED,
+        grade.answer.value if grade is not None else None,
+        grade.answer.reason if grade is not None else "",
         str(about.get("condition") or "plain"),
         str(about.get("split") or ""),
         str(rubric.get("group") or ""),
@@ -67,22 +67,22 @@ def graded_state(state: Any, targets: Sequence[str], right: str = "") -> Graded:
 
 
 def _graded_foreign(state: Any, targets: Sequence[str], right: str) -> Graded:
-    """Return a sample of others. What it says and its targets are texts of options, which may be listed in any order."""
+    """Read and score a sample of a foreign task. Answers are texts of options, since their order may differ."""
     shown = _shown(state)
     choices = [choice.value for choice in state.choices]
     expected, golds = _foreign_format(choices or _texts(shown), targets, are_choices=bool(choices))
-    found = _grade(state, {}, rubric_of(expected, golds))
+    grade = _grade(state, {}, rubric_of(expected, golds))
     if right:
-        found = _graded_by(state, right)
+        grade = _graded_by(state, right)
     unpaired = _unpaired(shown, expected, targets, is_read=not right)
-    answer = found.answer if found is not None else Answer("unreadable")
-    said = expected.options.get(str(answer.value), answer.value) if not right else answer.value
-    text = state.output.choices[0].message.text if found is not None and expected.kind == "text" else ""
+    answer = grade.answer if grade is not None else Answer("unreadable")
+    value = expected.options.get(str(answer.value), answer.value) if not right else answer.value
+    text = state.output.choices[0].message.text if grade is not None and expected.kind == "text" else ""
     return Graded(
         str(state.sample_id),
-        found.value if found is not None else None,
-        answer.status if found is not None else FAILED,
-        said,
+        grade.value if grade is not None else None,
+        answer.status if grade is not None else FAILED,
+        value,
         "; ".join(filter(None, (answer.reason, unpaired and f"not paired: {unpaired}"))),
         words=short_hash(*_texts(shown), *sorted(choices)),
         pictures=short_hash(*_images(shown)),
@@ -93,7 +93,7 @@ def _graded_foreign(state: Any, targets: Sequence[str], right: str) -> Graded:
 
 
 def _unpaired(shown: Any, expected: AnswerFormat, targets: Sequence[str], *, is_read: bool) -> str:
-    """Why a sample of others is in no pair. Empty if it may be in one."""
+    """Return why a sample of a foreign task is in no pair. Empty if it may be in one."""
     if not _images(shown):
         return "it has no picture"
     if not any(target.strip() for target in targets):
@@ -124,7 +124,7 @@ def _grade(state: Any, about: Mapping[str, Any], rubric: Mapping[str, Any]) -> G
 
 
 def _graded_by(state: Any, right: str) -> Grade | None:
-    """Return the text of an answer, with the value that another scorer gave it."""
+    """Return the text of an answer, with the value from another scorer."""
     if not state.output.choices:
         return None
     scores = state.scores or {}
@@ -132,14 +132,14 @@ def _graded_by(state: Any, right: str) -> Grade | None:
         known = ", ".join(scores) or "none; --action append keeps them"
         raise UsageError(f"sample {state.sample_id} has no score {right!r}; it has: {known}")
     text = state.output.choices[0].message.text
-    said = Answer("value", text) if text.strip() else Answer("unreadable", reason="empty")
-    return Grade(said, float(scores[right].value in (1, "C")))  # C is inspect_ai's letter for correct
+    reading = Answer("value", text) if text.strip() else Answer("unreadable", reason="empty")
+    return Grade(reading, float(scores[right].value in (1, "C")))  # C is inspect_ai's letter for correct
 
 
 def _foreign_format(
     asked: Sequence[str], targets: Sequence[str], *, are_choices: bool
 ) -> tuple[AnswerFormat, list[str]]:
-    """Return what a task of others asks for, and the right answers: options, yes or no, a number, or words."""
+    """Return the form of answer of a foreign task, and the right answers: options, yes or no, a number, or words."""
     golds = [target.strip() for target in targets]
     words = {normal_form(gold) for gold in golds}
     options, has_letters = (tuple(asked), True) if are_choices else options_in_words("\n".join(asked))
@@ -168,7 +168,7 @@ def _is_number(text: str) -> bool:
 
 
 def _shown(state: Any) -> Any:
-    """Return the input, or the messages where a solver added the pictures."""
+    """Return the input, or the messages if a solver added the pictures to them."""
     return state.input if _images(state.input) else state.messages
 
 
@@ -225,7 +225,7 @@ def pair_samples(instrument: str, data: str, size: str, seed: int) -> list[dict[
 
 
 def _request(messages: Sequence[Any], max_tokens: int | None) -> Request:
-    """Return a request with the messages of a chat, as a model of Theodolite takes it."""
+    """Convert the messages of a chat to a request."""
     turns = []
     for message in messages:
         parts = [message.content] if isinstance(message.content, str) else message.content
@@ -246,8 +246,10 @@ def _picture(image: str) -> Picture:
 
 def _from_scores(scores: Sequence[Any]) -> list[Graded]:
     return [
-        Graded.from_json(str(each.sample_id), each.score.as_float(), each.score.metadata or {})
-        for each in scores
+        Graded.from_json(
+            str(sample_score.sample_id), sample_score.score.as_float(), sample_score.score.metadata or {}
+        )
+        for sample_score in scores
     ]
 
 
@@ -291,20 +293,20 @@ if find_spec("inspect_ai") is not None:
         return compute
 
     def _score(state: TaskState, target: Target, right: str = "") -> tuple[Graded, dict[str, Any]]:
-        found = graded_state(state, list(target), right)
-        said = str(found.said) if found.status == "value" else None
-        told = f"{found.status}: {found.reason}".removesuffix(": ")
-        return found, {"answer": said, "explanation": told, "metadata": score_metadata(found)}
+        graded = graded_state(state, list(target), right)
+        value = str(graded.said) if graded.status == "value" else None
+        explanation = f"{graded.status}: {graded.reason}".removesuffix(": ")
+        return graded, {"answer": value, "explanation": explanation, "metadata": score_metadata(graded)}
 
     @scorer(metrics=[mean_by_condition()])
     def answer() -> Scorer:
         """Read the answer as Theodolite does, and score it."""
 
         async def score(state: TaskState, target: Target) -> Score:
-            found, fields = _score(state, target)
-            if found.value is None:
-                return Score.unscored(reason=found.status, **fields)
-            return Score(value=found.value, **fields)
+            graded, fields = _score(state, target)
+            if graded.value is None:
+                return Score.unscored(reason=graded.status, **fields)
+            return Score(value=graded.value, **fields)
 
         return score
 
@@ -319,8 +321,8 @@ if find_spec("inspect_ai") is not None:
         async def score(state: TaskState, target: Target) -> Score:
             if state.epoch > 1 and not _HAS_EPOCHS:
                 raise UsageError("theodolite/followed needs a newer inspect_ai for runs of several epochs")
-            found, fields = _score(state, target, right)
-            return Score(value=float(found.value or 0.0), **fields)
+            graded, fields = _score(state, target, right)
+            return Score(value=float(graded.value or 0.0), **fields)
 
         return score
 
@@ -330,14 +332,14 @@ if find_spec("inspect_ai") is not None:
 
         Args:
             instrument: compass, grid, scene, trace or ask.
-            data: A data set of yours. Default: the built-in data.
+            data: Your own data set. Default: the built-in data.
             size: quick, standard, large or a number of items.
             seed: Seed of the data.
         """
         made = pair_samples(instrument, data, str(size), seed)
-        longest = max(each["metadata"]["max_tokens"] for each in made)
+        longest = max(sample["metadata"]["max_tokens"] for sample in made)
         return Task(
-            dataset=MemoryDataset([Sample(**each) for each in made], name=f"theodolite {instrument}"),
+            dataset=MemoryDataset([Sample(**sample) for sample in made], name=f"theodolite {instrument}"),
             solver=generate(),
             scorer=[answer(), followed()],
             config=GenerateConfig(max_tokens=longest, temperature=0),
@@ -345,7 +347,7 @@ if find_spec("inspect_ai") is not None:
 
     @modelapi(name=PROVIDER)
     class TheodoliteModels(ModelAPI):
-        """Models of Theodolite, opened when they are first asked."""
+        """Models of Theodolite, opened at the first request."""
 
         def __init__(self, model_name: str, config: GenerateConfig = GenerateConfig(), **_: Any) -> None:  # noqa: B008
             super().__init__(model_name, config=config)
@@ -369,11 +371,13 @@ if find_spec("inspect_ai") is not None:
                 "content_filter" if response.status == "refused" else stops.get(response.finish, "stop")
             )
             message = ChatMessageAssistant(content=response.text, source="generate", model=self.model_name)
-            asked, said = response.prompt_tokens, response.completion_tokens
+            n_prompt, n_answer = response.prompt_tokens, response.completion_tokens
             return ModelOutput(
                 model=self.model_name,
                 choices=[ChatCompletionChoice(message=message, stop_reason=stop)],
-                usage=ModelUsage(input_tokens=asked, output_tokens=said, total_tokens=asked + said),
+                usage=ModelUsage(
+                    input_tokens=n_prompt, output_tokens=n_answer, total_tokens=n_prompt + n_answer
+                ),
             )
 
         def _answer(self, request: Request) -> Any:
@@ -384,5 +388,5 @@ if find_spec("inspect_ai") is not None:
                 return self._model.generate([request])[0]
 
         def max_connections(self) -> int:
-            """One request at a time: the model runs in this process."""
+            """Return 1, since the model runs in this process."""
             return 1

@@ -1,4 +1,4 @@
-"""A copy of the modules that read and score answers, for harnesses where Theodolite is not installed.
+"""lmms-eval tasks, with a copy of the modules that read and score answers, since Theodolite may not be installed there.
 
 The files are copied as they are, with everything that they import from Theodolite.
 """
@@ -38,17 +38,17 @@ def write_copy(modules: Iterable[str], folder: Path) -> list[Path]:
 
 
 def copied_modules(modules: Iterable[str]) -> list[Path]:
-    """Return the files of modules and of all that they import when they are loaded."""
-    found: set[Path] = set()
+    """Return the files of modules and of everything in the package that they import at load time."""
+    paths: set[Path] = set()
     open_names = list(modules)
     while open_names:
         parts = open_names.pop().split(".")
         for n in range(1, len(parts) + 1):
             path = _file(parts[:n])
-            if path is not None and path not in found:
-                found.add(path)
+            if path is not None and path not in paths:
+                paths.add(path)
                 open_names += _imports(path)
-    return sorted(found)
+    return sorted(paths)
 
 
 def _file(parts: list[str]) -> Path | None:
@@ -224,7 +224,7 @@ def write_tasks(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
 
 
 def _grader(run: SampledRun) -> str:
-    """Return ``module:function`` of the grader of a run: the registered one of its items, or the common one."""
+    """Return ``module:function`` of the grader of a run: the registered one of its items, or the default one."""
     named = next((sample.item.truth.grader for sample in run.samples if sample.item.truth.grader), "")
     return registry().entry("grader", named).target if named else "theodolite.answers.grading:grade"
 
@@ -235,18 +235,18 @@ def _utils(graders: dict[str, str]) -> str:
 
 
 def _tasks(run: SampledRun) -> dict[str, tuple[str, list[Sample]]]:
-    """By task, the condition and the samples; the task of pairs has the samples of all conditions that are paired."""
+    """Return condition and samples by task. The task of pairs has the samples of all paired conditions."""
     splits = {sample.row.split for sample in run.samples}
-    found: dict[str, tuple[str, list[Sample]]] = {}
+    tasks: dict[str, tuple[str, list[Sample]]] = {}
     for sample in run.samples:
         split = sample.row.split if len(splits) > 1 else ""
         name = _task_name(run.name, sample.task, sample.row.condition, split)
-        found.setdefault(name, (sample.row.condition, []))[1].append(sample)
+        tasks.setdefault(name, (sample.row.condition, []))[1].append(sample)
     paired = {name for sample in run.samples for link in sample.pairs for name in (sample.id, link.before)}
     if paired:
         members = [sample for sample in run.samples if sample.id in paired]
-        found[_task_name(run.name, "followed")] = ("pairs", members)
-    return found
+        tasks[_task_name(run.name, "followed")] = ("pairs", members)
+    return tasks
 
 
 def _task_name(*parts: str) -> str:

@@ -1,7 +1,6 @@
 """Samples: the one form in which items are exported, whatever the instrument and the format.
 
-They come from runs. A data set that nothing was asked about is planned as a diagnosis would plan it, and its samples have no
-answers.
+They come from runs. A data set without runs is planned as in a diagnosis, and its samples have no answers.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ __all__ = [
 
 
 UNANSWERED = "scripted:unanswered"
-"""The model of a run that was planned for its samples alone."""
+"""The model of a run that was planned only for its samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairLink:
-    """The sample that another one is an edit of."""
+    """A link to the sample before an edit."""
 
     before: str
     """The id of the sample before the edit."""
@@ -46,13 +45,13 @@ class PairLink:
     is_relevant: bool
 
     def to_json(self) -> dict[str, Json]:
-        """For other tools."""
+        """Return the link as JSON, for other tools."""
         return {"before": self.before, "edit": self.edit, "relevant": self.is_relevant}
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One item, as it was shown, with its answer and its score."""
+    """One item as shown to the model, with its answer and its score."""
 
     id: str
     """Unique in its run: the id that a replay looks for, else the item's name."""
@@ -67,7 +66,7 @@ class Sample:
 
     @property
     def task(self) -> str:
-        """Empty, or what else than an answer is asked for, such as ``graph``."""
+        """What is asked for if not an answer, such as ``graph``; else empty."""
         return str(self.rubric.get("task", ""))
 
     @property
@@ -100,10 +99,10 @@ class SampledRun:
     @cached_property
     def tasks(self) -> Mapping[str, Sequence[Sample]]:
         """The samples by task."""
-        found: dict[str, list[Sample]] = {}
+        by_task: dict[str, list[Sample]] = {}
         for sample in self.samples:
-            found.setdefault(sample.task, []).append(sample)
-        return found
+            by_task.setdefault(sample.task, []).append(sample)
+        return by_task
 
 
 def read_samples(folder: Path, name: str = "") -> SampledRun:
@@ -111,7 +110,7 @@ def read_samples(folder: Path, name: str = "") -> SampledRun:
 
     Args:
         folder: The run.
-        name: Name of the run in what is exported. Default: the kind of run.
+        name: Name of the run in the export. Default: the kind of run.
 
     Raises:
         UsageError: If the run is of no instrument, or its data are gone.
@@ -174,11 +173,11 @@ class _Unanswered:
         return [Record(item.id, Response("answered")) for item in items]
 
     def close(self) -> None:
-        """There is nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
 def without_answers(folder: Path, place: Path) -> Path:
-    """Plan the items of a run again without asking, so that also what it did not ask yet is paired."""
+    """Plan the items of a run again without asking, so that items not asked yet are paired too."""
     with Run.open(folder) as run:
         settings = RunSettings(run.info.instrument, UNANSWERED, run.info.seed, run.info.settings)
         items = [result.item for result in run.results()]
@@ -206,7 +205,7 @@ def plan_runs(
     splits: Any = {} if data is None else {"splits": ()}
     study = Study(folder / "data", size, seed, data=data, **splits)
     for plan in instrument.plan(study, "text"):
-        place = folder / "runs" / plan.name
+        run_folder = folder / "runs" / plan.name
         settings = RunSettings(plan.kind, UNANSWERED, seed, plan.settings)
-        if measure_run(place, settings, plan.items, _Unanswered()).planned:
-            yield place
+        if measure_run(run_folder, settings, plan.items, _Unanswered()).planned:
+            yield run_folder

@@ -1,6 +1,6 @@
-"""What other harnesses compute from graded samples: the mean score by condition, and the outcomes of pairs.
+"""Metrics for other harnesses, from graded samples: the mean score by condition, and the outcomes of pairs.
 
-This module needs nothing but the reader of answers, so that exported tasks can carry a copy of it.
+This module imports only the reader of answers, so that exported tasks can contain a copy of it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Graded:
 
     @classmethod
     def from_json(cls, name: str, value: float | None, about: Mapping[str, Any]) -> Graded:
-        """Return a sample as a harness logs it."""
+        """Restore a sample from the log of a harness."""
         return cls(
             name,
             value,
@@ -94,14 +94,14 @@ class Graded:
 
     @property
     def answer(self) -> Answer:
-        """What was read."""
+        """The answer as read."""
         if self.status == "value":
             return Answer("value", self.said)
         return Answer("unreadable", reason=self.status)
 
 
 def short_hash(*texts: str) -> str:
-    """Return a short name for texts.
+    """Return a short hash of texts.
 
     >>> short_hash("a", "b") != short_hash("ab")
     True
@@ -110,17 +110,17 @@ def short_hash(*texts: str) -> str:
 
 
 def by_condition(samples: Iterable[Graded]) -> dict[str, float]:
-    """Return the mean score of each condition, apart by split where there are several: first over samples, then over groups.
+    """Return the mean score by condition, and by split if there are several: over samples, then over groups.
 
     >>> samples = [Graded("a", 1.0, "value", "yes"), Graded("b", 0.0, "value", "no", condition="blind")]
     >>> by_condition(samples)
     {'plain': 1.0, 'blind': 0.0}
     """
     columns: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for each in samples:
-        if each.value is not None:
-            groups = columns.setdefault((each.condition, each.split), {})
-            groups.setdefault(each.group, []).append(each.value)
+    for sample in samples:
+        if sample.value is not None:
+            groups = columns.setdefault((sample.condition, sample.split), {})
+            groups.setdefault(sample.group, []).append(sample.value)
     has_splits = len({split for _, split in columns}) > 1
     ordered = sorted(columns, key=lambda key: key[0] != PLAIN)
     return {
@@ -135,18 +135,18 @@ def _macro(groups: Mapping[str, Sequence[float]]) -> float:
 
 
 def pair_outcomes(samples: Iterable[Graded]) -> dict[str, float]:
-    """Return the share of relevant pairs that are followed, moved, unmoved and lost, and of neutral ones that are kept.
+    """Return the shares of relevant pairs followed, moved, unmoved and lost, and of neutral pairs kept.
 
     Returns:
         The shares, and the number of relevant pairs under ``pairs``. Empty if there are none.
     """
-    found: list[tuple[bool, Outcome]] = list(_outcomes(list(samples)))
-    relevant = [outcome for is_relevant, outcome in found if is_relevant]
-    neutral = [outcome for is_relevant, outcome in found if not is_relevant and outcome != "lost"]
+    outcomes: list[tuple[bool, Outcome]] = list(_outcomes(list(samples)))
+    relevant = [outcome for is_relevant, outcome in outcomes if is_relevant]
+    neutral = [outcome for is_relevant, outcome in outcomes if not is_relevant and outcome != "lost"]
     shares = {name: _share(relevant, name) for name in _ORDER[:-1] if relevant}
     if neutral:
         shares["kept"] = _share(neutral, "kept")
-    return {**shares, "pairs": float(len(relevant))} if found else {}
+    return {**shares, "pairs": float(len(relevant))} if outcomes else {}
 
 
 def _share(outcomes: Sequence[Outcome], name: str) -> float:
@@ -154,8 +154,8 @@ def _share(outcomes: Sequence[Outcome], name: str) -> float:
 
 
 def _outcomes(samples: Sequence[Graded]) -> Iterator[tuple[bool, Outcome]]:
-    by_id = {(each.id, each.epoch): each for each in samples}
-    if any(each.pairs for each in samples):
+    by_id = {(sample.id, sample.epoch): sample for sample in samples}
+    if any(sample.pairs for sample in samples):
         for after in samples:
             for name, is_relevant in after.pairs:
                 before = by_id.get((name, after.epoch))
@@ -163,13 +163,14 @@ def _outcomes(samples: Sequence[Graded]) -> Iterator[tuple[bool, Outcome]]:
                     yield is_relevant, _outcome(before, after, is_relevant=is_relevant)
         return
     by_words: dict[tuple[str, int], list[Graded]] = {}
-    for each in samples:
-        if each.words and each.pictures and each.targets:
-            by_words.setdefault((each.words, each.epoch), []).append(each)
+    for sample in samples:
+        if sample.words and sample.pictures and sample.targets:
+            by_words.setdefault((sample.words, sample.epoch), []).append(sample)
     for group in by_words.values():
-        targets = {normal_form(target): target for each in group for target in each.targets}
+        targets = {normal_form(target): target for sample in group for target in sample.targets}
         read = [
-            (_read_among(each, targets), {normal_form(target) for target in each.targets}) for each in group
+            (_read_among(sample, targets), {normal_form(target) for target in sample.targets})
+            for sample in group
         ]
         for (first, one), (second, other) in combinations(read, 2):
             if first.pictures != second.pictures and not one & other:
@@ -177,7 +178,7 @@ def _outcomes(samples: Sequence[Graded]) -> Iterator[tuple[bool, Outcome]]:
 
 
 def _read_among(sample: Graded, targets: Mapping[str, str]) -> Graded:
-    """Return a sample whose free text is read as a choice between all targets of its question."""
+    """Return the sample with its free text read as a choice between all targets of its question."""
     if not sample.text or len(targets) == 1:
         return sample
     answer = read_answer(sample.text, AnswerFormat.choice(targets))

@@ -20,7 +20,7 @@ from theodolite.diagnose.export.samples import Sample, SampledRun
 __all__ = ["NO_PICTURE", "write_tsv_files"]
 
 _NO_SPLIT = "none"
-"""VLMEvalKit's own word. Of an empty field it makes a number that equals nothing, and gives no accuracy."""
+"""VLMEvalKit's own word. It reads an empty field as NaN, and then reports no accuracy."""
 NO_PICTURE = "left out: no picture"
 
 
@@ -91,9 +91,9 @@ def _row(sample: Sample) -> tuple[str, dict[str, Any]]:
 
 
 def _without_options(prompt: str, options: Any) -> str:
-    """Return the prompt without the lines that show the options, and without what follows them: how to answer."""
+    """Return the prompt without the options and the instructions after them."""
     lines = prompt.split("\n")
-    shown = [n for n, line in enumerate(lines) if any(_shows(line, *each) for each in options.items())]
+    shown = [n for n, line in enumerate(lines) if any(_shows(line, *option) for option in options.items())]
     if len(shown) < len(options):
         return prompt
     first = shown[0] - (lines[shown[0] - 1].strip().casefold().rstrip(":") == "options" if shown[0] else 0)

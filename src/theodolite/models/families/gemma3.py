@@ -16,7 +16,7 @@ class Gemma3(Family):
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Rows and columns of pooled patches, frame by frame."""
+        """Return one token per pooled patch, frame by frame and row by row."""
         vision = self.config.vision_config
         pooled = vision.image_size // vision.patch_size // math.isqrt(self.config.mm_tokens_per_image)
         return self._grids(processor, sizes_px, inputs, vision.patch_size * pooled)
@@ -24,7 +24,7 @@ class Gemma3(Family):
     def feature_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Single patches, frame by frame and row by row."""
+        """Return single patches, frame by frame and row by row."""
         return self._grids(processor, sizes_px, inputs, self.config.vision_config.patch_size)
 
     def _grids(

@@ -19,14 +19,14 @@ class Idefics3(Family):
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Rows and columns of shuffled patches, frame by frame."""
+        """Return one token per block of shuffled patches, frame by frame and row by row."""
         cell = self.config.vision_config.patch_size * self.config.scale_factor
         return [cut(size, _frames(processor, size, inputs), cell) for size in sizes_px]
 
     def feature_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Single patches, frame by frame and row by row."""
+        """Return single patches, frame by frame and row by row."""
         patch = self.config.vision_config.patch_size
         return [cut(size, _frames(processor, size, inputs), patch) for size in sizes_px]
 
@@ -51,7 +51,7 @@ def _frames(processor: Any, size_px: tuple[int, int], inputs: Any) -> list[Frame
 
 
 def _tiling(processor: Any, size_px: tuple[int, int]) -> tuple[int, int]:
-    """Number of rows and columns of tiles.
+    """Return the number of rows and columns of tiles.
 
     This does not use the image processor's ``get_number_of_image_patches``, which scales the shorter side differently
     from the actual splitting.
@@ -70,7 +70,7 @@ def _tiling(processor: Any, size_px: tuple[int, int]) -> tuple[int, int]:
 
 
 def _scaled(size: tuple[int, int], long: int) -> tuple[int, int]:
-    """Scale the longer side to a length. The shorter side is scaled along, truncated, and at least 1."""
+    """Scale the longer side to a length. The shorter side is scaled with it, truncated, and at least 1."""
     width, height = size
     ratio = width / height
     if width >= height:

@@ -20,22 +20,22 @@ class InternVL(Family):
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Rows and columns of shuffled patches, frame by frame. The projector's input is already shuffled."""
+        """Return one token per block of shuffled patches, frame by frame. The projector's input is already shuffled."""
         tile = inputs["pixel_values"].shape[-1]
         patch = self.config.vision_config.patch_size[0]
         cell = round(patch / self.config.downsample_ratio)
-        found = []
+        grids = []
         for size in sizes_px:
             rows, columns = _tiling(processor, size)
             frames = tiles(size, (rows, columns), tile)
             if rows * columns > 1:
                 frames.append(Frame(whole(size), tile, tile))
-            found.append(cut(size, frames, cell))
-        return found
+            grids.append(cut(size, frames, cell))
+        return grids
 
 
 def _tiling(processor: Any, size_px: tuple[int, int]) -> tuple[int, int]:
-    """Number of rows and columns of tiles."""
+    """Return the number of rows and columns of tiles."""
     most = setting(processor, "max_patches")
     if not setting(processor, "crop_to_patches") or most <= 1:
         return 1, 1

@@ -19,7 +19,7 @@ class Llava(Family):
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Rows and columns of patches over the cropped part of the picture."""
+        """Return one token per patch of the cropped part of the picture, row by row."""
         if "image_sizes" in inputs:
             raise UnsupportedError(
                 "LLaVA with a vision tower for pictures of any size (Pixtral) is not supported"
@@ -29,12 +29,12 @@ class Llava(Family):
         n_summaries = processor.num_additional_image_tokens - (
             processor.vision_feature_select_strategy == "default"
         )
-        found = []
+        grids = []
         for size in sizes_px:
             frame = Frame(_region(processor.image_processor, size, (width, height)), width, height)
             grid = cut(size, [frame], self.config.vision_config.patch_size)
-            found.append(_after(n_summaries, grid) if n_summaries > 0 else grid)
-        return found
+            grids.append(_after(n_summaries, grid) if n_summaries > 0 else grid)
+        return grids
 
 
 def _after(n: int, grid: TokenGrid) -> TokenGrid:

@@ -24,8 +24,8 @@ class LlavaOnevision(Family):
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Return the whole picture is part 0. Each tile is a further part; if downsampled, all tiles are part 1."""
-        found = []
+        """Return the whole picture as part 0 and each tile as a further part; if downsampled, all tiles are part 1."""
+        grids = []
         for size, is_alone in zip(sizes_px, _alone(inputs), strict=True):
             base = cut(size, [self._base(size, inputs, tiled=is_alone)], self._patch)
             rects, part = [base.rects_px], [base.part]
@@ -39,20 +39,20 @@ class LlavaOnevision(Family):
             else:
                 rects.append(np.full((1, 4), np.nan))
                 part.append(np.array([-1]))
-            found.append(TokenGrid(np.concatenate(rects), *size, np.concatenate(part)))
-        return found
+            grids.append(TokenGrid(np.concatenate(rects), *size, np.concatenate(part)))
+        return grids
 
     def feature_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Single patches: the whole picture, then tile by tile, including padding."""
-        found = []
+        """Return single patches: the whole picture, then tile by tile, including padding."""
+        grids = []
         for size, is_alone in zip(sizes_px, _alone(inputs), strict=True):
             frames = [self._base(size, inputs, tiled=is_alone)]
             if is_alone:
                 frames += self._canvas(processor, size, inputs).frames
-            found.append(cut(size, frames, self._patch))
-        return found
+            grids.append(cut(size, frames, self._patch))
+        return grids
 
     @property
     def _patch(self) -> int:
@@ -143,7 +143,7 @@ class _Canvas:
 
 
 def _alone(inputs: Any) -> list[bool]:
-    """For each picture of the batch, True if its request has no other."""
+    """Return, for each picture of the batch, True if it is the only one of its request."""
     return [n == 1 for n in inputs["batch_num_images"].tolist() for _ in range(n)]
 
 
@@ -156,7 +156,7 @@ def _padding(size_px: tuple[int, int], grid: tuple[int, int]) -> tuple[int, int]
 
 
 def _in_tiles(edges: NDArray[np.float64], side: int, patch: int, tile: int) -> NDArray[np.float64]:
-    """Convert patch counts to pixels of the canvas, as starts and ends (n, 2).
+    """Convert patch counts to starts and ends in pixels of the canvas, shape (n, 2).
 
     If patches do not divide a tile evenly, the tile is slightly longer than its patches. A token ends before that
     remainder, and the next one begins after it.

@@ -33,7 +33,7 @@ class Canvas:
 
     @classmethod
     def fit(cls, size_px: tuple[int, int], crop: int, most: int) -> Canvas:
-        """As many crops as cover the picture at its own size; if there are too many, the closest shape.
+        """Choose as many crops as cover the picture at its own size; if there are too many, the closest shape.
 
         Args:
             size_px: Width and height of the picture.
@@ -54,7 +54,7 @@ class Canvas:
         return cls(columns * crop, rows * crop, *resized)
 
     def seen(self, patch: int) -> tuple[int, int]:
-        """Return the rows and columns of patches that are not padding only."""
+        """Return the number of rows and columns of patches that are not only padding."""
         return (
             self.height // patch - (self.height - self.resized_height) // patch,
             self.width // patch - (self.width - self.resized_width) // patch,
@@ -62,7 +62,7 @@ class Canvas:
 
 
 def _closest(size_px: tuple[int, int], crop: int, most: int) -> tuple[int, int]:
-    """Return the columns and rows whose ratio is closest to the picture's; of equals a larger one, if it is half filled."""
+    """Return the columns and rows whose ratio is closest to the picture's; of equals the larger, if half filled."""
     width, height = size_px
     shapes = {(i, j) for i in range(1, most + 1) for j in range(1, most // i + 1)}
     best, gap = (1, 1), math.inf
@@ -75,7 +75,7 @@ def _closest(size_px: tuple[int, int], crop: int, most: int) -> tuple[int, int]:
 
 
 class CanvasProcessor(dict[str, Any]):
-    """Makes the pixels of pictures, as transformers' image processor of this model does with torchvision.
+    """Computes pixel values like transformers' image processor of this model, without torchvision.
 
     A dictionary of its settings, so that the processor can be serialised as JSON.
     """
@@ -158,7 +158,7 @@ def _filled(frames: Any, most: int, blank: Any) -> Any:
 
 
 def _rects(canvas: Canvas, crop: int, patch: int) -> NDArray[np.float64]:
-    """Rectangles of the tokens in pixels of the canvas, in prompt order; NaN for line breaks and the separator."""
+    """Return the tokens' rectangles in pixels of the canvas, in prompt order; NaN for line breaks and the separator."""
     cell = patch * _POOLED
     rows, columns = (math.ceil(n / _POOLED) for n in canvas.seen(patch))
     fine = lattice((rows, columns), (0.0, 0.0, float(columns * cell), float(rows * cell)))
@@ -199,17 +199,17 @@ class Phi4Multimodal(Family):
         sizes_px: Sequence[tuple[int, int]],
         inputs: Any,  # noqa: ARG002 - the sizes suffice
     ) -> list[TokenGrid]:
-        """Return the canvas is part 0, the whole in one crop part 1. Line breaks have no position."""
+        """Return the canvas as part 0 and the whole in one crop as part 1. Line breaks have no position."""
         own = processor.image_processor
-        found = []
+        grids = []
         for size in sizes_px:
             canvas = Canvas.fit(size, own.crop, own.most_crops)
             scale = np.array([size[0] / canvas.resized_width, size[1] / canvas.resized_height] * 2)
             rects = _rects(canvas, own.crop, own.patch) * scale
             has_place = np.isfinite(rects[:, 0])
             part = np.where(np.arange(len(rects)) < len(rects) - _coarse(own), 0, 1)
-            found.append(TokenGrid(rects, *size, np.where(has_place, part, -1)))
-        return found
+            grids.append(TokenGrid(rects, *size, np.where(has_place, part, -1)))
+        return grids
 
     def decoder(self, model: Any) -> Decoder:
         """Return the language blocks, the final norm and the head."""
@@ -225,6 +225,6 @@ class Phi4Multimodal(Family):
 
 
 def _coarse(own: CanvasProcessor) -> int:
-    """Number of tokens of the whole canvas in one crop, with line breaks."""
+    """Return the number of tokens of the whole canvas in one crop, with line breaks."""
     side = own.crop // (own.patch * _POOLED)
     return side * (side + 1)

@@ -22,7 +22,7 @@ class Qwen2VL(Family):
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Rows and columns of merged patches, row by row."""
+        """Return one token per merged block of patches, row by row."""
         merge = processor.image_processor.merge_size
         return [
             TokenGrid.regular(size, (rows // merge, columns // merge))
@@ -32,16 +32,16 @@ class Qwen2VL(Family):
     def feature_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Single patches in the order of the vision tower: by merge block, and by row within each."""
+        """Return single patches in the order of the vision tower: by merge block, and by row within each."""
         merge = processor.image_processor.merge_size
-        found = []
+        grids = []
         for size, (_, rows, columns) in zip(sizes_px, inputs["image_grid_thw"].tolist(), strict=True):
             plain = TokenGrid.regular(size, (rows, columns))
             patches = np.arange(rows * columns).reshape(rows // merge, merge, columns // merge, merge)
             blocks = patches.transpose(0, 2, 1, 3).reshape(-1, merge * merge)
             order = blocks[self.block_order(rows // merge, columns // merge)].ravel()
-            found.append(TokenGrid(plain.rects_px[order], plain.width_px, plain.height_px, plain.part))
-        return found
+            grids.append(TokenGrid(plain.rects_px[order], plain.width_px, plain.height_px, plain.part))
+        return grids
 
     def block_order(self, rows: int, columns: int) -> NDArray[np.int64]:
         """Return the order of the merge blocks in the vision tower, as row-major indices."""
@@ -59,7 +59,7 @@ class Qwen25VL(Qwen2VL):
     """Inside the tower the merge blocks are ordered by window; the tokens are in row order again."""
 
     def block_order(self, rows: int, columns: int) -> NDArray[np.int64]:
-        """Order by window, and by row within each. Windows at the right and bottom may be incomplete."""
+        """Order by window, and by row within each. Windows at the right and bottom edges may be incomplete."""
         vision = self.config.vision_config
         side = vision.window_size // vision.spatial_merge_size // vision.patch_size
         row, column = np.divmod(np.arange(rows * columns), columns)

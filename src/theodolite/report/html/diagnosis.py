@@ -70,7 +70,7 @@ def diagnosis_page(
     Args:
         folder: The folder of ``diagnosis.json``, or that file. Items are shown if it has ``items.jsonl``.
         pictures: Collects the pictures of the items. Only those below the folder are used.
-        inside: Embedded pictures, filled by `pictures`.
+        inside: The embedded pictures, which `pictures` fills.
         is_served: True if the page is sent by a server.
     """
     diagnosis = read_diagnosis(folder)
@@ -91,9 +91,9 @@ def diagnosis_page(
         )  # so that a page from disk can save them as figures
 
         def shown(form: PairExample, instrument: str, model: str) -> Exhibit:
-            place = instrument, model
+            owner = instrument, model
             return exhibit(
-                form, place, partial(_take, home, small), embedded, lambda item: by_name.get((*place, item))
+                form, owner, partial(_take, home, small), embedded, lambda item: by_name.get((*owner, item))
             )
 
         context["exhibit_rows"] = lambda group: exhibit_rows(group, shown)
@@ -105,14 +105,14 @@ def diagnosis_page(
 
 
 def _take(home: Path, pictures: Pictures, name: str) -> tuple[str, int, int] | None:
-    """Add a picture to the page. None if it lies outside of the diagnosis, or cannot be shown."""
+    """Add a picture to the page. Return None if it lies outside of the diagnosis or cannot be shown."""
     path = (home / name).resolve()
     return pictures.take(path) if path.is_relative_to(home) else None
 
 
 def spreads(instrument: InstrumentResult, table: ItemTable, glossary: Glossary) -> list[Spread]:
     """Compute histograms of the metrics that separate the twins best and have enough distinct values."""
-    found: list[Spread] = []
+    shown: list[Spread] = []
     best = sorted(
         (r for r in instrument.metrics if r.separates and r.separation is not None),
         key=lambda r: -(r.separation.value if r.separation else 0.0),
@@ -126,23 +126,23 @@ def spreads(instrument: InstrumentResult, table: ItemTable, glossary: Glossary) 
             split=result.split,
             label=partial(show_number, unit=unit),
         )
-        if made is not None and result.key not in {each.key for each in found}:
-            found.append(made)
-        if len(found) == _SPREADS:
+        if made is not None and result.key not in {each.key for each in shown}:
+            shown.append(made)
+        if len(shown) == _SPREADS:
             break
-    return found
+    return shown
 
 
 def missing_words(pictures: Pictures) -> str:
-    """Say how many pictures could not be shown. Empty if none."""
+    """Return a sentence on how many pictures could not be shown. Empty if none."""
     n = len(pictures.missing)
     return f"{n} pictures could not be read and are not shown." if n else ""
 
 
 def _table_html(table: Table, glossary: Glossary, series: Series) -> str:
     """Render a table with short names of models. Empty if it has no rows."""
-    place = [column.name for column in table.columns].index("model")
-    rows = [[*row[:place], series.name(str(row[place])), *row[place + 1 :]] for row in table.rows]
+    index = [column.name for column in table.columns].index("model")
+    rows = [[*row[:index], series.name(str(row[index])), *row[index + 1 :]] for row in table.rows]
     named = Table.of(table.name, table.title, table.columns, rows, table.notes)
     return as_html(named, link=lambda key: f"#{glossary.anchor(key)}") if rows else ""
 
@@ -198,12 +198,12 @@ def looking_groups(diagnosis: Diagnosis) -> list[LookingGroup]:
     """Group the verdicts by instrument and source, the user's own data first."""
     questions = {each.name: each.question for each in diagnosis.instruments}
     owners = {id(view): instrument.name for instrument in diagnosis.instruments for view in instrument.models}
-    found: dict[str, LookingGroup] = {}
+    groups: dict[str, LookingGroup] = {}
     for label, view, looking in lookings(diagnosis):
         name = owners[id(view)]
-        group = found.setdefault(label, LookingGroup(label, name, questions[name], []))
+        group = groups.setdefault(label, LookingGroup(label, name, questions[name], []))
         group.views.append((view, looking))
-    return list(found.values())
+    return list(groups.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +219,8 @@ def exhibit_rows(group: LookingGroup, shown: Callable[[PairExample, str, str], E
     cut = max(1, _EXHIBITS // len(group.views))
     rows = ExhibitRows([], [])
     for view, looking in group.views:
-        for place, form in enumerate(telling(looking.exhibits)):
-            chosen = rows.shown if place < cut else rows.folded
+        for index, form in enumerate(telling(looking.exhibits)):
+            chosen = rows.shown if index < cut else rows.folded
             chosen.append((view.model, shown(form, group.instrument, view.model)))
     return rows
 
@@ -294,8 +294,8 @@ def command_of(diagnosis: Diagnosis, folder: Path | None = None) -> str:
 
 def _from_here(folder: Path) -> str:
     """Return a path relative to the working directory if it lies below it, else the absolute path."""
-    place, here = folder.resolve(), Path.cwd().resolve()
-    return str(place.relative_to(here) if place.is_relative_to(here) else place)
+    resolved, here = folder.resolve(), Path.cwd().resolve()
+    return str(resolved.relative_to(here) if resolved.is_relative_to(here) else resolved)
 
 
 def _signature_key(instrument: str, label: str) -> str:

@@ -1,4 +1,4 @@
-"""Parts of the page: numbers with their intervals, shares, strips, spreads, pictures."""
+"""Parts of the HTML pages: rendering, numbers, bars, strips, spreads, pictures, tables of items and exhibits."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class DataBlock:
     value: Any
 
     def packed(self) -> str:
-        """Return the data as JSON, compressed if that makes it much shorter: gzip in base64, which the script of the page unpacks.
+        """Return the data as JSON, or if that is much shorter, as gzip in base64, which the page's script unpacks.
 
         Both are safe inside a page: base64 has no mark-up.
         """
@@ -90,13 +90,13 @@ class DataBlock:
 
 
 def unpack(text: str) -> Any:
-    """Read what `DataBlock.packed` returned, as the script of the page does."""
+    """Invert `DataBlock.packed`, like the script of the page."""
     is_packed = text.startswith("H4sI")
     return json.loads(gzip.decompress(base64.b64decode(text)) if is_packed else text)
 
 
 def safe_json(value: Any) -> str:
-    r"""Encode JSON such that no text in it can end its data block.
+    r"""Encode JSON so that no text in it can end its data block.
 
     >>> safe_json("</script><!--")
     '"\\u003c/script\\u003e\\u003c!--"'
@@ -232,8 +232,8 @@ def sentence(text: str) -> str:
     'a share of 0.00 [0.00, 0.09], a difference of −0.133 [−0.400, 0.000] of model-1.5'
     """
 
-    def written(found: re.Match[str]) -> str:
-        sign, digits = found.groups()
+    def written(match: re.Match[str]) -> str:
+        sign, digits = match.groups()
         return digits if float(digits) == 0 else ("+" if sign == "+" else "−") + digits
 
     return _IN_SENTENCE.sub(written, text).replace(" %", "\N{NO-BREAK SPACE}%")
@@ -400,7 +400,7 @@ def spread(
 
 
 def _outline(heights: NDArray[np.float64]) -> str:
-    """Draw the steps from left to right, and back along the base.
+    """Return the SVG path of the steps from left to right, and back along the base.
 
     >>> _outline(np.array([0.5, 1.0]))
     'M0 30V15H50V0H100V30Z'
@@ -501,13 +501,13 @@ def strip(
     def percent(value: float) -> float:
         return round(100 * (value - low) / (high - low), 3)
 
-    def whisker(colour: str, estimate: Estimate, place: int, mark: int = 0) -> Whisker:
+    def whisker(colour: str, estimate: Estimate, row: int, mark: int = 0) -> Whisker:
         return Whisker(
             colour,
             percent(estimate.value),
             percent(estimate.low),
             percent(estimate.high),
-            top + place * lane,
+            top + row * lane,
             shape(mark, 0.0, 0.0, 4.4),
         )
 
@@ -544,7 +544,7 @@ class Series:
         self._colours = {model: f"c-{i % N_COLOURS}" for i, model in enumerate(others)} | _TWIN_COLOURS
 
     def order(self, model: str) -> int:
-        """Return the number of a model, which decides its marker."""
+        """Return the number of a model, which determines its marker."""
         return self._order.setdefault(model, len(self._order))
 
     def name(self, model: str) -> str:
@@ -553,7 +553,7 @@ class Series:
 
     def shortened(self, text: str) -> str:
         """Replace the names of models in a text by short ones."""
-        for model, name in sorted(self._names.items(), key=lambda each: -len(each[0])):
+        for model, name in sorted(self._names.items(), key=lambda pair: -len(pair[0])):
             text = text.replace(model, name)
         return text
 
@@ -593,7 +593,7 @@ class Pictures:
         return self._take(str(path), lambda: read_picture(path), path)
 
     def take_picture(self, picture: Picture) -> tuple[str, int, int] | None:
-        """Add a picture of a run. Return as `take`."""
+        """Add a picture of a run. The result is that of `take`."""
         return self._take(picture.digest, picture.read, None)
 
     def _take(self, key: str, read: Callable[[], bytes], path: Path | None) -> tuple[str, int, int] | None:
@@ -612,7 +612,7 @@ class Pictures:
 
 
 def into_folder(folder: Path) -> Keep:
-    """Store pictures as files in the folder of the page. Files that are already in that folder are linked, not copied."""
+    """Return a function that stores pictures as files in a page's folder. Files already in it are linked."""
     home = folder.resolve()
 
     def keep(name: str, content: bytes, path: Path | None) -> None:
@@ -630,7 +630,7 @@ def into_folder(folder: Path) -> Keep:
 
 
 def into_page(inside: dict[str, str]) -> Keep:
-    """Embed pictures in the page, as data URLs."""
+    """Return a function that embeds pictures in the page, as data URLs."""
 
     def keep(name: str, content: bytes, _: Path | None) -> None:
         inside[name] = f"data:{media_type(name)};base64,{base64.b64encode(content).decode()}"
@@ -649,7 +649,7 @@ def media_type(name: str) -> str:
 
 
 def small_picture(data: bytes) -> tuple[bytes, str, tuple[int, int]]:
-    """Return a picture as `readable_picture`, in the fewest bytes: as it is, as JPEG, or drawn ones with a palette."""
+    """Return a picture like `readable_picture` in the fewest bytes: unchanged, as JPEG, or with a palette."""
     from PIL import Image
 
     content, kind, size = readable_picture(data, *_SMALL)
@@ -657,15 +657,15 @@ def small_picture(data: bytes) -> tuple[bytes, str, tuple[int, int]]:
         if kind != "png" or opened.mode not in {"RGB", "L", "P"} or "transparency" in opened.info:
             return content, kind, size
         plain = opened.convert("RGB")
-    found = [(content, kind)]
+    versions = [(content, kind)]
     made = io.BytesIO()
     plain.save(made, "JPEG", quality=88, optimize=True)
-    found.append((made.getvalue(), "jpg"))
+    versions.append((made.getvalue(), "jpg"))
     if plain.getcolors(_DRAWN) is not None:
         made = io.BytesIO()
         plain.quantize(256, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
-        found.append((made.getvalue(), "png"))
-    return (*min(found, key=lambda each: len(each[0])), size)
+        versions.append((made.getvalue(), "png"))
+    return (*min(versions, key=lambda version: len(version[0])), size)
 
 
 def readable_picture(
@@ -674,6 +674,11 @@ def readable_picture(
     """Return a picture in a format that browsers show, its file extension, and the size of the original.
 
     Small PNG, JPEG, GIF and WebP files are not changed. Others are converted.
+
+    Args:
+        data: The encoded picture.
+        most_bytes: Maximum size of a file that is not converted.
+        longest_px: Maximum length of the longer side after conversion.
 
     Raises:
         UsageError: If it is not a picture, or is too large to open safely.
@@ -749,11 +754,11 @@ class Helpers:
     def question_words(self, text: str) -> str:
         """Format a question, with short names, the name of the metric instead of its key, and differences of shares in points."""
         text = self.series.shortened(text)
-        found = _ASKED.search(text)
-        if found is None or found[1] not in self.metrics:
+        match = _ASKED.search(text)
+        if match is None or match[1] not in self.metrics:
             return sentence(text)
-        named = f"{text[: found.start()]}“{self.metrics[found[1]].name}”{text[found.end() :]}"
-        return sentence(_DIFFERENCE.sub(partial(_difference, unit=self.difference_unit(found[1])), named))
+        named = f"{text[: match.start()]}“{self.metrics[match[1]].name}”{text[match.end() :]}"
+        return sentence(_DIFFERENCE.sub(partial(_difference, unit=self.difference_unit(match[1])), named))
 
     def metric_strip(self, result: MetricResult) -> Strip | None:
         """Place the twins and the models on the axis of a metric."""
@@ -784,7 +789,7 @@ class Helpers:
         self, rows: Sequence[Comparison], beside: Sequence[Comparison]
     ) -> list[Strip | None]:
         """Place differences on axes around zero, one strip per row. An axis is labelled only if it differs from the one above."""
-        found: list[Strip | None] = []
+        strips: list[Strip | None] = []
         axis = None
         for comparison in rows:
             made = self._difference_strip(comparison, beside)
@@ -793,8 +798,8 @@ class Helpers:
                 if ends == axis:
                     made = replace(made, label_low="", label_high="", height=made.axis_y + 3.0)
                 axis = ends
-            found.append(made)
-        return found
+            strips.append(made)
+        return strips
 
     def _difference_strip(self, comparison: Comparison, beside: Sequence[Comparison]) -> Strip | None:
         """Place one difference. The axis of points is from −100 to 100; differences of another unit share one axis.
@@ -820,8 +825,8 @@ class Helpers:
         )
 
 
-def _difference(found: re.Match[str], *, unit: Unit) -> str:
-    value, low, high = (float(part.replace("−", "-")) for part in found.groups())
+def _difference(match: re.Match[str], *, unit: Unit) -> str:
+    value, low, high = (float(part.replace("−", "-")) for part in match.groups())
     ends = ", ".join(show_number(end, unit, sign=True, with_unit=False) for end in (low, high))
     return f"The difference is {show_number(value, unit, sign=True)} [{ends}]"
 
@@ -918,13 +923,13 @@ class ItemTable:
     def values(self, key: str, split: str) -> dict[str, list[float]]:
         """Return the item scores of one metric on one split, by model."""
         number = self.metrics.get(key)
-        found: dict[str, list[float]] = {}
+        by_model: dict[str, list[float]] = {}
         models = list(self.models)
         for row in self.rows:
             if row[_SPLIT] == split and number in row[_VALUES][::2]:
-                place = row[_VALUES][::2].index(number)
-                found.setdefault(models[row[_MODEL]], []).append(row[_VALUES][2 * place + 1])
-        return found
+                position = row[_VALUES][::2].index(number)
+                by_model.setdefault(models[row[_MODEL]], []).append(row[_VALUES][2 * position + 1])
+        return by_model
 
     def index(self, glossary: Glossary) -> dict[str, Any]:
         """Return the data of the list."""
@@ -943,12 +948,12 @@ class ItemTable:
 
     def blocks(self, glossary: Glossary, inside: Mapping[str, str]) -> list[DataBlock]:
         """Return the data blocks of the page. `inside` are embedded pictures."""
-        found = [DataBlock("items-index", self.index(glossary))]
-        found += [
+        blocks = [DataBlock("items-index", self.index(glossary))]
+        blocks += [
             DataBlock(f"items-{i // CHUNK}", self.details[i : i + CHUNK])
             for i in range(0, len(self.details), CHUNK)
         ]
-        return [*found, DataBlock("items-pictures", dict(inside))] if inside else found
+        return [*blocks, DataBlock("items-pictures", dict(inside))] if inside else blocks
 
 
 def item_table(items: Iterable[ItemRow], names: Mapping[str, str], *, take: Take) -> ItemTable:
@@ -1108,11 +1113,11 @@ def _cells(heat: HeatMap | None) -> tuple[HeatCell, ...]:
 
 
 def write_label_page(rows: Sequence[Mapping[str, Any]], path: Path) -> dict[str, str]:
-    """Write the page, with the pictures in it.
+    """Write the page for labelling claims, with embedded pictures.
 
     Args:
-        rows: The claims, those of one step one after the other.
-        path: The page. What it saves has the same name, as ``.jsonl``.
+        rows: The claims, grouped by step.
+        path: The page. It saves labels under the same name, as ``.jsonl``.
 
     Returns:
         Pictures that cannot be shown, with the reason.

@@ -105,8 +105,8 @@ def run_view(run: Run, browsed: Browsed, *, name: str) -> RunView:
 
 
 def _section(kind: str) -> str:
-    found = instrument_of_run(kind)
-    return found.name if found is not None else kind
+    instrument = instrument_of_run(kind)
+    return instrument.name if instrument is not None else kind
 
 
 def runs_context(views: Sequence[RunView], glossary: Glossary, *, live: str = "") -> dict[str, Any]:
@@ -152,8 +152,8 @@ def _sections(
                 )
                 row.figures.append((view.model, f.figure))
         groups = []
-        for split, found in rows.items():
-            groups.append((SPLITS.get(split, split), *folded(list(found.values()), _SHOWN)))
+        for split, by_key in rows.items():
+            groups.append((SPLITS.get(split, split), *folded(list(by_key.values()), _SHOWN)))
         yield section, groups
 
 

@@ -8,7 +8,7 @@ from theodolite.testing.tiny.parts import VISION, make_tokenizer, save_model, te
 
 
 def gemma3(folder: Path) -> None:
-    """Sixteen tokens, each the mean of 2 × 2 patches."""
+    """Write a checkpoint with sixteen tokens, each the mean of 2 × 2 patches."""
     import torch
     from transformers import (
         Gemma3Config,

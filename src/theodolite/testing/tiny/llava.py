@@ -8,7 +8,7 @@ from theodolite.testing.tiny.parts import VISION, make_tokenizer, save_model, sa
 
 
 def llava(folder: Path) -> None:
-    """Sixteen tokens: 4 × 4 patches of a square crop."""
+    """Write a checkpoint with sixteen tokens: 4 × 4 patches of a square crop."""
     from transformers import (
         CLIPImageProcessorPil,
         LlavaConfig,
@@ -42,7 +42,10 @@ def llava(folder: Path) -> None:
 
 
 def llava_onevision(folder: Path) -> None:
-    """Sixteen tokens per tile; more than four tiles are downsampled. As in real models, patches do not fill a tile."""
+    """Write a checkpoint with sixteen tokens per tile. More than four tiles are downsampled.
+
+    As in real models, patches do not fill a tile.
+    """
     from transformers import (
         LlavaOnevisionConfig,
         LlavaOnevisionForConditionalGeneration,

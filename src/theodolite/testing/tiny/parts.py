@@ -60,7 +60,7 @@ def make_tokenizer(picture: str, specials: Sequence[str], named: Mapping[str, st
 
 
 def text_sizes(tokenizer: Any) -> dict[str, Any]:
-    """Sizes of the language model: four layers, the minimum for all relevance methods."""
+    """Return the sizes of the language model: four layers, the minimum for all relevance methods."""
     return {
         "hidden_size": 32,
         "intermediate_size": 64,

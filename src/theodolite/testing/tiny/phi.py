@@ -9,7 +9,7 @@ from theodolite.testing.tiny.parts import VISION, make_tokenizer, save_model, te
 
 
 def phi4_multimodal(folder: Path) -> None:
-    """Sixteen tokens per crop, each the mean of 2 × 2 patches, and at most six crops."""
+    """Write a checkpoint with sixteen tokens per crop, each the mean of 2 × 2 patches, and at most six crops."""
     import torch
     from transformers import Phi4MultimodalConfig, Phi4MultimodalForCausalLM
 

@@ -30,7 +30,7 @@ def _save_processor(folder: Path, tokenizer: Any, kind: str, patch: int) -> None
 
 
 def qwen2_vl(folder: Path) -> None:
-    """Qwen2-VL."""
+    """Write a Qwen2-VL checkpoint."""
     from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration
 
     tokenizer, ids = _tokenizer()
@@ -51,7 +51,7 @@ def qwen2_vl(folder: Path) -> None:
 
 
 def qwen2_5_vl(folder: Path) -> None:
-    """Qwen2.5-VL, with windows of 2 × 2 tokens in the first block of its vision tower."""
+    """Write a Qwen2.5-VL checkpoint, with windows of 2 × 2 tokens in the first block of its vision tower."""
     from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
     tokenizer, ids = _tokenizer()
@@ -74,7 +74,7 @@ def qwen2_5_vl(folder: Path) -> None:
 
 
 def qwen3_vl(folder: Path) -> None:
-    """Qwen3-VL, whose first vision block also feeds the first language layer."""
+    """Write a Qwen3-VL checkpoint, whose first vision block also feeds the first language layer."""
     from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
     tokenizer, ids = _tokenizer()

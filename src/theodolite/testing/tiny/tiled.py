@@ -9,7 +9,7 @@ from theodolite.testing.tiny.parts import VISION, make_tokenizer, save_model, sa
 
 
 def internvl(folder: Path) -> None:
-    """At most six tiles and a thumbnail, sixteen tokens each."""
+    """Write a checkpoint with at most six tiles and a thumbnail, sixteen tokens each."""
     from transformers import (
         GotOcr2ImageProcessorPil,
         InternVLConfig,
@@ -42,7 +42,10 @@ def internvl(folder: Path) -> None:
 
 
 def idefics3(folder: Path) -> None:
-    """At most 3 × 3 tiles and the whole picture, sixteen tokens each; the longest side is not a multiple of a tile."""
+    """Write a checkpoint with at most 3 × 3 tiles and the whole picture, sixteen tokens each.
+
+    The longest side is not a multiple of a tile.
+    """
     from transformers import (
         Idefics3Config,
         Idefics3ForConditionalGeneration,
@@ -70,7 +73,7 @@ def idefics3(folder: Path) -> None:
 
 
 def smolvlm(folder: Path) -> None:
-    """At most 3 × 3 tiles and the whole picture, nine tokens each."""
+    """Write a checkpoint with at most 3 × 3 tiles and the whole picture, nine tokens each."""
     from transformers import (
         LlamaConfig,
         SmolVLMConfig,
