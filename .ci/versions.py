@@ -26,7 +26,7 @@ def requirements() -> Iterator[Requirement]:
 
 
 def constraints(which: str) -> list[str]:
-    """The lines of a constraints file."""
+    """Return the lines of a constraints file."""
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     fixed = [line for line in pins if line.startswith(f"{FIXED}==")]
     if which == "newest":

@@ -17,12 +17,12 @@ _KINDS = {int: "integer", float: "number", Path: "path", str: "text"}
 
 
 def program() -> Any:
-    """The whole program as click sees it."""
+    """Return the whole program as click sees it."""
     return typer.main.get_command(app)
 
 
 def below(command: Any) -> dict[str, Any]:
-    """The visible commands of a group by name, in order; empty for a command that runs."""
+    """Return the visible commands of a group by name, in order; empty for a command that runs."""
     if not hasattr(command, "list_commands"):
         return {}
     context = click.Context(command)
@@ -47,7 +47,7 @@ def command_pages() -> dict[str, str]:
 
 
 def command_names() -> list[str]:
-    """The nouns, each with a page."""
+    """Return the nouns, each with a page."""
     return list(below(program()))
 
 
@@ -176,6 +176,6 @@ def _sentence(text: str) -> str:
 
 
 def _first(command: Any) -> str:
-    """The first sentence of a command's help."""
+    """Return the first sentence of a command's help."""
     text = _cell(command.help or "")
     return text.partition(". ")[0].rstrip(".") + ("." if text else "")

@@ -41,7 +41,7 @@ There are {n} definitions. In Python: `theodolite.core.scores.definition("compas
 
 
 def definitions_page() -> str:
-    """The page, as Markdown."""
+    """Return the page, as Markdown."""
     known = definitions()
     questions = {each.name: each.question for each in instruments()} | _OTHERS
     ways = ", ".join(f'<span class="way">{sign}</span> {words}' for sign, words in _WAY.values())
@@ -104,7 +104,7 @@ def _code(function: str) -> list[str]:
 
 
 def _with_indices(formula: str) -> str:
-    """A plain formula as HTML, with what follows an underscore set lower."""
+    """Return a plain formula as HTML, with what follows an underscore set lower."""
     lowered = re.sub(
         r"_(?:\{([^}]*)\}|([^\W_]+))",
         lambda found: f"<sub>{found[1] or found[2]}</sub>",

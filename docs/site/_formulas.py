@@ -12,7 +12,7 @@ from latex2mathml.converter import convert
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Makes ``html_math_renderer = "mathml"`` known to Sphinx."""
+    """Make ``html_math_renderer = "mathml"`` known to Sphinx."""
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

@@ -33,7 +33,7 @@ def grid_promises() -> str:
 
 
 def grid_audit() -> str:
-    """What learned shortcuts pay, by preset and bucket."""
+    """Return what learned shortcuts pay, by preset and bucket."""
     made = _made()
     told = (
         f"Points above the baseline, the strongest clue of each family; {made['scenes']:,} scenes of each bucket, half of "

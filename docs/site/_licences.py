@@ -24,7 +24,7 @@ UNKNOWN = "not stated"
 
 @cache
 def groups() -> Mapping[str, list[Requirement]]:
-    """The requirements of the package, under the empty name, and of each extra."""
+    """Return the requirements of the package, under the empty name, and of each extra."""
     project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     found = {"": project["dependencies"], **project["optional-dependencies"]}
     return {extra: [Requirement(line) for line in lines] for extra, lines in found.items()}
@@ -32,12 +32,12 @@ def groups() -> Mapping[str, list[Requirement]]:
 
 @cache
 def described() -> Mapping[str, Mapping[str, str]]:
-    """What direct dependencies are for, and the copyleft works inside some."""
+    """Return what direct dependencies are for, and the copyleft works inside some."""
     return tomllib.loads((_ROOT / "docs" / "dependencies.toml").read_text(encoding="utf-8"))
 
 
 def licence(name: str) -> str:
-    """The licence that a distribution states: as an expression, a classifier, a word, or the title of its file."""
+    """Return the licence that a distribution states: as an expression, a classifier, a word, or the title of its file."""
     try:
         told = metadata(name)
     except PackageNotFoundError:
@@ -55,7 +55,7 @@ def licence(name: str) -> str:
 
 
 def _title(name: str) -> str:
-    """The first line of a distribution's licence files that names a licence; empty if none does."""
+    """Return the first line of a distribution's licence files that names a licence; empty if none does."""
     for file in files(name) or []:
         if ".dist-info" in str(file) and re.search(r"licen[cs]e|copying", file.name, re.IGNORECASE):
             text = Path(str(file.locate())).read_text(encoding="utf-8", errors="replace")
@@ -66,7 +66,7 @@ def _title(name: str) -> str:
 
 
 def is_copyleft(words: str) -> bool:
-    """True if a licence is one whose conditions extend to changes of the work, or to what it becomes part of."""
+    """Return True if a licence is one whose conditions extend to changes of the work, or to what it becomes part of."""
     return bool(_COPYLEFT.search(words))
 
 
@@ -76,7 +76,7 @@ def _marked(words: str, bundled: str = "") -> str:
 
 
 def licences() -> str:
-    """A table of direct dependencies for the package and each extra."""
+    """Return a table of direct dependencies for the package and each extra."""
     use, bundled = described()["use"], described()["bundled"]
     parts = []
     for extra, lines in groups().items():
@@ -95,7 +95,7 @@ def licences() -> str:
 
 
 def brought_by(lines: Iterable[Requirement]) -> set[str]:
-    """The names of the packages that come with requirements, themselves included, as far as they are installed."""
+    """Return the names of the packages that come with requirements, themselves included, as far as they are installed."""
     seen: set[tuple[str, str]] = set()
     waiting = list(lines)
     while waiting:
@@ -108,7 +108,7 @@ def brought_by(lines: Iterable[Requirement]) -> set[str]:
 
 
 def further() -> dict[str, set[str]]:
-    """The packages that direct dependencies bring along, each with the extras that need it."""
+    """Return the packages that direct dependencies bring along, each with the extras that need it."""
     direct = {canonicalize_name(each.name) for lines in groups().values() for each in lines}
     found: dict[str, set[str]] = {}
     for extra, lines in groups().items():
@@ -118,7 +118,7 @@ def further() -> dict[str, set[str]]:
 
 
 def _needs(name: str, extra: str) -> list[Requirement]:
-    """What an installed distribution needs here; nothing if it is not installed."""
+    """Return what an installed distribution needs here; nothing if it is not installed."""
     try:
         lines = requires(name) or []
     except PackageNotFoundError:
@@ -128,7 +128,7 @@ def _needs(name: str, extra: str) -> list[Requirement]:
 
 
 def further_licences() -> str:
-    """A table of what direct dependencies bring along, at the versions that are installed."""
+    """Return a table of what direct dependencies bring along, at the versions that are installed."""
     rows = []
     for name, extras in sorted(further().items()):
         try:

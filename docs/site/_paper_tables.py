@@ -80,7 +80,7 @@ def creg_framework() -> str:
 
 
 def creg_small_tables() -> str:
-    """The smaller tables."""
+    """Return the smaller tables."""
     rows = []
     for (name, source), (place, n, figures) in SMALL_TABLES.items():
         for row, values in figures.items():
@@ -90,7 +90,7 @@ def creg_small_tables() -> str:
 
 
 def creg_controls() -> str:
-    """What CREG reports of its controls."""
+    """Return what CREG reports of its controls."""
     rows = [
         [control, each.condition, ", ".join(f"`{k}` {v:g}" for k, v in each.values.items()), each.source]
         for control, found in PUBLISHED_CONTROLS.items()
@@ -165,7 +165,7 @@ def grid_shortcuts() -> str:
 
 
 def _relational_counts(ours: dict, preset: str) -> str:
-    """A bag of words where its answer and the right one can always differ."""
+    """Return a bag of words where its answer and the right one can always differ."""
     right = n = 0
     for (found_preset, mode, _), batch in ours.items():
         if (found_preset, mode) == (preset, "pure"):
@@ -202,7 +202,7 @@ def _success(part: object, heuristic: str) -> tuple[int, int]:
 
 
 def grid_certificate() -> str:
-    """The released networks on every preset, pooled over buckets with a relation."""
+    """Return the released networks on every preset, pooled over buckets with a relation."""
     rows = []
     for kind in ("pure", "spur"):
         certificate = released_certificate(kind)
@@ -231,7 +231,7 @@ _CERTIFIED: dict[str, tuple[str, Mode]] = {
 
 
 def grid_explanations() -> str:
-    """What GridVQA-X reports of explainers."""
+    """Return what GridVQA-X reports of explainers."""
     rows = [[f"`{name}`", f"mean RMA, {scenario}", f"{value:g}"] for (name, scenario), value in RMA.items()]
     rows += [
         [f"`{name}`", f"synergy of mixed counts, depth {depth}, pure", f"{value:g}"]

@@ -11,7 +11,7 @@ KEEP = "&nbsp;"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [_line(columns), _line(["---"] * len(columns)), *(_line(row) for row in rows)]
     return "\n".join(lines)
 
@@ -21,14 +21,14 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def percent(estimate: Estimate | None) -> str:
-    """A share with its interval."""
+    """Return a share with its interval."""
     if estimate is None:
         return "–"
     return f"{100 * estimate.value:.1f}{KEEP}% [{100 * estimate.low:.1f},{KEEP}{100 * estimate.high:.1f}]"
 
 
 def number(estimate: Estimate | None, digits: int = 2) -> str:
-    """A figure with its interval."""
+    """Return a figure with its interval."""
     if estimate is None:
         return "–"
     return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f},{KEEP}{estimate.high:.{digits}f}]"

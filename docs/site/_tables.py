@@ -54,13 +54,13 @@ _MARK = re.compile(r"^( *)<!-- made: ([\w-]+) -->$", re.MULTILINE)
 
 
 def with_tables(markdown: str) -> str:
-    """The page with its tables and files put in, as far indented as they were asked for."""
+    """Return the page with its tables and files put in, as far indented as they were asked for."""
     markdown = _SHOWN.sub(lambda found: indent(_file(found[2], found[3], found[4]), found[1]), markdown)
     return _MARK.sub(lambda found: indent(TABLES[found[2]](), found[1]), markdown)
 
 
 def _file(path: str, first: str | None, last: str | None) -> str:
-    """A file of the repository, or some of its lines, as a block of code."""
+    """Return a file of the repository, or some of its lines, as a block of code."""
     lines = (_ROOT / path).read_text(encoding="utf-8").splitlines()
     chosen = lines[int(first or 1) - 1 : int(last) if last else None]
     language = {"py": "python"}.get(path.rpartition(".")[2], path.rpartition(".")[2])
@@ -68,7 +68,7 @@ def _file(path: str, first: str | None, last: str | None) -> str:
 
 
 def methods() -> str:
-    """The relevance methods, each with what it says of itself."""
+    """Return the relevance methods, each with what it says of itself."""
     rows = []
     for method in find_methods(["all"]):
         caveat = f" **Caveat:** {method.caveat}." if method.caveat else ""
@@ -78,7 +78,7 @@ def methods() -> str:
 
 
 def explainers() -> str:
-    """The explainers, likewise."""
+    """Return the explainers, likewise."""
     rows = []
     for each in find_explainers(["all"]):
         caveat = f" **Caveat:** {each.caveat}." if each.caveat else ""
@@ -87,7 +87,7 @@ def explainers() -> str:
 
 
 def entries(kind: Kind) -> Callable[[], str]:
-    """What is registered of one kind."""
+    """Return what is registered of one kind."""
 
     def made() -> str:
         found = registry().entries(kind)
@@ -98,7 +98,7 @@ def entries(kind: Kind) -> Callable[[], str]:
 
 
 def control_figures() -> str:
-    """The figures of the compass's controls."""
+    """Return the figures of the compass's controls."""
     rows = [
         [f"`{name}`", control_column(name).title, definition(key).meaning]
         for name, (key, _) in COLUMNS.items()
@@ -133,7 +133,7 @@ def signatures() -> str:
 
 
 def _signature_kinds() -> Iterator[tuple[str, SignatureKind]]:
-    """The kinds of signatures that the modules ``signatures`` of the instruments declare."""
+    """Yield the kinds of signatures that the modules ``signatures`` of the instruments declare."""
     for instrument in instruments():
         place = f"theodolite.instruments.{instrument.name}.signatures"
         if find_spec(place) is None:
@@ -144,7 +144,7 @@ def _signature_kinds() -> Iterator[tuple[str, SignatureKind]]:
 
 
 def diagnose_sizes() -> str:
-    """What each size of a diagnosis asks about, as each instrument describes it."""
+    """Return what each size of a diagnosis asks about, as each instrument describes it."""
     rows = [
         [each.name, *(each.describe(Study(Path(), size)) for size in SIZES)]
         for each in instruments()
@@ -154,7 +154,7 @@ def diagnose_sizes() -> str:
 
 
 def edits() -> str:
-    """The relevant edits, with what they keep, exclude and do not exclude."""
+    """Return the relevant edits, with what they keep, exclude and do not exclude."""
     rows = [
         [each.name, *("; ".join(part) or "–" for part in (each.keeps, each.excludes, each.leaves))]
         for each in EDITS.values()
@@ -172,7 +172,7 @@ def _with_interval(figure: stats.Estimate) -> str:
 
 
 def twin_bars() -> str:
-    """What the twins must reach, and what the certificates of the shipped ones say."""
+    """Return what the twins must reach, and what the certificates of the shipped ones say."""
     return _rendered(certificate_tables(released_certificate(f"pocket:{twin}"))[0] for twin in TWINS)
 
 
@@ -196,7 +196,7 @@ _EDITS = {
 
 
 def twin_edits() -> str:
-    """What edits do to the answers of both shipped twins, by their certificates; of an edit that is to be followed, that alone."""
+    """Return what edits do to the answers of both shipped twins, by their certificates; of an edit that is to be followed, that alone."""
     released = [released_certificate(f"pocket:{twin}") for twin in TWINS]
     rows = []
     for line in released[0].lines:

@@ -77,7 +77,7 @@ def pages() -> dict[str, str | bytes]:
 
 
 def _as_myst(markdown: str) -> str:
-    """What plain Markdown has no word for: the title of a block of code, and an anchor of the definitions."""
+    """Return what plain Markdown has no word for: the title of a block of code, and an anchor of the definitions."""
     markdown = re.sub(
         r'^( *)```(\w+) title="([^"\n]+)"$',
         r"\1```{code-block} \2\n\1:caption: \3\n",
@@ -88,7 +88,7 @@ def _as_myst(markdown: str) -> str:
 
 
 def _toctree(entries: list[str]) -> str:
-    """The navigation below a page; it is shown beside the text, not in it."""
+    """Return the navigation below a page; it is shown beside the text, not in it."""
     rooted = [
         re.sub(
             r"^(?:(.+) <)?([\w/-]+)>?$",
@@ -101,7 +101,7 @@ def _toctree(entries: list[str]) -> str:
 
 
 def write(folder: Path) -> None:
-    """Writes what has changed, and removes what is no longer there."""
+    """Write what has changed, and remove what is no longer there."""
     found = pages()
     for path, content in found.items():
         target = folder / path

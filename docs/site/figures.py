@@ -33,14 +33,14 @@ _WIDTH_PX = 1600
 
 
 def theodolite(*words: str) -> None:
-    """Runs a command; a failure ends it all."""
+    """Run a command; a failure ends it all."""
     status = main(list(words))
     if status:
         sys.exit(status)
 
 
 def keep(picture: Image.Image | Path, name: str, *, colours: int = 160) -> None:
-    """Writes a picture small enough for a page."""
+    """Write a picture small enough for a page."""
     image = Image.open(picture) if isinstance(picture, Path) else picture
     image = image.convert("RGB")
     if image.width > _WIDTH_PX:
@@ -62,7 +62,7 @@ _SHOWN = ("pocket:grounded", "pocket:mixed", "pocket:shortcut")
 
 
 def pair(folder: Path) -> None:
-    """The picture of the README: one pair with the answers of three models, and the outcomes of all their pairs."""
+    """Draw the picture of the README: one pair with the answers of three models, and the outcomes of all their pairs."""
     theodolite("diagnose", "--quick", "--instruments", "compass", "--out", str(folder / "report"))
     found = open_diagnosis(folder / "report")
     items = {(row.model, row.id): row for row in found.items()}
@@ -160,7 +160,7 @@ _ROCKET, _MAST, _OTHER = (
 
 
 def photograph(_: Path) -> None:
-    """A photograph and what the edits make of it: mirrored, two things exchanged, one removed."""
+    """Draw a photograph and what the edits make of it: mirrored, two things exchanged, one removed."""
     original = Picture.from_path(ASSETS / "rocket.jpg")
     others = [_MAST.box, _OTHER]
     shown = [
@@ -235,7 +235,7 @@ def grid(folder: Path) -> None:
 
 
 def scene(folder: Path) -> None:
-    """A room and a street, with their marks."""
+    """Draw a room and a street, with their marks."""
     data = make_data(folder / "scene", MakeOptions(n_indoor=8, n_outdoor=8, seed=5))
     sides = []
     for domain in ("indoor", "outdoor"):
@@ -252,7 +252,7 @@ def scene(folder: Path) -> None:
 
 
 def trace(folder: Path) -> None:
-    """Steps of a model that looks at half of what it states."""
+    """Draw the steps of a model that looks at half of what it states."""
     data, run = folder / "trace", folder / "run"
     theodolite("trace", "make", "--world", "video", "--size", "8", "--seed", "2", "--out", str(data))
     theodolite("trace", "run", "--model", "scripted:trace-dial-50", "--data", str(data), "--out", str(run))
@@ -261,7 +261,7 @@ def trace(folder: Path) -> None:
 
 
 def twins(folder: Path) -> None:
-    """The training curve of the shipped ones, and the AUC of every metric."""
+    """Draw the training curve of the shipped ones, and the AUC of every metric."""
     subprocess.run(  # noqa: S603 - our own module
         [sys.executable, "-m", "train", "curve", "--out", str(folder / "curve.png")], cwd=ROOT, check=True
     )

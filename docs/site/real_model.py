@@ -48,7 +48,7 @@ _CLAIMED = {"left of": "Left", "right of": "Right", "on": "On top", "on top of":
 
 
 def measure(folder: Path) -> dict[str, AskScore]:
-    """The scores of every prompt, from the recorded answers."""
+    """Return the scores of every prompt, from the recorded answers."""
     found = {}
     with tempfile.TemporaryDirectory() as place:
         for label in PROMPTS:
@@ -91,7 +91,7 @@ def accuracy_table(scores: dict[str, AskScore]) -> str:
 
 
 def verdict_table(scores: dict[str, AskScore]) -> str:
-    """The verdict on all pairs, on left against right, and on pairs with *under*."""
+    """Return the verdict on all pairs, on left against right, and on pairs with *under*."""
     rows = []
     for label, score in scores.items():
         parts = {
@@ -129,7 +129,7 @@ def _asked(folder: Path, label: str) -> list[_Asked]:
 
 
 def graphs_table(folder: Path) -> str:
-    """What the model's own scene graphs say, by the right answer."""
+    """Return what the model's own scene graphs say, by the right answer."""
     rows = []
     asked = _asked(folder, "Scene Graph CoT")
     for truth in (*_DIRECTIONS, "all"):
@@ -157,7 +157,7 @@ def graphs_read(folder: Path) -> tuple[int, int, int]:
 
 
 def _drawn_direction(asked: _Asked) -> str:
-    """The direction from the reference to the target, by the centres of their boxes. Empty if a box is missing."""
+    """Return the direction from the reference to the target, by the centres of their boxes. Empty if a box is missing."""
     boxes = {}
     for value in json_values(asked.text):
         for name, box in _boxes(value.value):
@@ -172,7 +172,7 @@ def _drawn_direction(asked: _Asked) -> str:
 
 
 def _boxes(value: Any, name: str = "") -> Iterator[tuple[str, Box]]:
-    """The named boxes anywhere in a JSON value, as four numbers under ``position``."""
+    """Yield the named boxes anywhere in a JSON value, as four numbers under ``position``."""
     if isinstance(value, list):
         for each in value:
             yield from _boxes(each, name)
@@ -191,7 +191,7 @@ def _boxes(value: Any, name: str = "") -> Iterator[tuple[str, Box]]:
 
 
 def prose_table(folder: Path) -> str:
-    """What the model's descriptions claim about the two objects, by the right answer."""
+    """Return what the model's descriptions claim about the two objects, by the right answer."""
     asked = _asked(folder, "Chain-of-Thought")
     claims = extract_many([each.text for each in asked])
     said: dict[str, list[tuple[_Asked, str]]] = {}

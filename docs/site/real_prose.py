@@ -68,7 +68,7 @@ def video_llava(folder: Path) -> _Traces:
 
 
 def measured(traces: _Traces) -> TraceGroup:
-    """The traces, judged by what is known of their pictures. TCS is left out, since no sentence model is needed for SGR."""
+    """Return the traces, judged by what is known of their pictures. TCS is left out, since no sentence model is needed for SGR."""
     episodes, said = traces
     verifier = open_verifier("annotation")
     judged, how = judge(said, episodes, verifier), ScoreOptions(sentence_model="none")
@@ -76,7 +76,7 @@ def measured(traces: _Traces) -> TraceGroup:
 
 
 def table(folder: Path) -> str:
-    """The rows of the page."""
+    """Return the rows of the page."""
     heads = [
         "prose of",
         "known",

@@ -76,7 +76,7 @@ class Fragile(Toy):
         return [1 / 0]
 
     def view(self, run):
-        return lambda result: {"values": "none"}
+        return lambda _: {"values": "none"}
 
     def signatures(self, folders, scores, *, seed):
         return ["pattern"]

@@ -174,7 +174,7 @@ def clear_step(
 def _tried_steps(
     moving: Box, fixed: Box, direction: str, size_px: tuple[int, int], options: PlacingOptions
 ) -> Iterator[Step]:
-    """Steps to places in a direction: inside the picture, at several distances, straight or tilted."""
+    """Yield steps to places in a direction: inside the picture, at several distances, straight or tilted."""
     along = 0 if UNIT[direction][0] else 1
     sign = UNIT[direction][along]
     sizes, fixed_sizes = (moving.width_px, moving.height_px), (fixed.width_px, fixed.height_px)

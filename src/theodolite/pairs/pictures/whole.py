@@ -126,7 +126,7 @@ def pasted(
 
 
 def as_pixels(values: NDArray[np.floating]) -> Pixels:
-    """Rounded and clipped to 0 … 255."""
+    """Return the picture rounded and clipped to 0 … 255."""
     return np.asarray(np.clip(np.rint(values), 0, 255), np.uint8)
 
 
