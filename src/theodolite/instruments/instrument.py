@@ -235,7 +235,11 @@ def verdict(is_right: bool | None, condition: str) -> bool | None:  # noqa: FBT0
 
 
 def item_rows(
-    instrument: Instrument | None, run: Run, place: Place, scores: Sequence[ItemScore]
+    instrument: Instrument | None,
+    run: Run,
+    place: Place,
+    scores: Sequence[ItemScore],
+    results: Iterable[Result] | None = None,
 ) -> Iterator[ItemRow]:
     """Yield a row for every item, made from its truth. Scores stand in the plain row of their subject, or of their cluster.
 
@@ -244,11 +248,12 @@ def item_rows(
         run: A run, finished or not.
         place: Function that stores a picture and returns its name.
         scores: The scores of the run.
+        results: The items with their records. Default: those of the run.
     """
     view: View = instrument.view(run) if instrument else lambda _: {}
     values = values_by_item(scores)
     scored = {score.item: score.split for score in scores}  # items of older runs may not say their split
-    for result in run.results():
+    for result in run.results() if results is None else results:
         fields = view(result)
         if fields is None:
             continue
@@ -447,6 +452,10 @@ class Instrument(ABC):
     def pairs(self, run: Run) -> Iterable[AnsweredPair]:
         """Return the answers before and after edits. Default: of all items that name an edit and the item before it."""
         return answered_pairs(run)
+
+    def implied(self, run: Run) -> Iterable[Result]:
+        """Return items that needed no request, since another item of the run makes the same one. Default: none."""
+        return ()
 
     def judge(self, run: Run) -> tuple[Standing, str] | None:
         """Judge a run that has no relevant pair by other means, with the reason. Default: not."""

@@ -3,6 +3,8 @@
 import pytest
 
 from theodolite.core.scores import OWN_SPLIT
+from theodolite.diagnose.export.samples import read_samples
+from theodolite.diagnose.export.shares import Graded, by_condition
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.instruments.ask.instrument import ASK
@@ -117,3 +119,17 @@ def test_the_questions_of_scenes_are_not_its_own(tmp_path):
     (tmp_path / "questions.jsonl").write_text('{"question": "?", "answer": "a"}\n')
     (tmp_path / "scenes.jsonl").write_text("{}\n")
     assert ASK.find_data(tmp_path, None) is None
+
+
+def test_every_condition_is_exported_whole_and_with_our_accuracy(asked):
+    run = read_samples(asked)
+    graded = [Graded.of(sample) for sample in run.samples]
+    means = by_condition(graded)
+    with Run.open(asked) as opened:
+        settings = score_ask(opened).settings
+    for each in settings:
+        condition = "plain" if each.setting == "picture" else each.setting
+        assert sum(sample.row.condition == condition for sample in run.samples) == each.asked
+        assert means[condition] == pytest.approx(each.accuracy.value, rel=1e-12)
+    assert {"plain", "swapped"} < set(means)
+    assert len({sample.id for sample in run.samples}) == len(run.samples)

@@ -15,10 +15,16 @@ from typing import Any, Literal
 from theodolite.answers import Answer
 from theodolite.answers.grading import Grade, grader_of, rubric_of_item
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Json, Record, Response
+from theodolite.core.types import Item, Json, Picture, Record, Response
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.api import RunFigure, browse
-from theodolite.instruments.instrument import Instrument, Study, UserData, instrument_of_run
+from theodolite.instruments.instrument import (
+    Instrument,
+    Study,
+    UserData,
+    instrument_of_run,
+    item_rows,
+)
 from theodolite.runs import Run, RunInfo, RunSettings, measure_run, slug
 
 __all__ = [
@@ -119,9 +125,12 @@ def read_samples(folder: Path, name: str = "") -> SampledRun:
         instrument = instrument_of_run(run.info.instrument)
         if instrument is None:
             raise UsageError(f"{folder} is a run of {run.info.instrument}, which no instrument scores")
-        browsed = browse(run, lambda picture: picture.digest)
-        rows = {row.id: row for row in browsed.rows}
-        results = {r.item.name: r for r in run.results() if r.item.name in rows}
+        browsed = browse(run, _digest)
+        implied = list(instrument.implied(run))
+        rows = {
+            row.id: row for row in (*browsed.rows, *item_rows(instrument, run, _digest, [], results=implied))
+        }
+        results = {r.item.name: r for r in (*run.results(), *implied) if r.item.name in rows}
         counts = Counter(r.item.request.ref for r in results.values())
         ids = {
             own: r.item.request.ref if r.item.request.ref and counts[r.item.request.ref] == 1 else own
@@ -149,6 +158,10 @@ def read_samples(folder: Path, name: str = "") -> SampledRun:
             tuple(browsed.figures),
             sum(1 for _ in run.repeats()),
         )
+
+
+def _digest(picture: Picture) -> str:
+    return picture.digest
 
 
 def _grade(item: Item, rubric: Mapping[str, Json], response: Response) -> Grade | None:

@@ -26,7 +26,7 @@ from theodolite.instruments.instrument import (
 )
 from theodolite.models import Answering, ask_factory, ask_measurer
 from theodolite.pairs import AnsweredPair, Standing
-from theodolite.runs import Run
+from theodolite.runs import Result, Run
 
 if TYPE_CHECKING:
     from theodolite.instruments.ask.data.questions import Question, Questions
@@ -183,6 +183,12 @@ class Ask(Instrument):
         from theodolite.instruments.ask.score import answered_pairs, read_rows
 
         return answered_pairs(read_rows(run), split=str(run.info.settings.get("split") or ""))
+
+    def implied(self, run: Run) -> Iterator[Result]:
+        """Yield the swapped setting of questions whose swapped request is that of another question."""
+        from theodolite.instruments.ask.score import implied_results
+
+        return implied_results(run)
 
     def judge(self, run: Run) -> tuple[Standing, str]:
         """Judge by what another picture, or none, costs."""

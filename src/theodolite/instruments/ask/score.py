@@ -40,6 +40,7 @@ __all__ = [
     "Rows",
     "SettingScore",
     "answered_pairs",
+    "implied_results",
     "item_scores",
     "read_rows",
     "score_ask",
@@ -70,8 +71,6 @@ class AnsweredRow:
     """``answered``, ``refused``, ``failed`` or ``pending``."""
     shown: frozenset[str] = frozenset()
     """The right answers for the picture shown, if it is that of another question and they are known."""
-    other: str = ""
-    """The id of a question with the same words, another picture and another answer."""
 
     @property
     def is_measured(self) -> bool:
@@ -94,10 +93,7 @@ Rows = Mapping[Setting, Mapping[str, AnsweredRow]]
 
 
 def read_rows(run: Run) -> Rows:
-    """Read the rows of each setting by question, and store the parsed answers if the run is writable.
-
-    A question with the same words, another picture and another answer is the swapped setting of this one.
-    """
+    """Read the rows of each setting by question, and store the parsed answers if the run is writable."""
     if run.info.instrument != "ask":
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of ask")
     rows: defaultdict[Setting, dict[str, AnsweredRow]] = defaultdict(dict)
@@ -110,19 +106,31 @@ def read_rows(run: Run) -> Rows:
     if not rows:
         raise UsageError(f"{run.folder} has no questions yet; repeat the command that created it")
     run.write_parsed(parsed)
-    plain = rows.get("picture", {})
-    for row in plain.values():
-        other = plain.get(row.other)
-        if other is not None:
-            rows["swapped"][row.question] = replace(
-                row,
-                setting="swapped",
-                answer=other.answer,
-                status=other.status,
-                shown=other.right,
-                name=other.name,
-            )
+    for result in implied_results(run):
+        row = _row(result)
+        rows[row.setting][row.question] = row
     return {setting: rows[setting] for setting in SETTINGS if setting in rows}
+
+
+def implied_results(run: Run) -> Iterator[Result]:
+    """Yield the swapped setting of questions for which it needed no request of its own.
+
+    A question with the same words, another picture and another answer is the swapped setting of this one.
+    """
+    plain = {result.item.subject: result for result in run.results() if result.item.truth.is_plain}
+    for own in plain.values():
+        other = plain.get(str(own.item.meta.get("other") or ""))
+        if other is not None:
+            name = f"{own.item.subject}/swapped"
+            item = replace(
+                own.item,
+                name=name,
+                request=replace(other.item.request, ref=name, hint=own.item.request.hint, recall="content"),
+                meta={**own.item.meta, "shown": list(other.item.truth.golds)},
+                truth=replace(own.item.truth, condition="swapped"),
+            )
+            record = None if other.record is None else replace(other.record, item_id=item.id)
+            yield Result(own.seq, item, record)
 
 
 def answered_groups(rows: Rows) -> Iterator[AnsweredGroup]:
@@ -145,6 +153,7 @@ def _row(result: Result) -> AnsweredRow:
     if not truth.golds:
         raise UsageError(f"the item {item.name!r} has no right answer")
     status = record.response.status if record is not None else "pending"
+    shown = cast("str | list[str]", meta.get("shown", []))
     answer = read_item(item, record)
     if status == "answered" and answer.status == "refused":
         status = "refused"
@@ -161,8 +170,7 @@ def _row(result: Result) -> AnsweredRow:
         truth.edit,
         answer,
         status,
-        frozenset({_normal(meta["shown"])} if "shown" in meta else ()),
-        str(meta.get("other") or ""),
+        frozenset(map(_normal, [shown] if isinstance(shown, str) else shown)),
     )
 
 
