@@ -1,4 +1,4 @@
-"""Data and answers that come from the background are those that would be had at once."""
+"""Data that are made in the background are those that would be made at once."""
 
 import subprocess
 import sys
@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from theodolite.diagnose.background_data import Makers, make_in_background
-from theodolite.diagnose.background_model import BackgroundModel
-from theodolite.diagnose.request import DiagnosisRequest
-from theodolite.diagnose.running import measure_model
 from theodolite.instruments.instrument import Study, find_instruments
-from theodolite.runs import EngineOptions, Run
 
 MANY = 4000
 
@@ -73,40 +69,3 @@ os.kill(os.getpid(), 9)
             return
         time.sleep(0.2)
     pytest.fail("it is still at work")
-
-
-def test_the_last_of_small_models_is_measured_by_a_process_of_its_own(tmp_path):
-    request = DiagnosisRequest(
-        ("pocket:grounded", "pocket:shortcut"), tmp_path, find_instruments(["compass"]), 6
-    )
-    background = BackgroundModel(request)
-    assert background.name == "pocket:shortcut"
-    background.start()
-    background.wait("pocket:shortcut")
-    assert background._process.returncode == 0
-    folder = request.run_folder("pocket:shortcut", "compass")
-    with Run.open(folder) as run:
-        before, first = run.tally(), [result.record for result in run.results()]
-    assert before.pending == 0
-    measure_model(request, "pocket:shortcut")
-    with Run.open(folder) as run:
-        assert run.tally() == before
-        assert [
-            result.record for result in run.results()
-        ] == first  # with the seconds of each answer: not asked again
-
-
-@pytest.mark.parametrize(
-    ("models", "rest"),
-    [
-        (("pocket:grounded",), {}),
-        (("pocket:grounded", "scripted:looker"), {}),
-        (("pocket:grounded", "pocket:shortcut"), {"options": EngineOptions("ray")}),
-    ],
-)
-def test_others_are_measured_in_turn(tmp_path, models, rest):
-    background = BackgroundModel(DiagnosisRequest(models, tmp_path, find_instruments(["compass"]), 6, **rest))
-    background.start()
-    assert background.name == ""
-    background.wait(models[-1])
-    background.stop()

@@ -71,7 +71,7 @@ def test_a_model_that_follows_nothing_looks_at_nothing():
     ]
     assert (
         of(SERVER, with_looking(SERVER, nothing)).at_what
-        == "At nothing that was edited: no pair was followed."
+        == "Nothing: it followed no pair."
     )
     unread = replace(nothing, standing="cannot be read")
     assert of(SERVER, with_looking(SERVER, unread)).at_what == ""

@@ -59,7 +59,7 @@ class DiagnoseOptions(EngineChoice, PlanChoice):
     model: Annotated[
         tuple[str, ...],
         MODEL.but(
-            help="A model, such as hf:PATH or openai:NAME@URL; may be repeated. Default: three shipped models of known reasoning.",
+            help="A model, such as hf:PATH or openai:NAME@URL; may be repeated. Default: three small bundled models: one looks, one ignores the picture, one does both.",
             repeats=True,
         ),
     ] = ()
@@ -88,7 +88,7 @@ class DiagnoseOptions(EngineChoice, PlanChoice):
 def diagnose_command(options: DiagnoseOptions, json: bool) -> None:
     """Run every instrument on a model, and report whether and where it uses the picture.
 
-    Without options: three shipped models of known reasoning. The same command resumes where it stopped.
+    Without options: three small bundled models: one looks, one ignores the picture, one does both. The same command resumes where it stopped.
     """
     if options.schema:
         print_json(schema())

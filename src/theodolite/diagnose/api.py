@@ -708,7 +708,7 @@ def _of_instrument(
 
 
 DEFAULT_MODELS = ("pocket:grounded", "pocket:mixed", "pocket:shortcut")
-"""Three models of known reasoning: one looks, one looks at times, one does not."""
+"""Three small bundled models: one looks, one does both, one ignores the picture."""
 
 
 def diagnose(  # noqa: PLR0913 - one parameter per option
@@ -731,7 +731,7 @@ def diagnose(  # noqa: PLR0913 - one parameter per option
     Args:
         model: A name such as ``hf:PATH`` or ``openai:NAME@URL``; a transformers model in memory, with its `processor`; any
             object that fulfils the model contract (`theodolite.models.VisionLanguageModel`); or a list of these.
-            Default: three shipped models of known reasoning.
+            Default: three small bundled models: one looks, one ignores the picture, one does both.
         processor: The processor of a transformers model in memory.
         data: Your own data sets: questions about pictures, COCO instances, grids, scenes, episodes.
         size: ``quick``, ``standard``, ``large``, or a number of pairs for each instrument.

@@ -43,7 +43,7 @@ from theodolite.stats import Scores
 CAVEATS = (
     "Signatures name behaviour, not its cause. They do not prove a mechanism.",
     "A verdict holds for the pictures and questions it was measured on. On drawn pictures it says little about photographs.",
-    "The means of the twins are for orientation: metrics depend on the architecture, and place nobody.",
+    "The means of the twins are for orientation: these metrics depend on the architecture, so they cannot rank models.",
     "The thresholds of one quarter, one tenth and five points are conventions of this program.",
     "A remedy is a hypothesis of the papers. None of them has shown that it helps.",
 )

@@ -64,7 +64,7 @@ def make_in_background(wanted: Iterable[Instrument], study: Study) -> Iterator[M
         makers.stop()
 
 
-def exit_with(parent: int) -> None:
+def _exit_with(parent: int) -> None:
     """End this process when its parent ends."""
     while os.getppid() == parent:
         time.sleep(0.5)
@@ -74,7 +74,7 @@ def exit_with(parent: int) -> None:
 def main(arguments: list[str]) -> None:
     """Make the data of one instrument."""
     parent, name, folder, size, seed, *splits = arguments
-    threading.Thread(target=exit_with, args=(int(parent),), daemon=True).start()
+    threading.Thread(target=_exit_with, args=(int(parent),), daemon=True).start()
     study = Study(Path(folder), find_size(size), int(seed), tuple(splits))
     for _ in find_instruments([name])[0].plan(study, "text"):
         pass  # planning makes the data

@@ -22,7 +22,6 @@ from theodolite.core.types import Picture
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
 from theodolite.diagnose.background_data import Makers, make_in_background
-from theodolite.diagnose.background_model import measured_in_background
 from theodolite.diagnose.record import Counts, Diagnosis, Status, write_diagnosis
 from theodolite.diagnose.request import CACHE, DiagnosisRequest, Opened, check_models, left_out, opened
 from theodolite.diagnose.separation import ScoreColumn, items_hash, read_calibration, shipped_path
@@ -147,16 +146,8 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
             request.progress(name, instrument.name, "waiting")
     slow = [each for each in request.instruments if each.makes_data_slowly]
     study = replace(request.study(slow[0]), data=None) if slow else None
-    with (
-        make_in_background(slow if study else (), study) as makers,  # type: ignore[arg-type]  # unused if None
-        measured_in_background(request) as background,
-    ):
-        outcomes = []
-        for name in request.models:
-            background.wait(name)
-            answered = measure_model(request, name, makers)
-            background.start()  # the data are made now
-            outcomes.append(_score_model(request, answered))
+    with make_in_background(slow if study else (), study) as makers:  # type: ignore[arg-type]  # unused if None
+        outcomes = [_score_model(request, measure_model(request, name, makers)) for name in request.models]
         outcomes += _diagnose_recorded(request)
         calibration = _calibration(request, outcomes, makers)
     question = Question(

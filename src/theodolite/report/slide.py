@@ -69,7 +69,7 @@ def looking_figure(diagnosis: Diagnosis, *, title: str = "") -> Drawing:
         axes.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
         axes.set_xlabel(
-            "share of pairs: the same question before and after an edit with another right answer"
+            "share of pairs: the same question before and after an edit for which the correct answer is different"
         )
         axes.tick_params(left=False)
         for side in ("top", "right", "left"):

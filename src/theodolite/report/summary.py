@@ -146,7 +146,7 @@ def _at_what(followed: Sequence[tuple[str, float]]) -> str:
         return ""
     named = [f"{name} ({percent(share)})" for name, share in followed if share > 0]
     if not named:
-        return "At nothing that was edited: no pair was followed."
+        return "Nothing: it followed no pair."
     never = "" if len(named) == len(followed) else "; the others never"
     if len(named) == 1:
         return f"Followed: {named[0]}{never}."
