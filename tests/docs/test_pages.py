@@ -96,6 +96,28 @@ def test_every_command_and_option_that_a_page_names_exists(page):
         assert not unknown, f"{page.name} names {unknown} of `theodolite {' '.join(path)}`"
 
 
+@pytest.mark.parametrize(
+    "page", [DOCS / "architecture.md", DOCS.parent / "CONTRIBUTING.md"], ids=lambda page: page.name
+)
+def test_every_file_that_a_page_names_exists(page):
+    package = DOCS.parent / "src" / "theodolite"
+    homes = (DOCS.parent, package, *(package / "instruments").iterdir())
+    for name in re.findall(r"`([\w/-]+(?:/|\.(?:py|toml|md|txt)))`", page.read_text(encoding="utf-8")):
+        assert any((home / name).exists() for home in homes), f"{page.name} names {name}"
+
+
+def test_the_trees_of_the_architecture_are_those_of_the_repository():
+    root = DOCS.parent / "src" / "theodolite"
+    package, compass = blocks(DOCS / "architecture.md", "text")
+    for tree, folder in ((package, root), (compass, root / "instruments" / "compass")):
+        shown = re.findall(r"^  ([\w.]+)", tree, re.MULTILINE)
+        assert sorted(shown) == sorted(
+            path.name
+            for path in folder.iterdir()
+            if not path.name.startswith(("_", ".")) and path.name != "py.typed"
+        )
+
+
 def test_the_check_of_commands_can_fail():
     parse(["compass", "make", "--out", "x"])
     for wrong in (

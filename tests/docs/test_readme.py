@@ -18,9 +18,42 @@ COMMANDS = [
 ]
 
 
-def test_the_two_first_commands_are_the_demo_and_the_tests():
-    assert COMMANDS[:2] == ["make demo", "make test"]
+NAMED = [
+    words
+    for words in re.findall(r"`((?:make|python -m) [^`]+)`", README)
+    if words not in COMMANDS  # those have tests of their own
+]
+"""Commands that the text names beside those of the blocks."""
+
+
+def test_the_commands_are_those_that_are_typed_here():
+    assert COMMANDS == [
+        "make demo",
+        "make test",
+        "pip install .",
+        "theodolite diagnose --quick",
+        "theodolite diagnose --model hf:PATH --data my.json",
+    ]
     assert README.index("make test") < 2500
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_what_the_text_names_exists(command):
+    kind, *_, name = command.split()
+    words = ["make", "--dry-run", name] if kind == "make" else [sys.executable, "-m", name, "--help"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow  # three models, all instruments: minutes
+def test_the_quick_diagnosis_runs_as_typed(tmp_path, monkeypatch, capsys):
+    from theodolite.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    (line,) = [each for each in COMMANDS if each.endswith("--quick")]
+    assert main(line.split()[1:]) == 0, capsys.readouterr().err
+    page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert all(f"pocket:{twin}" in page for twin in ("grounded", "mixed", "shortcut"))
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("make ")])

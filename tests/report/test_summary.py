@@ -69,10 +69,7 @@ def test_a_model_that_follows_nothing_looks_at_nothing():
     nothing.relations[:] = [
         form.model_copy(update={"followed": figure(0.0, 0.02)}) for form in nothing.relations
     ]
-    assert (
-        of(SERVER, with_looking(SERVER, nothing)).at_what
-        == "Nothing: it followed no pair."
-    )
+    assert of(SERVER, with_looking(SERVER, nothing)).at_what == "Nothing: it followed no pair."
     unread = replace(nothing, standing="cannot be read")
     assert of(SERVER, with_looking(SERVER, unread)).at_what == ""
 

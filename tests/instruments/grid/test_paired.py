@@ -317,6 +317,7 @@ def test_hidden_cells_and_fills():
 
 
 class TestCertificate:
+    @pytest.mark.slow  # makes two whole certificates
     @pytest.mark.parametrize(("logic", "follows"), [("pure", True), ("bow", False)])
     def test_symbolic_twins_get_the_certificate_of_their_logic(self, logic, follows):
         from theodolite.instruments.grid.data.question_types import read_questions
