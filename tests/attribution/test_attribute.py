@@ -8,7 +8,7 @@ import torch
 from textbook import OPTIONS
 
 from theodolite.attribution import Method, Need, RelevanceMap, attribute, find_methods
-from theodolite.attribution.flow import AttentionCall, GradientFlow, roll_out
+from theodolite.attribution.flow import AttentionCall, GradientFlow, last_token, roll_out
 from theodolite.attribution.shared_pass import option_tokens
 from theodolite.core.errors import ContractError, UnsupportedError, UsageError
 from theodolite.core.types import Request
@@ -202,10 +202,10 @@ def test_blocks_of_rows_make_no_difference(monkeypatch):
     found = []
     for limit in (1, 1 << 30):
         monkeypatch.setattr(_flow, "_BLOCK_ELEMENTS", limit)
-        flow = GradientFlow.at_last_token(calls[-1])
+        flow = GradientFlow.start(last_token(calls[-1]))
         for call in reversed(calls):
             flow.pass_layer(call, gradient)
-        found.append((flow.reference, flow.normalised, roll_out(calls)))
+        found.append((flow.reference, flow.normalised, roll_out(calls, last_token(calls[-1]))))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
         assert torch.isfinite(one).all()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, cast
@@ -12,9 +13,10 @@ import numpy as np
 
 from theodolite.attribution.evidence import Evidence
 from theodolite.attribution.maps import Attribution, RelevanceMap, check_targets
-from theodolite.attribution.method import FeatureScores, Method, find_methods
+from theodolite.attribution.method import FeatureScores, Method, Need, find_methods
 from theodolite.attribution.recorder import check_threshold, features_of
-from theodolite.attribution.shared_pass import SharedPass, prepare
+from theodolite.attribution.shared_pass import SharedPass, prepare, prepare_answer
+from theodolite.attribution.written import AnswerScores, Span, WrittenAnswer, question_tokens
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.core.scores import Capability
 from theodolite.core.types import Request
@@ -103,6 +105,88 @@ def attribute(  # noqa: PLR0913 - one parameter per choice
             attributions.extend(_attributions(evidence, chosen, wanted, options[part]))
             del evidence  # frees its tensors for the next batch
     return attributions
+
+
+@dataclass(frozen=True, slots=True)
+class TokenShares:
+    """Where the relevance of an explained word lies; the three shares sum to one."""
+
+    picture: float
+    question: float
+    earlier: float
+    """On the answer's words before it."""
+    template: float
+    """On what is none of these, such as the chat template: a share of all relevance, which the others leave out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnswerAttribution:
+    """The results of one pass over a request and its answer."""
+
+    answer: WrittenAnswer
+    scores: AnswerScores
+    maps: tuple[RelevanceMap, ...]
+    """Per method, span and picture; the target is the span's name."""
+    shares: Mapping[tuple[str, str], TokenShares]
+    """By method and span, for methods that score tokens."""
+
+    def find(self, method: str, span: str) -> tuple[RelevanceMap, ...]:
+        """Return the maps of a method and a span, one per picture."""
+        return tuple(each for each in self.maps if (each.method, each.target) == (method, span))
+
+
+def attribute_answer(
+    model: VisionLanguageModel,
+    request: Request,
+    answer: WrittenAnswer,
+    spans: Mapping[str, Span],
+    *,
+    methods: Sequence[str | Method],
+) -> AnswerAttribution:
+    """Compute relevance maps of an answer in words: one forward pass, and one backward pass for each span.
+
+    Args:
+        model: A Hugging Face checkpoint, opened with ``hf:…``.
+        request: A request with at least one picture, and its text after the pictures.
+        answer: The answer, as from `WrittenAnswer.of_text`.
+        spans: What to explain of the answer, by name.
+        methods: Names or `Method` objects.
+    """
+    checkpoint = checkpoint_of(model)
+    chosen = _methods(methods)
+    if not request.pictures:
+        raise UsageError("attribution needs a picture in every request")
+    if not answer.ids or not spans:
+        raise UsageError("there is no answer to explain")
+    needs = reduce(or_, (method.needs for method in chosen))
+    contrastive = any(method.is_contrastive for method in chosen)
+    batch = prepare_answer(checkpoint, [request], answer)
+    with SharedPass(checkpoint, needs, contrastive=contrastive) as shared:
+        evidence, scores = shared.run_answer(batch, spans)
+        question = question_tokens(checkpoint, [request], evidence.input_ids, answer)
+        maps: list[RelevanceMap] = []
+        shares: dict[tuple[str, str], TokenShares] = {}
+        for method in chosen:
+            for span in spans:
+                maps.extend(_maps(evidence, method, span)[0])
+                sees_text = method.scores_on == "tokens" and not method.needs & Need.PICTURES
+                if sees_text and question is not None:
+                    relevance = cast("torch.Tensor", method.score(evidence, span))[0]
+                    shares[method.name, span] = _token_shares(evidence, relevance, question[0])
+    return AnswerAttribution(answer, scores, tuple(maps), shares)
+
+
+def _token_shares(evidence: Evidence, relevance: torch.Tensor, question: torch.Tensor) -> TokenShares:
+    """Return where relevance lies, by the amounts regardless of sign."""
+    amounts = relevance.abs().double().cpu().numpy()
+    picture = sum(float(amounts[placed.positions].sum()) for placed in evidence.placed[0])
+    asked = float(amounts[question.cpu().numpy()].sum())
+    n_prompt = len(amounts) if evidence.rows is None else int(evidence.rows[0]) + 1
+    earlier = float(amounts[n_prompt:].sum())
+    three, total = picture + asked + earlier, float(amounts.sum())
+    if three <= 0:
+        return TokenShares(0.0, 0.0, 0.0, 1.0 if total > 0 else 0.0)
+    return TokenShares(picture / three, asked / three, earlier / three, max(0.0, 1 - three / total))
 
 
 def _attributions(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from theodolite.attribution.evidence import LAYERS, Evidence
 from theodolite.attribution.flow import upcast
+from theodolite.attribution.maps import Targets
 from theodolite.attribution.method import Method, Need
 from theodolite.core.errors import UsageError
 
@@ -51,9 +52,14 @@ def captum_method(
 
         evidence.check_tail(layer)
         hidden = evidence.hidden[layer].detach()
-        chosen = [int(index) for index in evidence.targets.roles[target]]
         with torch.enable_grad():
-            method = attribution(lambda states: evidence.tail(states, layer))
+            if isinstance(evidence.targets, Targets):
+                method = attribution(lambda states: evidence.tail(states, layer))
+                chosen = [int(index) for index in evidence.targets.roles[target]]
+            else:  # captum's own `target` names one column; a span is a sum of several
+                weights = evidence.targets
+                method = attribution(lambda states: weights.explained(evidence.tail(states, layer), target))
+                chosen = None
             raw: torch.Tensor = method.attribute(hidden.requires_grad_(), target=chosen, **(arguments or {}))
         return _REDUCTIONS[reduce](upcast(raw.detach()))
 

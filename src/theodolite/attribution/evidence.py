@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from theodolite.attribution.flow import AttentionCall, roll_out, upcast
-from theodolite.attribution.maps import Targets
+from theodolite.attribution.flow import AttentionCall, last_token, roll_out, upcast
+from theodolite.attribution.maps import SpanTargets, Targets
 from theodolite.attribution.recorder import paused
 from theodolite.core.errors import ContractError
+from theodolite.core.types import Picture, Request
 from theodolite.geometry import TokenGrid
 from theodolite.models import Decoder, PlacedPicture
 
@@ -27,17 +28,33 @@ class Evidence:
     """Hidden states, gradients and relevance flows of one batch. The tensors are released with the batch."""
 
     logits: torch.Tensor
-    """Logits of the options' first tokens at the last position, (batch, options), float32."""
+    """The kept logits, float32: of the options' first tokens at the last position, (batch, options), or of the tokens of
+    a written answer and their rivals, each at the position before it."""
     log_normaliser: torch.Tensor
     """Log-normaliser over the vocabulary at the last position, (batch,): log-probabilities are logits minus this."""
-    targets: Targets
+    targets: Targets | SpanTargets
     is_token: torch.Tensor
     """True for real tokens, False for padding, (batch, tokens)."""
     placed: list[list[PlacedPicture]]
     """Per request, the grids of its pictures and the positions of their tokens."""
     decoder: Decoder
     option_ids: torch.Tensor
-    """The first token of each option, (batch, options)."""
+    """The token of each kept logit, (batch, logits); one row if all requests have the same."""
+    input_ids: torch.Tensor
+    """(batch, tokens)."""
+    rows: torch.Tensor | None = None
+    """The position before each token of a written answer, (answer tokens,). None: options, explained at the last."""
+    offsets: torch.Tensor | None = None
+    """The token of the answer that each kept logit stands for, (logits,)."""
+    seeds: dict[str, torch.Tensor] = field(default_factory=dict)
+    """The tokens whose next token is explained, by role, (batch, tokens). A role that is missing starts at the last."""
+    is_question: torch.Tensor | None = None
+    """True for tokens of the question, (batch, tokens), if they could be told from the chat template's."""
+    final: torch.Tensor | None = None
+    """The hidden states that enter the head, (batch, tokens, width), if a method needs them."""
+    requests: Sequence[Request] = ()
+    rerun: Callable[[int, Sequence[Sequence[Picture]]], torch.Tensor] | None = None
+    """Returns the kept logits of one request with other pictures of the same sizes, (variants, logits)."""
     sinks: torch.Tensor | None = None
     """True for attention sinks, (batch, tokens), if they are to be masked."""
     calls: list[AttentionCall] = field(default_factory=list)
@@ -50,7 +67,8 @@ class Evidence:
     normalised_flows: dict[str, torch.Tensor] = field(default_factory=dict)
     propagated: dict[str, torch.Tensor] = field(default_factory=dict)
     """AttnLRP's relevance by role, (batch, tokens), with its sign."""
-    rolled: torch.Tensor | None = None
+    rolled: dict[str, torch.Tensor] = field(default_factory=dict)
+    """Attention rollout by role; under the empty name from the last token."""
     features: torch.Tensor | None = None
     """Vision features at the projector, concatenated over the pictures of the batch, (features, width)."""
     feature_grids: list[list[TokenGrid]] = field(default_factory=list)
@@ -63,13 +81,8 @@ class Evidence:
 
         The gradient is linear in the logits, so the rival's gradient is subtracted without another backward pass.
         """
-        import torch
-
         own = self.hidden_gradients[target][layer]
-        if not contrastive:
-            return own
-        rival, second = self.hidden_gradients["pred"][layer], self.hidden_gradients["second"][layer]
-        return own - torch.where(self.targets.is_predicted(target)[:, None, None], second, rival)
+        return own - self.targets.rival(self.hidden_gradients, target, layer) if contrastive else own
 
     def share(self, role: str, other: str) -> None:
         """Reuse the results of another role that stands for the same options."""
@@ -79,19 +92,48 @@ class Evidence:
             self.normalised_flows,
             self.feature_gradients,
             self.propagated,
+            self.rolled,
         ):
             by_role = cast("dict[str, Any]", results)
             if other in by_role:
                 by_role[role] = by_role[other]
 
-    def rollout(self) -> torch.Tensor:
-        """Return attention rollout, (batch, tokens); compute it now if no backward pass has."""
-        if self.rolled is None:
-            self.rolled = roll_out(self.calls)
-        return self.rolled
+    def explained_tokens(self, target: str, row: int) -> list[tuple[int, int, float]]:
+        """Return the tokens whose logits a target explains in one request: position before it, token, weight."""
+        if isinstance(self.targets, Targets):
+            option = int(self.targets.roles[target][row])
+            return [(self.is_token.shape[1] - 1, int(self.option_ids[row, option]), 1.0)]
+        if self.rows is None or self.offsets is None:
+            raise ContractError("the spans of an answer need the positions of its tokens")
+        places = self.rows[self.offsets.to(self.rows.device)].tolist()
+        columns = zip(places, self.option_ids[0].tolist(), self.targets.weights[target].tolist(), strict=True)
+        return [(place, token, weight) for place, token, weight in columns if weight]
+
+    def explained_of(self, logits: torch.Tensor, target: str, row: int) -> torch.Tensor:
+        """Return the explained number of one request for other kept logits, (variants,).
+
+        Args:
+            logits: Kept logits of variants of the request, (variants, logits).
+            target: The target.
+            row: The request.
+        """
+        if isinstance(self.targets, Targets):
+            return logits[:, int(self.targets.roles[target][row])]
+        return self.targets.explained(logits, target)
+
+    def seed(self, target: str) -> torch.Tensor:
+        """Return the tokens whose next token a target explains, (batch, tokens): 1 there, 0 elsewhere."""
+        last = last_token(self.calls[-1])
+        return self.seeds[target].to(last) if target in self.seeds else last
+
+    def rollout(self, target: str = "") -> torch.Tensor:
+        """Return attention rollout from a target's tokens, (batch, tokens); compute it now if no backward pass has."""
+        if target not in self.rolled:
+            self.rolled[target] = roll_out(self.calls, self.seed(target))
+        return self.rolled[target]
 
     def tail(self, hidden: torch.Tensor, layer: int) -> torch.Tensor:
-        """Return the options' logits for given hidden states of a layer, (batch, options), float32.
+        """Return the kept logits for given hidden states of a layer, (batch, logits), float32.
 
         Args:
             hidden: Hidden states (batch, tokens, width) that replace the layer's own.
@@ -104,8 +146,8 @@ class Evidence:
             ):
                 output = block(hidden, *positional, **named)
                 hidden = output[0] if isinstance(output, tuple) else output
-            scores = upcast(self.decoder.head(self.decoder.norm(hidden[:, -1:]))[:, 0])
-        return scores.gather(1, self.option_ids.to(scores.device))
+            last = hidden[:, -1:] if self.rows is None else hidden[:, self.rows.to(hidden.device)]
+            return kept_logits(self.decoder.head(self.decoder.norm(last)), self.option_ids, self.offsets)
 
     def check_tail(self, layer: int) -> None:
         """Check that the tail reproduces the model's logits from the layer's own hidden states.
@@ -175,6 +217,20 @@ def on_features(evidence: Evidence, target: str, score: FeatureScore) -> list[li
             start += grid.n_tokens
         scores.append(row)
     return scores
+
+
+def kept_logits(scores: torch.Tensor, ids: torch.Tensor, offsets: torch.Tensor | None) -> torch.Tensor:
+    """Return the kept logits, (batch, logits), float32.
+
+    Args:
+        scores: Logits at the last position or before each token of an answer, (batch, positions, vocabulary).
+        ids: The token of each kept logit, (batch, logits) or (1, logits).
+        offsets: The position of each kept logit among those of the scores. None: the last for all.
+    """
+    own = ids.to(scores.device).expand(len(scores), -1)
+    if offsets is None:
+        return upcast(scores[:, -1]).gather(1, own)
+    return upcast(scores[:, offsets.to(scores.device)].gather(2, own[..., None])[..., 0])
 
 
 def count_features(grids: Sequence[Sequence[TokenGrid]]) -> int:

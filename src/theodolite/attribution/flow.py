@@ -83,20 +83,25 @@ class GradientFlow:
     reference: torch.Tensor
     normalised: torch.Tensor
     rollout: torch.Tensor | None
-    is_seed: bool = True
-    """True while all relevance is on the last token, so that one row of attention suffices."""
+    first_row: int = 0
+    """No token before it has relevance yet, so that the rows of attention from it on suffice."""
 
     @classmethod
-    def at_last_token(cls, top: AttentionCall, *, rollout: bool = False) -> GradientFlow:
-        """Start with all relevance on the last token, above the top layer."""
-        return cls(_seed(top), _seed(top), _seed(top) if rollout else None)
+    def start(cls, seed: torch.Tensor, *, rollout: bool = False) -> GradientFlow:
+        """Start above the top layer.
+
+        Args:
+            seed: Relevance of the tokens whose next token is explained, (batch, tokens).
+            rollout: True to propagate attention rollout as well.
+        """
+        return cls(seed.clone(), seed.clone(), seed.clone() if rollout else None, first_row(seed))
 
     def pass_layer(self, call: AttentionCall, output_gradient: torch.Tensor) -> None:
         """Propagate the relevance through one layer."""
         self._move_to(output_gradient.device)
         added, kept = self.reference.clone(), self.normalised.new_zeros(self.normalised.shape)
         rolled = self.rollout.clone() if self.rollout is not None else None
-        for rows in call.blocks(self.reference.shape[1] - 1 if self.is_seed else 0):
+        for rows in call.blocks(self.first_row):
             flow = call.weights(rows)
             if rolled is not None and self.rollout is not None:
                 rolled += _through(self.rollout[:, rows], flow.mean(dim=1))
@@ -105,7 +110,7 @@ class GradientFlow:
             share = self.normalised[:, rows] / (1 + flow.sum(dim=-1))
             kept += _through(share, flow)
             kept[:, rows] += share
-        self.reference, self.normalised, self.is_seed = added, kept, False
+        self.reference, self.normalised, self.first_row = added, kept, 0
         self.rollout = rolled / 2 if rolled is not None else None
 
     def _move_to(self, device: torch.device) -> None:
@@ -115,18 +120,21 @@ class GradientFlow:
             self.rollout = self.rollout.to(device)
 
 
-def roll_out(calls: list[AttentionCall]) -> torch.Tensor:
-    """Return attention rollout from the last token. Layers are given from bottom to top.
+def roll_out(calls: list[AttentionCall], seed: torch.Tensor) -> torch.Tensor:
+    """Return attention rollout from some tokens. Layers are given from bottom to top.
+
+    Args:
+        calls: The attention of all layers.
+        seed: Relevance of the tokens from which to start, (batch, tokens).
 
     Returns:
-        Relevance (batch, tokens), float32, which sums to one.
+        Relevance (batch, tokens), float32, with the same sum as the seed.
     """
-    tokens = calls[-1].query.shape[2]
-    flow = _seed(calls[-1])
+    flow = seed
     for i, call in enumerate(reversed(calls)):
         flow = flow.to(call.query.device)
         passed = flow.clone()
-        for rows in call.blocks(tokens - 1 if i == 0 else 0):
+        for rows in call.blocks(first_row(seed) if i == 0 else 0):
             passed += _through(flow[:, rows], call.weights(rows).mean(dim=1))
         flow = passed / 2
     return flow
@@ -137,10 +145,16 @@ def _through(relevance: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
     return (relevance[:, None] @ matrix)[:, 0]
 
 
-def _seed(top: AttentionCall) -> torch.Tensor:
+def last_token(top: AttentionCall) -> torch.Tensor:
+    """Return the seed of a next token: all relevance on the last token of each request, (batch, tokens), float32."""
     seed = upcast(top.query.new_zeros(top.query.shape[0], top.query.shape[2]))
     seed[:, -1] = 1
     return seed
+
+
+def first_row(seed: torch.Tensor) -> int:
+    """Return the first token with relevance in any request."""
+    return int((seed != 0).any(dim=0).int().argmax())
 
 
 def upcast(tensor: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -168,3 +168,50 @@ class Targets:
     def is_predicted(self, name: str) -> torch.Tensor:
         """Return True where a target is the model's own answer, (batch,)."""
         return self.roles[name] == self.roles["pred"]
+
+    def explained(self, logits: torch.Tensor, role: str) -> torch.Tensor:
+        """Return the explained number of each request, (batch,): the logit of a role's option."""
+        return logits.gather(1, self.roles[role][:, None].to(logits.device))[:, 0]
+
+    def with_rivals(self, wanted: Sequence[str]) -> list[str]:
+        """Return the roles whose gradients contrastive methods need for some targets."""
+        return list(dict.fromkeys((*wanted, "pred", "second")))
+
+    def rival(self, gradients: Mapping[str, dict[int, torch.Tensor]], name: str, layer: int) -> torch.Tensor:
+        """Return the gradient of a target's rival at a layer: the model's answer, or the second if it is the answer."""
+        import torch
+
+        return torch.where(
+            self.is_predicted(name)[:, None, None], gradients["second"][layer], gradients["pred"][layer]
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanTargets:
+    """What is explained of a written answer: weighted sums of the logits of its tokens, by role."""
+
+    weights: dict[str, torch.Tensor]
+    """One weight per kept logit, (logits,)."""
+    rivals: dict[str, str]
+    """Of each target, the role that stands for its rival."""
+
+    def explained(self, logits: torch.Tensor, role: str) -> torch.Tensor:
+        """Return the explained number, (batch,)."""
+        return (logits * self.weights[role].to(logits)).sum(dim=1)
+
+    def repeated(self, roles: Sequence[str]) -> dict[str, str]:
+        """Map each role to an earlier one with the same weights, if there is one."""
+        return {
+            role: other
+            for i, role in enumerate(roles)
+            for other in reversed(roles[:i])
+            if bool((self.weights[role] == self.weights[other]).all())
+        }
+
+    def with_rivals(self, wanted: Sequence[str]) -> list[str]:
+        """Return the roles whose gradients contrastive methods need for some targets."""
+        return list(dict.fromkeys((*wanted, *(self.rivals[name] for name in wanted))))
+
+    def rival(self, gradients: Mapping[str, dict[int, torch.Tensor]], name: str, layer: int) -> torch.Tensor:
+        """Return the gradient of a target's rival at a layer."""
+        return gradients[self.rivals[name]][layer]

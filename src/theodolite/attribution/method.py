@@ -41,6 +41,10 @@ class Need(Flag):
     """Running the last layers again on other hidden states."""
     RULES = auto()
     """A second pass through all language layers, in which relevance is propagated by rules."""
+    FINAL = auto()
+    """The hidden states that enter the head, of all tokens; no gradients."""
+    PICTURES = auto()
+    """Running the model again on other pictures; no gradients."""
 
     @property
     def is_deep(self) -> bool:
@@ -75,6 +79,8 @@ class Method:
     """Why its values may mean little, if it is implemented as published despite a known defect."""
     sound_variant: str = ""
     """Name of the variant without the defect."""
+    variant: Callable[[str], Method] | None = None
+    """Returns the method with settings, which follow its name after a colon."""
 
     @property
     def requirements(self) -> str:
@@ -113,25 +119,36 @@ _REQUIREMENTS = {
     Need.FEATURE_GRADIENT: "gradients to the vision features",
     Need.TAIL: "repeated runs of the last layers",
     Need.RULES: "a second pass through all language layers",
+    Need.FINAL: "the last hidden states",
+    Need.PICTURES: "a forward pass for every part of the picture",
 }
 
 
+BY_NAME = "by name"
+"""The group of registered methods that ``all`` leaves out: those that ask the model again, or need an answer in words."""
+
+
 def find_methods(names: Sequence[str]) -> tuple[Method, ...]:
-    """Return methods by name; ``all`` stands for all registered ones.
+    """Return methods by name; ``all`` stands for all registered ones but those that are only used by name.
 
     Raises:
         UsageError: If a name is unknown.
     """
     entries = registry().entries("method")
-    chosen = [entry.name for entry in entries] if list(names) == ["all"] else list(names)
+    chosen = (
+        [entry.name for entry in entries if entry.group != BY_NAME] if list(names) == ["all"] else list(names)
+    )
     if not chosen or len(set(chosen)) != len(chosen):
         raise UsageError(f"methods must be distinct and not empty, got {list(names)}")
     methods = []
     for name in chosen:
-        method = registry().entry("method", name).load()
-        if not isinstance(method, Method) or method.name != name:
+        kind, colon, settings = name.partition(":")
+        method = registry().entry("method", kind).load()
+        if not isinstance(method, Method) or method.name != kind:
             raise ContractError(
-                f"the registered method {name!r} is not a theodolite.attribution.Method of that name"
+                f"the registered method {kind!r} is not a theodolite.attribution.Method of that name"
             )
-        methods.append(method)
+        if colon and method.variant is None:
+            raise UsageError(f"the method {kind} has no settings; write {kind!r}, not {name!r}")
+        methods.append(method.variant(settings) if colon and method.variant is not None else method)
     return tuple(methods)

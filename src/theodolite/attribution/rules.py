@@ -100,15 +100,12 @@ def rules(model: Any, decoder: Decoder) -> Iterator[tuple[Recorder, Entries]]:
         yield stack.enter_context(recording(model, halves_products=True)), entries
 
 
-def propagate(
-    logits: torch.Tensor, entries: Entries, roles: Mapping[str, torch.Tensor]
-) -> dict[str, torch.Tensor]:
-    """Propagate the relevance of each role's logit, one backward pass each.
+def propagate(explained: Mapping[str, torch.Tensor], entries: Entries) -> dict[str, torch.Tensor]:
+    """Propagate the relevance of each role's explained number, one backward pass each.
 
     Args:
-        logits: The options' logits of a forward pass under `rules`, (batch, options).
+        explained: By role, a number per request from a forward pass under `rules`, (batch,).
         entries: From the same pass.
-        roles: The option of each request, (batch,), by role.
 
     Returns:
         Relevance (batch, tokens) by role, float32 or wider, with its sign.
@@ -116,9 +113,10 @@ def propagate(
     import torch
 
     relevance = {}
-    for left, (role, chosen) in zip(reversed(range(len(roles))), roles.items(), strict=True):
-        start = logits.gather(1, chosen[:, None].to(logits.device)).sum()
-        gradients = torch.autograd.grad(start, entries.inputs, retain_graph=left > 0, allow_unused=True)
+    for left, (role, numbers) in zip(reversed(range(len(explained))), explained.items(), strict=True):
+        gradients = torch.autograd.grad(
+            numbers.sum(), entries.inputs, retain_graph=left > 0, allow_unused=True
+        )
         if any(gradient is None for gradient in gradients):
             raise ContractError("a layer received no gradient; the model may not use it")
         relevance[role] = entries.relevance(gradients)

@@ -23,6 +23,7 @@ from theodolite.attribution.attribute import checkpoint_of
 from theodolite.attribution.flow import upcast
 from theodolite.attribution.recorder import attention_of, frozen, pre_hook
 from theodolite.attribution.shared_pass import Batch, prepare
+from theodolite.attribution.written import text_tokens
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.core.types import Request
 from theodolite.geometry import TokenGrid
@@ -119,33 +120,16 @@ def second_order(
 def _shares(
     checkpoint: Checkpoint, request: Request, words: Sequence[tuple[int, int]], batch: Batch
 ) -> NDArray[np.float64]:
-    """Return the share of each token that belongs to each word, by non-blank characters, (words, tokens).
-
-    A picture is one token in the prompt but many in the input, so text tokens after it are counted from the end.
-    """
+    """Return the share of each token that belongs to each word, by non-blank characters, (words, tokens)."""
     text = next(part for part in reversed(request.messages[-1].content) if isinstance(part, str))
-    prompt = checkpoint.prompt(request)
     wrong = [word for word in words if not 0 <= word[0] < word[1] <= len(text)]
     if wrong:
         raise UsageError(
             f"the text has {len(text)} characters; there is no word from {wrong[0][0]} to {wrong[0][1]}"
         )
-    start = prompt.rfind(text)
-    if start < 0:
-        raise UnsupportedError(
-            "the chat template changes the text of the request, so its words cannot be located"
-        )
-    ids, spans = checkpoint.token_ids(prompt), checkpoint.token_spans(prompt)
     input_ids = batch.inputs["input_ids"][0].tolist()
     shares = np.zeros((len(words), len(input_ids)))
-    for index, (low, high) in enumerate(spans):
-        own = [len("".join(prompt[max(low, start + a) : min(high, start + b)].split())) for a, b in words]
-        if not any(own):
-            continue
-        position = len(input_ids) - len(ids) + index
-        if position < 0 or input_ids[position] != ids[index]:
-            raise UnsupportedError(
-                f"the processor replaces the token {prompt[low:high]!r}; the words must come after the picture"
-            )
-        shares[:, position] = np.array(own) / len("".join(prompt[low:high].split()))
+    for token in text_tokens(checkpoint, request, input_ids, within=words):
+        own = [len("".join(text[max(token.low, a) : min(token.high, b)].split())) for a, b in words]
+        shares[:, token.position] = np.array(own) / token.n_letters
     return shares

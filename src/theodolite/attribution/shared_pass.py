@@ -7,14 +7,15 @@ The rival of a contrastive target is only propagated through the last four layer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from theodolite.attribution.evidence import LAYERS, Evidence, count_features
+from theodolite.attribution.evidence import LAYERS, Evidence, count_features, kept_logits
 from theodolite.attribution.flow import GradientFlow, upcast
-from theodolite.attribution.maps import Targets
+from theodolite.attribution.maps import SpanTargets, Targets
 from theodolite.attribution.method import Need
 from theodolite.attribution.recorder import (
     FIRST_LAYER,
@@ -23,17 +24,33 @@ from theodolite.attribution.recorder import (
     check_seen,
     frozen,
     is_recording,
+    paused,
     pre_hook,
     recording,
 )
 from theodolite.attribution.rules import propagate, rules
+from theodolite.attribution.written import (
+    AnswerScores,
+    Columns,
+    Span,
+    WrittenAnswer,
+    answer_logits,
+    answer_rows,
+    answer_scores,
+    encode_answer,
+    question_tokens,
+)
 from theodolite.core.errors import ContractError, UnsupportedError, UsageError
-from theodolite.core.types import Request
+from theodolite.core.types import Picture, Request
 from theodolite.geometry import TokenGrid
 from theodolite.models import Checkpoint, Family, PlacedPicture, find_family, place_pictures
 
 if TYPE_CHECKING:
     import torch
+
+
+RERUN_BATCH = 16
+"""Requests that a method runs again at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +62,36 @@ class Batch:
     """The first token of each request's options."""
     placed: list[list[PlacedPicture]]
     feature_grids: list[list[TokenGrid]]
+    requests: Sequence[Request]
+    answer: WrittenAnswer | None = None
+    """The answer that follows the prompt; None if options are explained."""
+
+    @property
+    def rows(self) -> torch.Tensor | None:
+        """The position before each token of the answer, (tokens,); None without an answer."""
+        return None if self.answer is None else answer_rows(self.inputs, self.answer)
+
+
+def prepare_answer(checkpoint: Checkpoint, requests: Sequence[Request], answer: WrittenAnswer) -> Batch:
+    """Prepare requests followed by the same answer. Their prompts must have as many tokens.
+
+    Args:
+        checkpoint: The model and its processor.
+        requests: Requests with the same text, and pictures of the same sizes.
+        answer: The answer.
+    """
+    family = find_family(checkpoint.model)
+    inputs = encode_answer(checkpoint, requests, answer)
+    sizes = [picture.size for request in requests for picture in request.pictures]
+    grids = iter(family.feature_grids(checkpoint.processor, sizes, inputs) if sizes else ())
+    return Batch(
+        inputs=inputs,
+        option_ids=[],
+        placed=place_pictures(checkpoint, requests, inputs, family),
+        feature_grids=[[next(grids) for _ in request.pictures] for request in requests],
+        requests=requests,
+        answer=answer,
+    )
 
 
 def prepare(checkpoint: Checkpoint, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> Batch:
@@ -67,6 +114,7 @@ def prepare(checkpoint: Checkpoint, requests: Sequence[Request], options: Sequen
         ],
         placed=place_pictures(checkpoint, requests, inputs, family),
         feature_grids=[[next(grids) for _ in request.pictures] for request in requests],
+        requests=requests,
     )
 
 
@@ -96,6 +144,7 @@ class SharedPass:
         self._hidden: dict[int, torch.Tensor] = {}
         self._layer_calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         self._recorder = Recorder()
+        self._final: torch.Tensor | None = None
 
     def __enter__(self) -> Self:
         model = self.checkpoint.model
@@ -124,37 +173,122 @@ class SharedPass:
         """
         import torch
 
+        scores = self._forward(batch)
+        ids = torch.tensor(batch.option_ids, device=batch.inputs["input_ids"].device)
+        with torch.enable_grad():
+            logits = kept_logits(scores, ids, None)
+        evidence = self._evidence(batch, logits, ids, Targets.choose(logits.detach(), wanted, gold))
+        evidence.log_normaliser = torch.logsumexp(upcast(scores.detach()[:, -1]), dim=-1)
+        return self._complete(evidence, batch, logits, wanted)
+
+    def run_answer(self, batch: Batch, spans: Mapping[str, Span]) -> tuple[Evidence, AnswerScores]:
+        """Run the forward pass over a prompt and its answer, and one backward pass for each span.
+
+        Args:
+            batch: A batch of one request, from `prepare_answer`.
+            spans: The spans to explain, by name.
+
+        Returns:
+            The evidence, and how probable each token of the answer is.
+        """
+        import torch
+
+        rows = batch.rows
+        if rows is None or batch.answer is None or len(batch.requests) != 1:
+            raise UsageError("the spans of an answer are explained for one request, prepared with its answer")
+        scores = self._forward(batch)
+        own = torch.tensor(batch.answer.ids, device=scores.device)
+        found = answer_scores(scores.detach(), own)
+        columns = Columns.of(spans, own, found.best_other[0])
+        with torch.enable_grad():
+            logits = kept_logits(scores, columns.ids[None], columns.offsets)
+        evidence = self._evidence(batch, logits, columns.ids[None], columns.targets(spans), columns.offsets)
+        evidence.seeds = columns.seeds(spans, rows, batch.inputs["input_ids"].shape[1])
+        evidence.log_normaliser = torch.logsumexp(upcast(scores.detach()[:, -1]), dim=-1)
+        return self._complete(evidence, batch, logits, tuple(spans)), found
+
+    def _forward(self, batch: Batch) -> torch.Tensor:
+        """Return the logits at the last position, or before each token of the answer."""
+        import torch
+
         self._leaves.clear()
         self._hidden.clear()
         self._layer_calls.clear()
+        self._final = None
         self._recorder.close()
         is_token = batch.inputs["attention_mask"].bool()
         self._sinks = SinkCount(self.mask_sinks, is_token) if self.mask_sinks is not None else None
-        ids = torch.tensor(batch.option_ids, device=batch.inputs["input_ids"].device)
         with torch.no_grad():  # hooks enable gradients where they are needed
-            last = self.checkpoint.logits(batch.inputs, 1)[:, -1]
-        with torch.enable_grad():
-            logits = upcast(last).gather(1, ids.to(last.device))
+            logits: torch.Tensor = self.checkpoint.logits(
+                batch.inputs, 1 if batch.rows is None else batch.rows
+            )
         if self.needs & (Need.ATTENTION | Need.ATTENTION_GRADIENT):
             check_seen(self._recorder, len(self.decoder.layers))
-        evidence = Evidence(
+        return logits
+
+    def _evidence(
+        self,
+        batch: Batch,
+        logits: torch.Tensor,
+        ids: torch.Tensor,
+        targets: Targets | SpanTargets,
+        offsets: torch.Tensor | None = None,
+    ) -> Evidence:
+        """Return what the forward pass has given."""
+        return Evidence(
             logits=logits.detach(),
-            log_normaliser=torch.logsumexp(upcast(last.detach()), dim=-1),
-            targets=Targets.choose(logits.detach(), wanted, gold),
-            is_token=is_token,
+            log_normaliser=logits.detach()[:, 0],
+            targets=targets,
+            is_token=batch.inputs["attention_mask"].bool(),
             sinks=None if self._sinks is None else self._sinks.sinks(),
             placed=batch.placed,
             decoder=self.decoder,
             option_ids=ids,
+            input_ids=batch.inputs["input_ids"],
             calls=list(self._recorder.calls),
             hidden=dict(self._hidden),
             layer_calls=list(self._layer_calls),
+            final=self._final,
+            is_question=question_tokens(
+                self.checkpoint, batch.requests, batch.inputs["input_ids"], batch.answer
+            )
+            if self.needs & Need.FINAL
+            else None,
+            rows=batch.rows,
+            offsets=offsets,
+            requests=batch.requests,
+            rerun=partial(self._rerun, batch, ids, offsets),
         )
+
+    def _complete(
+        self, evidence: Evidence, batch: Batch, logits: torch.Tensor, wanted: tuple[str, ...]
+    ) -> Evidence:
+        """Run the backward passes."""
         self._keep_features(evidence, batch)
         self._backwards(evidence, logits, wanted)
         if self.needs & Need.RULES:
             self._propagate(evidence, batch, wanted)
         return evidence
+
+    def _rerun(
+        self,
+        batch: Batch,
+        ids: torch.Tensor,
+        offsets: torch.Tensor | None,
+        row: int,
+        variants: Sequence[Sequence[Picture]],
+    ) -> torch.Tensor:
+        """Return the kept logits of one request with other pictures of the same sizes, (variants, logits)."""
+        import torch
+
+        asked = [batch.requests[row].with_pictures(pictures) for pictures in variants]
+        own = ids[row : row + 1] if batch.answer is None else ids
+        parts = []
+        with paused(), torch.no_grad():
+            for start in range(0, len(asked), RERUN_BATCH):
+                scores = answer_logits(self.checkpoint, asked[start : start + RERUN_BATCH], batch.answer)
+                parts.append(kept_logits(scores, own, offsets))
+        return torch.cat(parts)
 
     def _propagate(self, evidence: Evidence, batch: Batch, wanted: tuple[str, ...]) -> None:
         """Run the second pass, in which relevance is propagated by rules."""
@@ -162,16 +296,19 @@ class SharedPass:
 
         with rules(self.checkpoint.model, self.decoder) as (recorder, entries):
             with torch.no_grad():  # enabled from the first layer on
-                last = self.checkpoint.logits(batch.inputs, 1)[:, -1]
+                scores = self.checkpoint.logits(batch.inputs, 1 if batch.rows is None else batch.rows)
             check_seen(recorder, len(self.decoder.layers))
             with torch.enable_grad():
-                logits = upcast(last).gather(1, evidence.option_ids.to(last.device))
-            gap = evidence.gap(logits, last.dtype)
+                logits = kept_logits(scores, evidence.option_ids, evidence.offsets)
+            gap = evidence.gap(logits, scores.dtype)
             if gap:
                 raise ContractError(f"with the rules of AttnLRP the model gives other logits (by {gap:.3g})")
             same = evidence.targets.repeated(wanted)
-            roles = {role: evidence.targets.roles[role] for role in wanted if role not in same}
-            evidence.propagated = propagate(logits, entries, roles)
+            with torch.enable_grad():
+                explained = {
+                    role: evidence.targets.explained(logits, role) for role in wanted if role not in same
+                }
+            evidence.propagated = propagate(explained, entries)
         for role, other in same.items():
             evidence.share(role, other)
 
@@ -183,6 +320,9 @@ class SharedPass:
             raise UnsupportedError(
                 f"the model has {len(layers)} layers; these methods read the last {-min(LAYERS) - 1}"
             )
+        if self.needs & Need.FINAL:
+            handle = self.decoder.norm.register_forward_hook(self._keep_final)
+            self._stack.callback(handle.remove)
         begins_at_features = bool(self.needs & Need.FEATURE_GRADIENT)
         if begins_at_features:
             self._stack.enter_context(pre_hook(self.family.projector(self.checkpoint.model), self._begin))
@@ -190,6 +330,10 @@ class SharedPass:
             begins = i == first and not begins_at_features and self._needs_graph
             keeper = self._keeper(i - len(layers) - 1, begins=begins, counts=i >= FIRST_LAYER)
             self._stack.enter_context(pre_hook(layer, keeper))
+
+    def _keep_final(self, _: Any, __: Any, output: torch.Tensor) -> None:
+        if is_recording():
+            self._final = output.detach()
 
     @property
     def _needs_graph(self) -> bool:
@@ -242,12 +386,12 @@ class SharedPass:
         """Run one backward pass per role: full for the targets if a method needs it, else to the last layers only."""
         if not self._needs_graph:
             return
-        roles = list(dict.fromkeys((*wanted, "pred", "second"))) if self.contrastive else list(wanted)
+        roles = evidence.targets.with_rivals(wanted) if self.contrastive else list(wanted)
         same = evidence.targets.repeated(roles)
         pending = [role for role in roles if role not in same]
         for i, role in enumerate(pending):
             deep = self.needs.is_deep and (role in wanted or any(same.get(name) == role for name in wanted))
-            chosen = logits.gather(1, evidence.targets.roles[role][:, None]).sum()
+            chosen = evidence.targets.explained(logits, role).sum()
             self._backward(evidence, chosen, role, deep=deep, retain=i < len(pending) - 1)
         for role, other in same.items():
             evidence.share(role, other)
@@ -260,8 +404,10 @@ class SharedPass:
         hidden = list(evidence.hidden.values()) if self.needs & Need.HIDDEN_GRADIENT or not deep else []
         sources = [*hidden, *self._leaves] if deep else hidden
         if deep and self.needs & Need.ATTENTION_GRADIENT:
-            rolls = bool(self.needs & Need.ATTENTION) and evidence.rolled is None
-            self._recorder.flow = GradientFlow.at_last_token(self._recorder.calls[-1], rollout=rolls)
+            starts = role if role in evidence.seeds else ""  # all options start at the last token
+            rolls = bool(self.needs & Need.ATTENTION) and starts not in evidence.rolled
+            seed = evidence.seed(role)
+            self._recorder.flow = GradientFlow.start(seed, rollout=rolls)
         try:
             gradients = torch.autograd.grad(chosen, sources, retain_graph=retain, allow_unused=True)
         finally:
@@ -272,9 +418,12 @@ class SharedPass:
             named = zip(evidence.hidden, gradients, strict=False)
             evidence.hidden_gradients[role] = {layer: upcast(gradient) for layer, gradient in named}
         if flow is not None:
-            flow.reference[:, -1] -= 1  # the seed marks the start of the propagation; it is not relevance
+            flow.reference -= seed.to(
+                flow.reference
+            )  # it marks where the propagation starts; it is not relevance
             evidence.flows[role], evidence.normalised_flows[role] = flow.reference, flow.normalised
-            evidence.rolled = flow.rollout if flow.rollout is not None else evidence.rolled
+            if flow.rollout is not None:
+                evidence.rolled[starts] = flow.rollout
         if deep and evidence.features is not None:
             evidence.feature_gradients[role] = _joined(gradients[len(hidden) :])
 

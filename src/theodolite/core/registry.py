@@ -206,7 +206,8 @@ def register(add: Registrar) -> None:
         add("family", model_type, f"theodolite.models.families.{reference}", summary=summary)
     for method, reference in METHODS:
         add("method", method, f"theodolite.attribution.methods.{reference}", summary="")
-
+    for method, reference in METHODS_BY_NAME:
+        add("method", method, f"theodolite.attribution.methods.{reference}", summary="", group="by name")
     for explainer, reference in EXPLAINERS:
         add("explainer", explainer, f"theodolite.instruments.grid.explainers.{reference}", summary="")
     for verifier, reference, summary, example in VERIFIERS:
@@ -478,6 +479,14 @@ METHODS = (
     ("integrated-gradients-sound", "integrated_gradients:INTEGRATED_SOUND"),
 )
 """The relevance methods: name and place. Each has its own summary."""
+
+
+METHODS_BY_NAME = (
+    ("tam", "tam:TAM"),
+    ("attention", "attention:ATTENTION"),
+    ("occlusion", "occlusion:OCCLUSION"),
+)
+"""Relevance methods that ``all`` leaves out, since they ask the model again or are of use for answers in words."""
 
 
 def _models(add: Registrar) -> None:

@@ -10,7 +10,7 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -433,6 +433,24 @@ class Request:
     def pictures(self) -> tuple[Picture, ...]:
         """The pictures of all turns, in order."""
         return tuple(picture for message in self.messages for picture in message.pictures)
+
+    def with_pictures(self, pictures: Sequence[Picture]) -> Request:
+        """Return the same request with other pictures, in the same order.
+
+        >>> grey = Picture.from_array(np.full((2, 2, 3), 128, np.uint8))
+        >>> asked = Request.ask(Picture.from_array(np.zeros((2, 2, 3), np.uint8)), "What is it?")
+        >>> asked.with_pictures([grey]).pictures == (grey,)
+        True
+        """
+        left = iter(pictures)
+        messages = tuple(
+            Message(
+                message.role,
+                tuple(next(left) if isinstance(part, Picture) else part for part in message.content),
+            )
+            for message in self.messages
+        )
+        return replace(self, messages=messages)
 
     @property
     def is_deterministic(self) -> bool:

@@ -73,6 +73,30 @@ class HuggingFaceModel:
             responses.update(zip(indices, answers, strict=True))
         return [responses[i] for i in range(len(requests))]
 
+    def write(self, requests: Sequence[Request]) -> list[tuple[Response, list[int]]]:
+        """Answer a batch of requests that share decoding settings, and also return the tokens of each answer."""
+        import torch
+
+        started = time.monotonic()
+        first = requests[0]
+        inputs = self.checkpoint.encode(
+            [self.checkpoint.prompt(r) for r in requests], requests, padding_side="left"
+        )
+        width = inputs["input_ids"].shape[1]
+        with torch.inference_mode(), _seeded(first):
+            watched = _LogitsWatch()
+            output = self.checkpoint.model.generate(
+                **inputs, **self._decoding(first), logits_processor=[watched]
+            )
+        seconds = (time.monotonic() - started) / len(requests)
+        prompt_tokens = inputs["attention_mask"].sum(dim=1).tolist()
+        written = []
+        for i, (row, request) in enumerate(zip(output[:, width:].tolist(), requests, strict=True)):
+            ids = self._ids_before_end(row)
+            answer = watched.checked(i, self._response(ids, len(row), request))
+            written.append((replace(answer, prompt_tokens=int(prompt_tokens[i]), seconds=seconds), ids))
+        return written
+
     def choose(self, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> list[Choice]:
         """Score each option by ``log p(option) = sum_t log p(token_t | prompt, tokens before t)``.
 
@@ -89,26 +113,7 @@ class HuggingFaceModel:
         return [Choice(each.options, tuple(values)) for each, values in zip(asked, scores, strict=True)]
 
     def _generate_batch(self, requests: Sequence[Request]) -> list[Response]:
-        import torch
-
-        started = time.monotonic()
-        first = requests[0]
-        inputs = self.checkpoint.encode(
-            [self.checkpoint.prompt(r) for r in requests], requests, padding_side="left"
-        )
-        width = inputs["input_ids"].shape[1]
-        with torch.inference_mode(), _seeded(first):
-            watched = _LogitsWatch()
-            output = self.checkpoint.model.generate(
-                **inputs, **self._decoding(first), logits_processor=[watched]
-            )
-        seconds = (time.monotonic() - started) / len(requests)
-        prompt_tokens = inputs["attention_mask"].sum(dim=1).tolist()
-        answers = [self._response(row[width:].tolist(), r) for row, r in zip(output, requests, strict=True)]
-        return [
-            replace(watched.checked(i, answer), prompt_tokens=int(tokens), seconds=seconds)
-            for i, (answer, tokens) in enumerate(zip(answers, prompt_tokens, strict=True))
-        ]
+        return [answer for answer, _ in self.write(requests)]
 
     def _decoding(self, request: Request) -> dict[str, Any]:
         from transformers import GenerationConfig
@@ -124,15 +129,27 @@ class HuggingFaceModel:
         )
         return {"generation_config": config, "tokenizer": self.checkpoint.tokenizer}
 
-    def _response(self, ids: list[int], request: Request) -> Response:
+    def _ids_before_end(self, ids: list[int]) -> list[int]:
+        """Return the tokens before the one that ends an answer."""
         end = next((i for i, token in enumerate(ids) if token in self.checkpoint.end_ids), None)
-        text = self.checkpoint.tokenizer.decode(ids[:end], skip_special_tokens=True)
+        return ids[:end]
+
+    def _response(self, ids: list[int], n_steps: int, request: Request) -> Response:
+        """Return the answer that some tokens write.
+
+        Args:
+            ids: The tokens before the end.
+            n_steps: The number of tokens that were generated, with what pads a batch.
+            request: The request.
+        """
+        has_end = len(ids) < n_steps
+        text = self.checkpoint.tokenizer.decode(ids, skip_special_tokens=True)
         cut = min((text.index(word) for word in request.stop if word in text), default=None)
         return Response(
             "answered",
             text=text[:cut],
-            finish="length" if end is None and cut is None else "stop",
-            completion_tokens=len(ids) if end is None else end + 1,
+            finish="stop" if has_end or cut is not None else "length",
+            completion_tokens=len(ids) + has_end,
         )
 
     def _tails(self, request: Request, options: tuple[str, ...]) -> _Tails:

@@ -9,8 +9,8 @@ from drawn_squares import squares
 from table_rows import row_of, rows_of
 
 from theodolite.answers.grading import format_to_json
+from theodolite.attribution import find_methods
 from theodolite.core.errors import UsageError
-from theodolite.core.registry import registry
 from theodolite.core.scores import by_metric, metrics_of
 from theodolite.core.types import Choice, Record, Response, Truth
 from theodolite.instruments.compass.data.drawn import blank, hidden, mirrored, part_box
@@ -320,7 +320,7 @@ def assert_tables_show_the_scores(scores, tables):
 
 
 def test_metrics_name_registered_methods_and_each_key_once():
-    names = {entry.name for entry in registry().entries("method")}
+    names = {method.name for method in find_methods(["all"])}
     assert set(METHODS) <= names
     left_out = ("integrated", "layers", "single", "attnlrp")  # further passes, or variants
     assert all(any(part in name for part in left_out) for name in names - set(METHODS))

@@ -40,12 +40,11 @@ def integrate(
     hidden = evidence.hidden[layer].detach()
     step = hidden - baseline
     total = torch.zeros_like(upcast(hidden))
-    chosen = evidence.targets.roles[target][:, None]
     with torch.enable_grad():
         for alpha in alphas:
             point = (baseline + alpha * step).to(hidden.dtype).requires_grad_()
             logits = evidence.tail(point, layer)
-            (gradient,) = torch.autograd.grad(logits.gather(1, chosen.to(logits.device)).sum(), point)
+            (gradient,) = torch.autograd.grad(evidence.targets.explained(logits, target).sum(), point)
             total += upcast(gradient)
     return total / len(alphas) * upcast(step)
 
@@ -69,8 +68,7 @@ def completeness_gap(
         ends = [
             evidence.tail(point.to(hidden.dtype), layer) for point in (hidden, baseline.expand_as(hidden))
         ]
-    chosen = evidence.targets.roles[target][:, None].to(ends[0].device)
-    change = (ends[0] - ends[1]).gather(1, chosen)[:, 0]
+    change = evidence.targets.explained(ends[0] - ends[1], target)
     return attribution.sum(dim=(1, 2)).to(change.device) - change
 
 

@@ -12,6 +12,6 @@ ROLLOUT = Method(
     summary="attention multiplied through all layers; does not depend on the answer",
     paper="Abnar and Zuidema, ACL 2020",
     needs=Need.ATTENTION,
-    score=lambda evidence, _: evidence.rollout(),
+    score=lambda evidence, target: evidence.rollout(target),
     has_target=False,
 )

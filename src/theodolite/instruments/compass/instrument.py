@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
+from theodolite.attribution.hiding import FILLS, Fill
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, dump, told_problems
 from theodolite.core.options import (
@@ -29,7 +30,7 @@ from theodolite.core.scores import OWN_SPLIT, Capability, ItemScore, Signature
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item
 from theodolite.instruments.compass.experiments.controls.plan import EDITS, MEASURED
-from theodolite.instruments.compass.experiments.faithfulness.plan import FILLS, FaithfulnessOptions, Fill
+from theodolite.instruments.compass.experiments.faithfulness.plan import FaithfulnessOptions
 from theodolite.instruments.compass.measure import TARGETS, AttributionMeasurer, ConditionsMeasurer
 from theodolite.instruments.compass.questions import PROMPTS
 from theodolite.instruments.compass.tables import CompassScore, ScoreSettings, score_run

@@ -8,15 +8,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
+from typing import Annotated, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from theodolite.attribution.hiding import FILLS, Fill, filling
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, dump
-from theodolite.core.types import Item, Message, Picture, Pixels, Record, Request
+from theodolite.core.types import Item, Picture, Pixels, Record, Request
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.formulas.baselines import (
     BOX_ONLY,
@@ -44,13 +45,6 @@ from theodolite.runs import MeasurerFactory, Reuse, Run
 # Hiding sectors of a picture: which pixels lie in which sector around the reference, and what replaces them.
 
 
-Fill: TypeAlias = Literal["grey", "blur"]
-"""What replaces hidden pixels: middle grey, or a strong blur of the picture."""
-
-FILLS: tuple[Fill, ...] = get_args(Fill)
-GREY = 128
-BLUR_SHARE = 0.04
-"""The blur's standard deviation over the picture's diagonal: 32 pixels in a picture of 640 × 480. The paper gives none."""
 RECIPE = "hide/1"
 """Changes whenever the same settings would draw other pixels, so that stored answers are not reused wrongly."""
 _KEPT = 255  # the largest uint8, beyond the number of any sector
@@ -88,7 +82,7 @@ class Hiding:
         >>> hiding.apply(np.zeros((4, 4, 3), np.uint8))[..., 0].tolist()
         [[0, 0, 128, 128], [0, 0, 128, 128], [0, 0, 0, 0], [0, 0, 0, 0]]
         """
-        return self._put(pixels, _filling(pixels, self.fill))
+        return self._put(pixels, filling(pixels, self.fill))
 
     def draw(self, picture: Picture) -> Picture:
         """Return the picture with the sectors hidden, as a PNG in memory; the picture itself if none is hidden."""
@@ -97,7 +91,7 @@ class Hiding:
         from PIL import Image
 
         buffer = io.BytesIO()
-        shown = self._put(*_pixels_and_filling(picture, self.fill))
+        shown = self._put(*_pixels_andfilling(picture, self.fill))
         # Not compressed: it is decoded at once and not stored.
         Image.fromarray(shown).save(buffer, format="PNG", compress_level=0)
         return Picture.from_bytes(buffer.getvalue())
@@ -113,9 +107,9 @@ class Hiding:
 
 # The masked pictures of a pair follow each other and share these.
 @lru_cache(maxsize=4)
-def _pixels_and_filling(picture: Picture, fill: Fill) -> tuple[Pixels, Pixels]:
+def _pixels_andfilling(picture: Picture, fill: Fill) -> tuple[Pixels, Pixels]:
     pixels = picture.pixels()
-    return pixels, _filling(pixels, fill)
+    return pixels, filling(pixels, fill)
 
 
 @lru_cache(maxsize=4)
@@ -128,16 +122,6 @@ def _labels(
 ) -> NDArray[np.uint8]:
     options = ProjectionOptions(sectors=sectors, bins=bins)
     return sector_labels(size_px, centre_px, options=options, spared=None if spared is None else Box(*spared))
-
-
-def _filling(pixels: Pixels, fill: Fill) -> Pixels:
-    if fill == "grey":
-        return np.full_like(pixels, GREY)
-    from PIL import Image, ImageFilter
-
-    height, width = pixels.shape[:2]
-    blur = ImageFilter.GaussianBlur(BLUR_SHARE * math.hypot(width, height))
-    return np.asarray(Image.fromarray(pixels).filter(blur))
 
 
 def sector_of(angle_deg: float, options: ProjectionOptions = PAPER) -> int:
@@ -526,17 +510,8 @@ def shown_request(request: Request) -> Request:
     if "hide" not in request.hint:
         return request
     hiding = check(Hiding, request.hint["hide"])
-    return replace(
-        request,
-        messages=tuple(
-            Message(
-                message.role,
-                tuple(hiding.draw(part) if isinstance(part, Picture) else part for part in message.content),
-            )
-            for message in request.messages
-        ),
-        hint={name: value for name, value in request.hint.items() if name != "hide"},
-    )
+    hint = {name: value for name, value in request.hint.items() if name != "hide"}
+    return replace(request.with_pictures([hiding.draw(each) for each in request.pictures]), hint=hint)
 
 
 def hiding_factory(name: str) -> MeasurerFactory:
