@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias
+from urllib.parse import parse_qsl
 
 from theodolite.core.errors import UsageError
 
@@ -24,6 +26,8 @@ __all__ = [
     "interval",
     "listed",
     "percent",
+    "short_name",
+    "short_names",
     "upper_first",
 ]
 
@@ -364,3 +368,41 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+# Short names of models, for tables, figures and pages.
+
+
+def short_name(model: str) -> str:
+    """Shorten the name of a model: no folders, address or options.
+
+    >>> short_name("openai:some-vlm@http://127.0.0.1:8000/v1"), short_name("hf:/models/Qwen3-VL-2B?dtype=float16")
+    ('openai:some-vlm', 'hf:Qwen3-VL-2B')
+    """
+    kind, _, rest = model.partition(":")
+    rest = rest.partition("@")[0].partition("?")[0].rstrip("/")
+    return f"{kind}:{rest.rpartition('/')[2]}" if rest else model
+
+
+def short_names(models: Iterable[str]) -> dict[str, str]:
+    """Shorten the names of several models. Equal short names keep the options in which they differ, or the whole name.
+
+    >>> list(short_names(["replay:a/b.json?prompt=one", "replay:a/b.json?prompt=two words", "pocket:mixed"]).values())
+    ['replay:b.json, one', 'replay:b.json, two words', 'pocket:mixed']
+    >>> list(short_names(["hf:a/x", "hf:b/x"]).values())
+    ['hf:a/x', 'hf:b/x']
+    """
+    every = list(dict.fromkeys(models))
+    alike: dict[str, list[str]] = {}
+    for model in every:
+        alike.setdefault(short_name(model), []).append(model)
+    names = {}
+    for short, group in alike.items():
+        options = {model: dict(parse_qsl(model.partition("?")[2])) for model in group}
+        keys = dict.fromkeys(key for each in options.values() for key in each)
+        telling = [key for key in keys if len({each.get(key) for each in options.values()}) > 1]
+        for model in group:
+            values = [options[model][key] for key in telling if key in options[model]]
+            names[model] = ", ".join([short, *values])
+    used = Counter(names.values())
+    return {model: names[model] if used[names[model]] == 1 else model for model in every}

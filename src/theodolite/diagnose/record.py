@@ -6,13 +6,10 @@ with a reason next to it, never NaN.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
-from urllib.parse import parse_qsl
 
 from pydantic import ConfigDict, Field, PlainSerializer, field_serializer
 from pydantic.dataclasses import dataclass
@@ -20,7 +17,7 @@ from pydantic.dataclasses import dataclass
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
 from theodolite.core.scores import Capability, Origin, SignatureStanding
-from theodolite.core.tables import Estimate, HypothesisTest, upper_first
+from theodolite.core.tables import Estimate, HypothesisTest, short_name, short_names, upper_first
 from theodolite.core.views import Stored
 from theodolite.instruments.instrument import Reference
 from theodolite.pairs import Looking, Outcome, Standing
@@ -438,44 +435,6 @@ def read_diagnosis(folder: str | Path) -> Diagnosis:
         return check(Diagnosis, value)
     except UsageError as error:
         raise UsageError(f"{path} is not a diagnosis of Theodolite: {error}") from error
-
-
-# Short names of models, for tables, figures and pages.
-
-
-def short_name(model: str) -> str:
-    """Shorten the name of a model: no folders, address or options.
-
-    >>> short_name("openai:some-vlm@http://127.0.0.1:8000/v1"), short_name("hf:/models/Qwen3-VL-2B?dtype=float16")
-    ('openai:some-vlm', 'hf:Qwen3-VL-2B')
-    """
-    kind, _, rest = model.partition(":")
-    rest = rest.partition("@")[0].partition("?")[0].rstrip("/")
-    return f"{kind}:{rest.rpartition('/')[2]}" if rest else model
-
-
-def short_names(models: Iterable[str]) -> dict[str, str]:
-    """Shorten the names of several models. Equal short names keep the options in which they differ, or the whole name.
-
-    >>> list(short_names(["replay:a/b.json?prompt=one", "replay:a/b.json?prompt=two words", "pocket:mixed"]).values())
-    ['replay:b.json, one', 'replay:b.json, two words', 'pocket:mixed']
-    >>> list(short_names(["hf:a/x", "hf:b/x"]).values())
-    ['hf:a/x', 'hf:b/x']
-    """
-    every = list(dict.fromkeys(models))
-    alike: dict[str, list[str]] = {}
-    for model in every:
-        alike.setdefault(short_name(model), []).append(model)
-    names = {}
-    for short, group in alike.items():
-        options = {model: dict(parse_qsl(model.partition("?")[2])) for model in group}
-        keys = dict.fromkeys(key for each in options.values() for key in each)
-        telling = [key for key in keys if len({each.get(key) for each in options.values()}) > 1]
-        for model in group:
-            values = [options[model][key] for key in telling if key in options[model]]
-            names[model] = ", ".join([short, *values])
-    used = Counter(names.values())
-    return {model: names[model] if used[names[model]] == 1 else model for model in every}
 
 
 def with_short_names(diagnosis: Diagnosis) -> Diagnosis:

@@ -41,7 +41,7 @@ from theodolite.core.tables import Cell, Column, Table
 from theodolite.core.views import PlanView, SeenObject
 from theodolite.geometry import SE3
 from theodolite.instruments.instrument import View, verdict
-from theodolite.instruments.scene.data.files import MANIFEST, SceneQuestion, read_data
+from theodolite.instruments.scene.data.files import MANIFEST, Layer, SceneQuestion, read_data
 from theodolite.instruments.scene.data.small_rooms import unlearnt
 from theodolite.instruments.scene.experiments.blind import (
     BlindTest,
@@ -53,6 +53,7 @@ from theodolite.instruments.scene.experiments.blind import (
     paired_scores,
     qa_prior,
 )
+from theodolite.instruments.scene.experiments.bottleneck import Bottleneck, bottleneck_table, bottlenecks
 from theodolite.instruments.scene.experiments.curves import CurvePoint, curve_table, solver_curves
 from theodolite.instruments.scene.experiments.interventions import (
     ConfusionMatrix,
@@ -92,7 +93,13 @@ from theodolite.instruments.scene.results import (
     read_graph_result,
     read_run,
 )
-from theodolite.instruments.scene.signatures import judge_signatures, signature_numbers, signatures_table
+from theodolite.instruments.scene.signatures import (
+    PaperNumbers,
+    judge_as_in_paper,
+    judge_signatures,
+    signature_numbers,
+    signatures_table,
+)
 from theodolite.runs import Result, Run
 from theodolite.stats import Scores
 from theodolite.stats.scores import difference_table
@@ -351,6 +358,11 @@ class SceneScore:
         return interventions(self.results, self.options)
 
     @cached_property
+    def bottlenecks(self) -> Mapping[Layer | None, Bottleneck]:
+        """Where the lost points come from: of all questions (None), and by layer; empty if not measured."""
+        return bottlenecks(self.results, self.options, self.cases)
+
+    @cached_property
     def threshold(self) -> Threshold | None:
         """How good a graph must be to help."""
         return threshold(self.results, self.options)
@@ -359,6 +371,27 @@ class SceneScore:
     def signatures(self) -> tuple[Signature, ...]:
         """What the numbers say about the model."""
         return judge_signatures(signature_numbers(self.results, self.options, self.cases, self.blind))
+
+    @cached_property
+    def paper_signatures(self) -> Mapping[str, Signature]:
+        """The signatures as the paper has them, by name: raw scores by the public solver, the blind scores as floor."""
+        paper = SceneScore(self.results, replace(self.options, solver="upstream"))
+        numbers = PaperNumbers(
+            qa=paper.mean("qa"),
+            sgc=paper.mean("sgc"),
+            consistency=paper.mean("consistency"),
+            base_over_derived=paper.mean("direct_over_derived"),
+            qa_drop=self.blind.qa_drop if self.blind is not None else None,
+            sgc_drop=self.blind.sgc_drop if self.blind is not None else None,
+            predicted_gain=_gain(self.interventions, None),
+            compositional_gain=_gain(self.interventions, "compositional"),
+        )
+        return judge_as_in_paper(numbers)
+
+
+def _gain(found: Iterable[Intervention], layer: Layer | None) -> stats.Estimate | None:
+    own = (each for each in found if each.setting == "predicted graph" and each.layer == layer)
+    return next((each.gain for each in own), None)
 
 
 def score_run(run: Run, options: ScoreOptions | None = None, *, mode: str | None = None) -> SceneScore:
@@ -404,7 +437,8 @@ def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
     if len({intervention.setting for intervention in score.interventions}) > 1:
         tables.append(interventions_table(score.interventions))
     tables += [threshold_table(score.threshold)] if score.threshold is not None else []
-    tables.append(signatures_table(score.signatures))
+    tables += [bottleneck_table(score.bottlenecks)] if None in score.bottlenecks else []
+    tables.append(signatures_table(score.signatures, score.paper_signatures))
     more = {
         "groups": lambda: groups_table(score),
         "difficulty": lambda: difficulty_table(score),

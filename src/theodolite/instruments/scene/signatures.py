@@ -22,6 +22,10 @@ format failure                 answers cannot be read, or graphs are invalid or 
 
 The five points, the half and the tenth are conventions of this program; the paper gives none. Several signatures may hold at
 once.
+
+`judge_as_in_paper` judges six of them as the paper has them (sections 4.2 and 6): by raw scores of all questions, derived by the
+public solver, with the scores without the picture as the floor. So QA that rises with the picture while SGC does not is a
+semantic–geometric gap there even if the graphs are worse than the prior graph.
 """
 
 from __future__ import annotations
@@ -371,8 +375,75 @@ def _share(name: str, shares: Mapping[str, stats.Estimate] | None, words: str) -
     return Signature(KINDS[name], "raised" if over else "not raised", sentence, dict(shares))
 
 
-def signatures_table(signatures: Sequence[Signature]) -> Table:
-    """Return which signatures were raised, and why."""
+@dataclass(frozen=True, slots=True)
+class PaperNumbers:
+    """The numbers that the paper's own signatures are judged by; None if not measured."""
+
+    qa: stats.Estimate | None = None
+    sgc: stats.Estimate | None = None
+    consistency: stats.Estimate | None = None
+    base_over_derived: stats.Estimate | None = None
+    """QA minus derived QA, on all questions."""
+    qa_drop: stats.Estimate | None = None
+    sgc_drop: stats.Estimate | None = None
+    predicted_gain: stats.Estimate | None = None
+    compositional_gain: stats.Estimate | None = None
+
+
+def judge_as_in_paper(n: PaperNumbers) -> dict[str, Signature]:
+    """Judge the signatures that the paper names, as it has them, by name."""
+    high_sgc, high_consistency = (
+        _level("SGC", n.sgc, is_high=True),
+        _level("self-consistency", n.consistency, is_high=True),
+    )
+    either = {"SGC": n.sgc, "self-consistency": n.consistency}
+    measured = {label: estimate for label, estimate in either.items() if estimate is not None}
+    lowest = min(measured, key=lambda label: measured[label].high, default="self-consistency")
+    sgc_stays = Condition(
+        "drop of SGC without the picture", n.sgc_drop, lambda x: x.high < MATTERS, "below five points"
+    )
+    judged = (
+        _judge("structural alignment", [_level("QA", n.qa, is_high=True), high_sgc, high_consistency], None),
+        _judge(
+            "semantic shortcut",
+            [_level("QA", n.qa, is_high=True), _level(lowest, either[lowest], is_high=False)],
+            None,
+        ),
+        _judge(
+            "perception–reasoning disconnect",
+            [
+                _beyond("drop of SGC without the picture", n.sgc_drop, 1),
+                _beyond("base QA minus derived QA", n.base_over_derived, -1),
+            ],
+            None,
+        ),
+        _judge(
+            "modality trust bias",
+            [_beyond("QA with its own graph minus base", n.predicted_gain, -1)],
+            None,
+        ),
+        _judge(
+            "cognitive scaffold",
+            [_beyond("compositional QA with its own graph minus base", n.compositional_gain, 1)],
+            None,
+        ),
+        _judge(
+            "semantic–geometric gap",
+            [_beyond("drop of QA without the picture", n.qa_drop, 1), sgc_stays],
+            None,
+        ),
+    )
+    return {signature.name: signature for signature in judged}
+
+
+def signatures_table(signatures: Sequence[Signature], paper: Mapping[str, Signature] | None = None) -> Table:
+    """Return which signatures were raised, and why; beside them, as the paper has them.
+
+    Args:
+        signatures: From `judge_signatures`.
+        paper: From `judge_as_in_paper`.
+    """
+    beside = paper or {}
     return Table.of(
         "scene.signatures",
         "Signatures",
@@ -381,6 +452,8 @@ def signatures_table(signatures: Sequence[Signature]) -> Table:
             Column("signature", "signature"),
             Column("p", "p", "p"),
             Column("because", "because"),
+            Column("paper", "as in the paper"),
+            Column("paper_because", "because (paper)"),
         ],
         [
             [
@@ -388,6 +461,8 @@ def signatures_table(signatures: Sequence[Signature]) -> Table:
                 signature.name,
                 signature.test.p_value if signature.test is not None and signature.is_raised else None,
                 signature.because,
+                beside[signature.name].standing if signature.name in beside else None,
+                beside[signature.name].because if signature.name in beside else None,
             ]
             for signature in signatures
         ],

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
@@ -25,8 +26,10 @@ from theodolite.core.drawing import (
     styled,
 )
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import short_names
 from theodolite.core.types import Pixels
 from theodolite.instruments.scene.data.files import SceneData
+from theodolite.instruments.scene.experiments.bottleneck import CAUSES, MAIN, MEANINGS, Bottleneck, Cause
 from theodolite.instruments.scene.experiments.curves import CurvePoint
 from theodolite.instruments.scene.experiments.interventions import (
     Cell,
@@ -44,6 +47,7 @@ from theodolite.worlds.scene_graph import SceneGraph, StarGraph
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.projections.polar import PolarAxes
 
 
@@ -339,6 +343,8 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
         scores: By the name to show.
         folder: Where to write.
     """
+    names = short_names(scores)
+    scores = {names[name]: score for name, score in scores.items()}
     all_scores = list(scores.values())
     drawings: dict[str, Drawing] = {}
     if any(score.mean("qa") is not None for score in all_scores):
@@ -352,6 +358,9 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
         drawings["interventions"] = intervention_bars(scores, title="What a graph in the prompt changes")
     if any(score.mean("sgc") is not None and score.mean("derived") is not None for score in all_scores):
         drawings["derived_sgc"] = derived_against_sgc(scores, title="What graphs imply, by their quality")
+    divided = {name: score.bottlenecks[None] for name, score in scores.items() if None in score.bottlenecks}
+    if divided:
+        drawings["bottleneck"] = bottleneck_bars(divided, title="Does it see wrongly, or reason wrongly?")
     for i, (name, score) in enumerate(scores.items()):
         if score.confusions:
             title = f"Answers against what the graph implies\n{name}"
@@ -555,6 +564,81 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
         axes.set_title(title, weight="bold", pad=38)
     return Drawing(figure)
+
+
+_CAUSE_COLOURS: Mapping[Cause, str] = {
+    "perception": SERIES[2],
+    "reasoning": SERIES[1],
+    "use": SERIES[4],
+    "prior": SERIES[6],
+    "no answer": QUIET,
+}
+
+
+def bottleneck_bars(found: Mapping[str, Bottleneck], *, title: str = "") -> Drawing:
+    """Draw what each model's points are lost to: left of all points, right as shares of the lost ones with their intervals.
+
+    Args:
+        found: By the name to show.
+        title: Above the figure.
+    """
+    causes = [cause for cause in CAUSES if any(cause in each.parts for each in found.values())]
+    rows = {name: len(found) - 1 - i for i, name in enumerate(found)}
+    with styled():
+        figure = new_figure(10.4, 1.9 + 0.95 * len(found))
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.15))
+        for name, divided in found.items():
+            start = 1 - divided.lost.value
+            left.barh(rows[name], start, 0.52, color=FAINT)
+            left.annotate(
+                f"QA {100 * start:.0f} %", (0.01, rows[name]), va="center", fontsize=8.5, color=QUIET
+            )
+            for i, cause in enumerate(cause for cause in causes if cause in divided.parts):
+                part = divided.parts[cause]
+                left.barh(rows[name], part.points.value, 0.52, left=start, color=_CAUSE_COLOURS[cause])
+                start += part.points.value
+                if part.share is not None:
+                    y = rows[name] + 0.3 - 0.15 * i
+                    right.plot(
+                        [part.share.low, part.share.high], [y, y], color=_CAUSE_COLOURS[cause], linewidth=2.6
+                    )
+                    right.plot(
+                        [part.share.value],
+                        [y],
+                        "o",
+                        color=_CAUSE_COLOURS[cause],
+                        markersize=5.5,
+                        clip_on=False,
+                    )
+        for row in range(len(found) - 1):
+            right.axhline(row + 0.5, color=FAINT, linewidth=0.8)
+        left.set_yticks(
+            list(rows.values()),
+            [_title_lines(name, divided) for name, divided in found.items()],
+            fontsize=8.5,
+        )
+        left.set_ylim(-0.55, len(found) - 0.45)
+        left.set_title("QA, and the points that are lost")
+        right.set_title("shares of the lost points, 95 % intervals")
+        right.axvline(MAIN, color=LAYOUT, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+        for axes in (left, right):
+            axes.set_xlim(0, 1)
+            axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+            axes.tick_params(axis="y", length=0)
+        _legend_of_causes(figure, causes)
+        figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=11)
+    return Drawing(figure)
+
+
+def _title_lines(name: str, divided: Bottleneck) -> str:
+    return "\n".join([*wrap(name, 26), *wrap(divided.name, 30)])
+
+
+def _legend_of_causes(figure: Figure, causes: Sequence[Cause]) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [Patch(color=_CAUSE_COLOURS[cause], label=f"{cause}: {MEANINGS[cause]}") for cause in causes]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8.5)
 
 
 _CELL_PLACES: Mapping[Cell, tuple[int, int]] = {
