@@ -1,5 +1,7 @@
 """Reading takes linear time, whatever the text repeats."""
 
+import re
+
 import pytest
 
 from linear import NASTY, assert_linear, assert_linear_up_to_200_kb
@@ -100,6 +102,11 @@ def test_reading_is_linear(piece):
 def test_the_parts_are_linear(work):
     for piece in PIECES:
         assert_linear(work, piece, 4_000, factor=4, most=1.8)
+
+
+def test_a_quadratic_reader_is_found_out():
+    with pytest.raises(AssertionError):
+        assert_linear(re.compile("a*b").search, "a", 4_000, factor=4, most=1.8)
 
 
 @pytest.mark.slow
