@@ -4,7 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from known_causes import KNOWN, Known, blind_to, clear, guess, misses, prior, reasons_or_not, seven_two_one
+from known_causes import (
+    KNOWN,
+    Known,
+    blind_to,
+    clear,
+    four_causes,
+    guess,
+    misses,
+    one_of_four,
+    prior,
+    reasons_or_not,
+    seven_two_one,
+)
 from scene_worlds import asked, box_world, rows_of, scored
 
 from theodolite.instruments.scene import scripts
@@ -77,6 +89,7 @@ MIXED = {
             else "use"
         ),
     ),
+    "four causes": (Known(blind_to(0.3), four_causes), one_of_four),
     "reasoning or prior": (
         Known(clear, reasons_or_not),
         lambda q: "reasoning" if scene_rng(q.id, 11).random() < 0.5 else "prior",
@@ -99,6 +112,8 @@ def test_the_shares_of_a_mixture_are_what_was_mixed(tmp_path, name):
             sizes[group] = sizes.get(group, 0) + 1
         for case, base in zip(score.cases.cases, score.cases.base, strict=True):
             cause = cause_of(case.question)
+            if cause is None:
+                continue
             lost[cause] = lost.get(cause, 0.0) + (1 - base) / sizes[case.question.group_name]
         for cause, points in lost.items():
             share, estimate = points / sum(lost.values()), found.parts[cause].share
@@ -107,6 +122,19 @@ def test_the_shares_of_a_mixture_are_what_was_mixed(tmp_path, name):
     assert all(abs(np.mean(each)) < 0.04 for each in errors.values()), errors
     assert all(np.sqrt(np.mean(np.square(each))) < 0.09 for each in errors.values()), errors
     assert np.mean(hits) >= 0.95
+
+
+def test_a_cause_that_is_sure_alone_but_not_most_is_a_cause_in_part(world):
+    found = divided(world, Known(clear, guess)).bottlenecks[None]
+
+    unsure = dict.fromkeys(found.parts, Estimate(0.3, 0.02, 0.5, n=100, level=0.95, method="test"))
+    unsure["reasoning"] = flat(0.3)
+    parts = {cause: replace(part, share=unsure[cause]) for cause, part in found.parts.items()}
+    assert replace(found, parts=parts).name == "reasoning in part"
+    assert (
+        replace(found, parts=parts | {"use": replace(parts["use"], share=flat(0.2))}).name
+        == "reasoning and use"
+    )
 
 
 def test_refusals_are_no_fault_of_seeing_or_reasoning(world):

@@ -106,12 +106,12 @@ class Bottleneck:
     @property
     def causes(self) -> tuple[Cause, ...]:
         """The main cause, or else all that take part, the largest share first; empty if little is lost."""
-        if not self.lost.low > LITTLE:
-            return ()
+        return self._above(MAIN) or self._above(PART)
+
+    def _above(self, least: float) -> tuple[Cause, ...]:
         shares = {cause: part.share for cause, part in self.parts.items() if part.share is not None}
         order = sorted(shares, key=lambda cause: -shares[cause].value)
-        main = [cause for cause in order if shares[cause].low > MAIN]
-        return tuple(main or [cause for cause in order if shares[cause].low > PART])
+        return tuple(cause for cause in order if self.lost.low > LITTLE and shares[cause].low > least)
 
     @property
     def is_consistent(self) -> bool:
@@ -123,7 +123,9 @@ class Bottleneck:
         """The verdict in a few words."""
         if not self.lost.low > LITTLE:
             return "little is lost"
-        words = listed(self.causes) if self.causes else "not settled"
+        words = listed(self.causes) or "not settled"
+        if len(self.causes) == 1 and not self._above(MAIN):
+            words += " in part"
         return (
             f"{words}: {CONSISTENT}" if self.is_consistent and self.causes[:1] == ("perception",) else words
         )
