@@ -27,7 +27,7 @@ names what a design does not have.
 ...         yield AnsweredPair(str(i), MIRROR, str(i), *(model(i, gold) for gold in golds), *golds)
 >>> looks = balance_of(list(pairs_of(lambda i, gold: Answer("value", gold))))
 >>> print(f"{looks.looking:.2f}", looks.p_value < 1e-10)
-1.00 [0.79, 1.00] (n=40) True
+1.00 [0.82, 1.00] (n=40) True
 >>> turns = iter(range(80))
 >>> alternates = balance_of(list(pairs_of(lambda i, gold: (left, right)[next(turns) % 2])))
 >>> print(f"{alternates.looking:.2f}", alternates.p_value)
@@ -37,6 +37,7 @@ names what a design does not have.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -48,17 +49,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.answers import Answer
+from theodolite.core.errors import UsageError
 from theodolite.core.tables import Estimate
-from theodolite.pairs.outcomes import LEVEL, AnsweredPair, answer_key, is_answer
+from theodolite.pairs.outcomes import LEVEL, AnsweredPair, answer_key
 
 __all__ = [
     "PROVEN",
     "Balance",
+    "Design",
     "NaturalQuestions",
     "PairedPictures",
     "balance_of",
     "balanced_interval",
-    "natural_pairs",
+    "design_of",
 ]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -104,8 +107,56 @@ class Balance:
 
 def balance_of(pairs: Sequence[AnsweredPair], *, seed: int = 0) -> Balance:
     """Compute looking from relevant pairs: edits, or natural pairs of the same questions. At least one is needed."""
-    design = NaturalQuestions(pairs) if pairs[0].group else PairedPictures(pairs)
-    return design.balance(seed)
+    return design_of(pairs).balance(seed)
+
+
+def design_of(pairs: Sequence[AnsweredPair]) -> Design:
+    """Return the design of relevant pairs: edits, or natural pairs. At least one is needed.
+
+    Raises:
+        UsageError: If there are both. What they exclude differs, so they are not pooled.
+    """
+    if len({bool(pair.group) for pair in pairs}) != 1:
+        raise UsageError("pairs of edits and pairs of pictures as they are must be judged separately")
+    return NaturalQuestions(pairs) if pairs[0].group else PairedPictures(pairs)
+
+
+class Design(ABC):
+    """How pairs are related to each other, and what can be computed from them."""
+
+    @property
+    def share_in_both_orders(self) -> float:
+        """The share of pairs whose answers occur in both orders."""
+        return 1.0
+
+    @property
+    def share_with_exchanged_roles(self) -> float:
+        """The share of pairs for which another question about the same two pictures has the answers the other way round."""
+        return 1.0
+
+    @abstractmethod
+    def balance(self, seed: int) -> Balance:
+        """Compute looking with its interval and the exact test."""
+
+    @abstractmethod
+    def interval(self, lost: int = 0) -> Estimate:
+        """Return looking with its interval, as if all lost pairs were followed (1) or inverted (−1)."""
+
+    @abstractmethod
+    def accuracy(self) -> Estimate:
+        """Return the share of right answers among the two answers of each pair."""
+
+    @abstractmethod
+    def symmetry(self, seed: int) -> float | None:
+        """Test whether the answers (a, a′) are as frequent as (a′, a), for any two answers, right or wrong."""
+
+    def direction(self, seed: int) -> Balance | None:  # noqa: ARG002 - of numbers alone
+        """Compute how often numbers move as the right ones do, minus how often the other way. None without numbers."""
+        return None
+
+    def on_edits(self) -> Estimate | None:
+        """Return looking as estimated from edited pictures alone. None if that cannot be told."""
+        return None
 
 
 # The interval: one pseudo-cluster at +1 and one at −1, then Student's t.
@@ -129,14 +180,16 @@ def balanced_interval(looking: float, variance: float, clusters: float, level: f
         clusters: The (effective) number of clusters.
         level: Confidence level.
 
-    >>> print(f"{balanced_interval(1.0, 0.0, 29):.2f}")
-    1.00 [0.75, 1.00] (n=29)
+    >>> [balanced_interval(1.0, 0.0, n).low > 0.75 for n in (28, 29)]
+    [False, True]
     """
     from scipy.stats import t as student_t
 
     n = clusters + 2
     middle = clusters * looking / n
-    squares = clusters * max(clusters - 1, 0.0) * variance + clusters * (looking - middle) ** 2 + 2 + 2 * middle**2
+    squares = (
+        clusters * max(clusters - 1, 0.0) * variance + clusters * (looking - middle) ** 2 + 2 + 2 * middle**2
+    )
     reach = float(student_t.ppf((1 + level) / 2, n - 1)) * math.sqrt(squares / ((n - 1) * n))
     low, high = max(-1.0, middle - reach), min(1.0, middle + reach)
     words = f"t with two pseudo-clusters, {clusters:.1f} effective clusters"
@@ -222,7 +275,7 @@ class _Block:
     pairs: tuple[int, ...]
 
 
-class PairedPictures:
+class PairedPictures(Design):
     """Relevant pairs of edits.
 
     **The test** permutes *whole pictures*, with all their answers, within each group of pictures that are connected by pairs.
@@ -237,21 +290,51 @@ class PairedPictures:
         self.weights = Weights.of(self.pairs)
         self.signs = np.array([_SIGNS.get(pair.outcome, 0) for pair in self.pairs], np.float64)
 
-    @cached_property
-    def looking(self) -> float:
-        """The weighted share followed minus the share inverted."""
-        return float(self.weights.values @ self.signs)
-
     def balance(self, seed: int) -> Balance:
         """Compute the interval and the test."""
-        variance, clusters = _over_clusters(
-            self.signs, self.weights.values, [pair.cluster for pair in self.pairs]
-        )
-        p_value, method = self._test(seed)
-        looking = balanced_interval(self.looking, variance, clusters)
+        return self._balance(self.signs, lambda one, two: one * (one == -two), self._cells.sides, seed)
+
+    def direction(self, seed: int) -> Balance | None:
+        """Compute how often numbers move as the right ones do, minus how often the other way, with the same test."""
+        steps = [pair.direction for pair in self.pairs]
+        if None in steps:
+            return None
+        signs = np.array(steps, np.float64)
+        values = np.array([math.nan if value is None else value for value in self._cells.numbers])
+        golds = np.array([float(str(pair.edited_gold)) - float(str(pair.gold)) for pair in self.pairs])
+
+        def moved(one: Floats, two: Floats) -> Floats:
+            return np.asarray(np.nan_to_num(np.sign(two - one) * np.sign(golds)))
+
+        return self._balance(signs, moved, np.repeat(values[None], len(self.pairs), axis=0), seed)
+
+    def interval(self, lost: int = 0) -> Estimate:
+        """Return looking with its interval, as if all lost pairs were followed (1) or inverted (−1)."""
+        is_lost = np.array([pair.outcome == "lost" for pair in self.pairs])
+        return self._interval(np.where(is_lost, float(lost), self.signs))[0]
+
+    def accuracy(self) -> Estimate:
+        """Return the share of right answers among the two answers of each pair."""
+        from theodolite.stats import clustered_mean
+
+        right = [(pair.is_right + pair.is_right_after) / 2 for pair in self.pairs]
+        share = clustered_mean(right, [pair.cluster for pair in self.pairs], level=LEVEL)
+        assert share is not None  # noqa: S101 - there is at least one pair
+        return share
+
+    def _interval(self, signs: Floats) -> tuple[Estimate, float, float]:
+        """Return the weighted mean of signs with its interval, its variance, and the effective number of clusters."""
+        variance, clusters = _over_clusters(signs, self.weights.values, [pair.cluster for pair in self.pairs])
+        return balanced_interval(float(self.weights.values @ signs), variance, clusters), variance, clusters
+
+    def _balance(
+        self, signs: Floats, sign: Callable[[Floats, Floats], Floats], of_answer: Floats, seed: int
+    ) -> Balance:
+        estimate, variance, clusters = self._interval(signs)
+        p_value, method = self._test(signs, sign, of_answer, seed)
         n = len({pair.cluster for pair in self.pairs})
-        looking = replace(_agreeing(looking, p_value), n=n, n_items=len(self.pairs))
-        return Balance(looking, p_value, method, clusters, variance)
+        estimate = replace(_agreeing(estimate, p_value), n=n, n_items=len(self.pairs))
+        return Balance(estimate, p_value, method, clusters, variance)
 
     def on_edits(self) -> Estimate | None:
         """Return looking from the answers about edited pictures alone: right, minus right for the picture before the edit.
@@ -273,7 +356,7 @@ class PairedPictures:
         """The share of pairs whose answers occur in both orders."""
         return float(self.weights.has_both.mean())
 
-    @cached_property
+    @property
     def share_with_exchanged_roles(self) -> float:
         """The share of pairs for which another question about the same two pictures has the answers the other way round.
 
@@ -315,30 +398,42 @@ class PairedPictures:
             return _bowker(counts.reshape(len(first), len(couples), k, k))
 
         observed = statistic(*(side[None, used] for side in cells.own))[0]
-        null = [statistic(first[:, used], second[:, used]) for first, second in self._permuted(_DRAWS_OF_TABLES, seed)]
+        null = [
+            statistic(first[:, used], second[:, used])
+            for first, second in self._permuted(_DRAWS_OF_TABLES, seed)
+        ]
         return _upper_tail(float(observed), np.concatenate(null))
 
-    def _test(self, seed: int) -> tuple[float, str]:
+    def _test(
+        self, signs: Floats, sign: Callable[[Floats, Floats], Floats], of_answer: Floats, seed: int
+    ) -> tuple[float, str]:
+        """Test that the mean of signs is zero.
+
+        Args:
+            signs: One for each pair.
+            sign: Function that returns the sign of a pair from what its two answers are worth to it.
+            of_answer: For each pair and each different answer, what it is worth.
+            seed: Seed of random permutations.
+        """
         from theodolite.stats import sign_flip_test
 
         blocks = self._blocks
         n_used = sum(len(block.pairs) for block in blocks)
         left = f"; {len(self.pairs) - n_used} pairs do not take part" if n_used < len(self.pairs) else ""
         if all(len(block.pictures) == 2 for block in blocks):
-            sums = [float(self.weights.values[list(b.pairs)] @ self.signs[list(b.pairs)]) for b in blocks]
+            sums = [float(self.weights.values[list(b.pairs)] @ signs[list(b.pairs)]) for b in blocks]
             test = sign_flip_test(sums, seed=seed)
             return test.p_value, f"{test.method}{left}"
         weights = self.weights.values
         used = np.zeros(len(self.pairs), bool)
         used[[i for block in blocks for i in block.pairs]] = True
-        observed = float(weights[used] @ self.signs[used])
-        sides = self._cells.sides
+        observed = float(weights[used] @ signs[used])
         null = []
         for first, second in self._permuted(_DRAWS, seed):
             one, two = (
-                sides[np.arange(len(self.pairs)), self._cells.code[cell]] for cell in (first, second)
+                of_answer[np.arange(len(self.pairs)), self._cells.code[cell]] for cell in (first, second)
             )
-            null.append(np.where(used, (one * (one == -two)), 0) @ weights)
+            null.append(np.where(used, sign(one, two), 0) @ weights)
         p_value = _two_sided(observed, np.concatenate(null))
         return p_value, f"whole pictures permuted, {_DRAWS} random permutations{left}"
 
@@ -399,9 +494,11 @@ class _Cells:
     """The key of each answer; empty if it is lost."""
     code: Ints
     """For each cell, the number of its answer among all different ones."""
+    numbers: list[float | None]
+    """The value of each different answer; None for one that is no number."""
     own: tuple[Ints, Ints]
     """For each pair, the cells of its two answers."""
-    sides: Ints
+    sides: Floats
     """For each pair and each different answer: 1 if right for the first picture alone, −1 for the second alone, else 0."""
 
     @classmethod
@@ -419,15 +516,17 @@ class _Cells:
         keys = [answer_key(answer) for answer in answers]
         known: dict[str, int] = {}
         code = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
-        different = {key: answer for key, answer in zip(keys, answers, strict=True)}
-        sides = np.zeros((len(pairs), len(known)), np.int64)
+        different = dict(zip(keys, answers, strict=True))
+        sides = np.zeros((len(pairs), len(known)))
         judged: dict[Hashable, list[int]] = {}
         for i, pair in enumerate(pairs):
             golds = pair.gold, pair.edited_gold, pair.others
             if golds not in judged:
                 judged[golds] = [pair.side(different[key]) if key else 0 for key in known]
             sides[i] = judged[golds]
-        return cls(places, keys, code, (own[0], own[1]), sides)
+        values = [different[key].value for key in known]
+        numbers = [float(value) if isinstance(value, int | float) else None for value in values]
+        return cls(places, keys, code, numbers, (own[0], own[1]), sides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,7 +570,10 @@ def _blocks_of(pairs: Sequence[AnsweredPair]) -> Iterator[_Block]:
         left = own
         while left:
             pictures = {picture for i in left for picture in _pictures(pairs[i])}
-            block = max(_candidates(left, pictures, asked, pairs), key=lambda block: (len(block.pairs), block.pictures))
+            block = max(
+                _candidates(left, pictures, asked, pairs),
+                key=lambda block: (len(block.pairs), block.pictures),
+            )
             yield block
             left = [i for i in left if not set(_pictures(pairs[i])) & set(block.pictures)]
 
@@ -488,7 +590,11 @@ def _candidates(
             if key not in tried:
                 tried.add(key)
                 some = {picture for picture in pictures if asked[picture] >= questions}
-                inside = [j for j in left if _question(pairs[j]) in questions and some.issuperset(_pictures(pairs[j]))]
+                inside = [
+                    j
+                    for j in left
+                    if _question(pairs[j]) in questions and some.issuperset(_pictures(pairs[j]))
+                ]
                 used = {picture for j in inside for picture in _pictures(pairs[j])}
                 yield _Block(tuple(sorted(used)), tuple(sorted(questions)), tuple(inside))
 
@@ -533,7 +639,8 @@ def _upper_tail(observed: float, null: Floats) -> float:
 # Natural pairs: the same question about two pictures as they are.
 
 
-Kernel: TypeAlias = Callable[["Question"], Floats]
+Kernel: TypeAlias = Callable[[Floats], Floats]
+"""Function of the shares of answers by truth (draws × truths × answers): its mean over the pairs of every two truths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -562,7 +669,7 @@ class Question:
         return table
 
 
-class NaturalQuestions:
+class NaturalQuestions(Design):
     """Pairs of pictures as they are: the same question, another right answer.
 
     Every picture of a question is used once on average: the pairs are those of a random matching of pictures with different truths,
@@ -589,6 +696,16 @@ class NaturalQuestions:
         looking = replace(_agreeing(looking, p_value), n=len(pictures), n_items=round(self.n_pairs))
         return Balance(looking, p_value, method, units, variance)
 
+    def interval(self, lost: int = 0) -> Estimate:
+        """Return looking with its interval, as if all lost pairs were followed (1) or inverted (−1)."""
+        return balanced_interval(
+            *self.jackknife(lambda shares: _balance_kernel(shares) + lost * _lost(shares))
+        )
+
+    def accuracy(self) -> Estimate:
+        """Return the share of right answers among the two answers of each pair."""
+        return self.share(_right)
+
     def share(self, kernel: Kernel, level: float = LEVEL) -> Estimate:
         """Return the share of pairs with an outcome, with Wilson's interval for as many pairs as its variance is worth."""
         from theodolite.stats.clustered import wilson_bounds
@@ -606,7 +723,7 @@ class NaturalQuestions:
         Args:
             kernel: Function that returns its sum over the pairs of truths t < u of a question, from the table of answers.
         """
-        sums = [_sum(kernel, question, question.table, question.matched) for question in self.questions]
+        sums = [_sum(kernel, question.table, question.matched) for question in self.questions]
         total = sum(sums)
         edges = [(question.pictures[0], other) for question in self.questions for other in question.pictures]
         components = _components(edges)
@@ -619,7 +736,9 @@ class NaturalQuestions:
                 unit[1] += question.n_pairs
                 continue
             without: dict[tuple[int, int], tuple[float, float]] = {}
-            for picture, truth, answer in zip(question.pictures, question.truth, question.answer, strict=True):
+            for picture, truth, answer in zip(
+                question.pictures, question.truth, question.answer, strict=True
+            ):
                 if (truth, answer) not in without:
                     without[truth, answer] = _without(kernel, question, truth, answer)
                 gone, pairs = without[truth, answer]
@@ -651,14 +770,14 @@ class NaturalQuestions:
         from theodolite.stats import sign_flip_test
 
         if all(len(question.pictures) == 2 for question in self.questions):
-            sums = [_sum(_balance_kernel, q, q.table, q.matched) for q in self.questions]
+            sums = [_sum(_balance_kernel, q.table, q.matched) for q in self.questions]
             test = sign_flip_test(sums, seed=seed)
             return test.p_value, test.method
         rng = np.random.default_rng(seed)
         draws = _DRAWS if len(self.questions) <= 1000 else _DRAWS_OF_TABLES
         null = np.zeros(draws)
         for question in self.questions:
-            null += _sums(_balance_kernel, question, _drawn(question, draws, rng), question.matched)
+            null += _sums(_balance_kernel, _drawn(question, draws, rng), question.matched)
         words = f"answers permuted within {len(self.questions)} questions, {draws} random permutations"
         return _two_sided(observed, null / self.n_pairs), words
 
@@ -703,7 +822,7 @@ def _matched(counts: Floats, mask: NDArray[np.bool_]) -> Floats:
     >>> mask = ~np.eye(3, dtype=bool)
     >>> _matched(np.array([2.0, 2.0, 2.0]), mask).round(3).tolist()
     [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
-    >>> _matched(np.array([5.0, 2.0]), ~np.eye(2, dtype=bool)).tolist()
+    >>> _matched(np.array([5.0, 2.0]), ~np.eye(2, dtype=bool)).round(9).tolist()
     [[0.0, 2.0], [2.0, 0.0]]
     """
     partners = (mask * counts).sum(axis=1)
@@ -719,15 +838,15 @@ def _matched(counts: Floats, mask: NDArray[np.bool_]) -> Floats:
     return np.asarray(pairs / max(1.0, float(excess)))
 
 
-def _sum(kernel: Kernel, question: Question, table: Floats, matched: Floats) -> float:
-    return float(_sums(kernel, question, table[None], matched)[0])
+def _sum(kernel: Kernel, table: Floats, matched: Floats) -> float:
+    return float(_sums(kernel, table[None], matched)[0])
 
 
-def _sums(kernel: Kernel, question: Question, tables: Floats, matched: Floats) -> Floats:
+def _sums(kernel: Kernel, tables: Floats, matched: Floats) -> Floats:
     """Return the sum of a kernel over the pairs of a question, for several tables of answers."""
     sizes = tables.sum(axis=2, keepdims=True)
     shares = np.divide(tables, sizes, out=np.zeros_like(tables), where=sizes > 0)
-    return np.asarray((kernel(shares) * np.triu(matched)).sum(axis=(1, 2)))  # type: ignore[arg-type]
+    return np.asarray((kernel(shares) * np.triu(matched)).sum(axis=(1, 2)))
 
 
 def _without(kernel: Kernel, question: Question, truth: int, answer: int) -> tuple[float, float]:
@@ -735,11 +854,16 @@ def _without(kernel: Kernel, question: Question, truth: int, answer: int) -> tup
     table = question.table
     table[truth, answer] -= 1
     matched = _matched(table.sum(axis=1), question.matched > 0)
-    return _sum(kernel, question, table, matched), float(matched.sum() / 2)
+    return _sum(kernel, table, matched), float(matched.sum() / 2)
 
 
 def _balance_kernel(shares: Floats) -> Floats:
     return _followed(shares) - _inverted(shares)
+
+
+def _right(shares: Floats) -> Floats:
+    own = np.diagonal(shares, axis1=1, axis2=2)
+    return np.asarray((own[:, :, None] + own[:, None, :]) / 2)
 
 
 def _followed(shares: Floats) -> Floats:
@@ -767,11 +891,11 @@ def _moved(shares: Floats) -> Floats:
 
 
 _KERNELS: Mapping[str, Kernel] = {
-    "followed": _followed,  # type: ignore[dict-item]
-    "inverted": _inverted,  # type: ignore[dict-item]
-    "moved": _moved,  # type: ignore[dict-item]
-    "unmoved": _unmoved,  # type: ignore[dict-item]
-    "lost": _lost,  # type: ignore[dict-item]
+    "followed": _followed,
+    "inverted": _inverted,
+    "moved": _moved,
+    "unmoved": _unmoved,
+    "lost": _lost,
 }
 
 
@@ -826,8 +950,3 @@ def _asymmetry(tables: Floats, matched: Floats) -> Floats:
             counts = matched[t, u] * shares[:, t, :, None] * shares[:, u, None, :]
             total += _bowker(counts[:, None])
     return total
-
-
-def natural_pairs(rows: Sequence[AnsweredPair]) -> list[AnsweredPair]:
-    """Placeholder."""
-    return list(rows)

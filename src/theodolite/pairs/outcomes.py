@@ -266,6 +266,10 @@ class AnsweredPair:
     """What identifies the question among those about the same pictures. Empty: `item`."""
     others: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """Further right answers, before and after."""
+    asked: tuple[int, int] | None = None
+    """The places of the two requests in the order in which the model was asked. None if they are not known."""
+    is_half_reused: bool = False
+    """True if one of the two answers comes from a cache, and the other does not."""
 
     @property
     def outcome(self) -> Outcome:
