@@ -52,7 +52,7 @@ from theodolite.pairs.outcomes import (
 if TYPE_CHECKING:
     from theodolite.core.tables import Estimate
 
-__all__ = ["Looking", "Standing", "balances_by", "judge_looking"]
+__all__ = ["Looking", "Standing", "balances_by", "by_design", "judge_looking"]
 
 Standing: TypeAlias = Literal[
     "refuses",
@@ -333,6 +333,20 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, seed: int = 0) -> Looking:
         pictures_to_settle=evidence.pictures_to_settle() if standing == "not settled" else None,
         is_natural=bool(evidence.relevant[0].group),
     )
+
+
+def by_design(pairs: Iterable[AnsweredPair]) -> list[list[AnsweredPair]]:
+    """Separate pairs of pictures as they are from edits, the former first, each with all neutral pairs.
+
+    What the two exclude differs, so they are judged separately. A design without a relevant pair is left out.
+    """
+    known = list(pairs)
+    neutral = [pair for pair in known if not pair.edit.is_relevant]
+    designs = (
+        [pair for pair in known if pair.edit.is_relevant and bool(pair.group) == is_natural]
+        for is_natural in (True, False)
+    )
+    return [[*relevant, *neutral] for relevant in designs if relevant]
 
 
 def balances_by(
