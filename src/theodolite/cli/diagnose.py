@@ -136,7 +136,7 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     diagnosis = with_short_names(found.diagnosis)
     models = [model.name for model in diagnosis.models]
     rows: list[list[str | Text]] = [
-        [label, *(_standing(standing) + Text(f" {words}" if words else "") for words, standing, _ in cells)]
+        [label, *(_standing(standing) + Text(f"\n{words}" if words else "") for words, standing, _ in cells)]
         for label, cells in verdict_rows(diagnosis)
     ]
     rows.append(["verdict", *(_standing(model.verdict.standing) for model in diagnosis.models)])

@@ -145,26 +145,29 @@ def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, 
     if not judged:
         return ""
     n = sum(each.n_relevant for _, each in judged)
-    parts = [_claim(label if len(judged) > 1 else "", each) for label, each in judged if each.is_proven]
+    parts = _claim([(label, each) for label, each in judged if each.is_proven], n_judged=len(judged))
     if len(judged) == 1:
         _, only = judged[0]
         if only.standing == "cannot be read" and only.lost is not None:
             return f"{n} pairs: {interval(only.lost)} have an answer that cannot be read."
         if only.accuracy is not None and only.looking is not None:
-            parts.append(
-                f"Of {n} pairs about {only.looking.n} pictures: looking {interval(only.looking)}, accuracy {percent(only.accuracy.value)}."
-            )
+            pictures = f"{only.looking.n} pictures: looking {interval(only.looking)}, accuracy {percent(only.accuracy.value)}"
+            parts.append(f"Of {n} pairs about {pictures}.")
     else:
         parts.append(f"{n} pairs, 99 % intervals.")
     return " ".join(parts) + _open(diagnosis, model)
 
 
-def _claim(label: str, looking: LookingResult) -> str:
-    """State what is claimed of a proven verdict."""
-    share = 0.0 if looking.looking is None else looking.looking.low
-    where = f"{upper_first(label)}: in" if label else "In"
-    least = f"at least {100 * share:.0f} %" if share >= _LEAST_TOLD else "some"
-    return f"{where} {least} of the pairs the answers used what differs between the pictures."
+def _claim(proven: Sequence[tuple[str, LookingResult]], *, n_judged: int) -> list[str]:
+    """State what is claimed where looking is proven, as a sentence. None if it is nowhere."""
+    if not proven:
+        return []
+    shares = []
+    for label, each in proven:
+        low = 0.0 if each.looking is None else each.looking.low
+        least = f"at least {percent(low)}" if low >= _LEAST_TOLD else "some"
+        shares.append(least + (f" ({label})" if n_judged > 1 else ""))
+    return [f"In {listed(shares)} of the pairs the answers used what differs between the pictures."]
 
 
 _LEAST_TOLD = 0.005
