@@ -302,7 +302,7 @@ class PairedPictures(Design):
     @property
     def value(self) -> float:
         """Looking: the weighted share of followed pairs minus that of inverted ones."""
-        return float(self.weights.values @ self.signs)
+        return round(float(self.weights.values @ self.signs), 12)  # without the rounding of weights
 
     def direction(self, seed: int) -> Balance | None:
         """Compute how often numbers move as the right ones do, minus how often the other way, with the same test."""
@@ -335,7 +335,11 @@ class PairedPictures(Design):
     def _interval(self, signs: Floats) -> tuple[Estimate, float, float]:
         """Return the weighted mean of signs with its interval, its variance, and the effective number of clusters."""
         variance, clusters = _over_clusters(signs, self.weights.values, [pair.cluster for pair in self.pairs])
-        return balanced_interval(float(self.weights.values @ signs), variance, clusters), variance, clusters
+        return (
+            balanced_interval(round(float(self.weights.values @ signs), 12), variance, clusters),
+            variance,
+            clusters,
+        )
 
     def _balance(
         self, signs: Floats, sign: Callable[[Floats, Floats], Floats], of_answer: Floats, seed: int

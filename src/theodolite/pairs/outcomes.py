@@ -44,6 +44,7 @@ __all__ = [
     "is_answer",
     "pair_of",
     "pair_shares",
+    "picture_of",
     "repeated_pairs",
     "split_of",
     "with_repeats",
