@@ -332,15 +332,32 @@ def signed_interval(value: float, variance: float, clusters: float, *, level: fl
     >>> [signed_interval(1.0, 0.0, n, level=0.99).low > 0.75 for n in (28, 29)]
     [False, True]
     """
+    middle, error, freedom = _with_pseudo_clusters(value, variance, clusters)
+    reach = float(student_t.ppf((1 + level) / 2, freedom)) * error
+    low, high = max(-1.0, middle - reach), min(1.0, middle + reach)
+    words = f"t with two pseudo-clusters, {clusters:.1f} effective clusters"
+    return Estimate(value, min(low, value), max(high, value), max(1, round(clusters)), level, words)
+
+
+def signed_p_value(value: float, variance: float, clusters: float) -> float:
+    """Return the two-sided p-value at which `signed_interval` excludes zero.
+
+    >>> p = signed_p_value(0.2, 0.004, 50)
+    >>> abs(signed_interval(0.2, 0.004, 50, level=1 - p).low) < 1e-9
+    True
+    """
+    middle, error, freedom = _with_pseudo_clusters(value, variance, clusters)
+    return 2 * float(student_t.sf(abs(middle) / error, freedom))
+
+
+def _with_pseudo_clusters(value: float, variance: float, clusters: float) -> tuple[float, float, float]:
+    """Return the mean with two pseudo-clusters, its standard error, and the degrees of freedom."""
     n = clusters + 2
     middle = clusters * value / n
     squares = (
         clusters * max(clusters - 1, 0.0) * variance + clusters * (value - middle) ** 2 + 2 + 2 * middle**2
     )
-    reach = float(student_t.ppf((1 + level) / 2, n - 1)) * math.sqrt(squares / ((n - 1) * n))
-    low, high = max(-1.0, middle - reach), min(1.0, middle + reach)
-    words = f"t with two pseudo-clusters, {clusters:.1f} effective clusters"
-    return Estimate(value, min(low, value), max(high, value), max(1, round(clusters)), level, words)
+    return middle, math.sqrt(squares / ((n - 1) * n)), n - 1
 
 
 def signed_mean(
