@@ -18,7 +18,7 @@ the baseline for answers that change with the picture but not with the truth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -43,7 +43,6 @@ __all__ = [
     "answered_pairs",
     "is_answer",
     "pair_of",
-    "pair_shares",
     "picture_of",
     "repeated_pairs",
     "split_of",
@@ -388,31 +387,6 @@ class PairShares:
     lost: Estimate | None = None
     kept: Estimate | None = None
     """Share of the neutral pairs that are not lost."""
-
-
-def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = LEVEL) -> PairShares:
-    """Compute the share of each outcome, with its interval over clusters."""
-    known = list(pairs)
-    relevant = [pair for pair in known if pair.edit.is_relevant]
-    neutral = [pair for pair in known if not pair.edit.is_relevant]
-    read = [pair for pair in neutral if pair.outcome != "lost"]
-    return PairShares(
-        len(relevant),
-        len(neutral),
-        _share(relevant, "followed", level),
-        _share(relevant, "inverted", level),
-        _share(relevant, "moved", level),
-        _share(relevant, "unmoved", level),
-        _share(relevant, "lost", level),
-        _share(read, "kept", level),
-    )
-
-
-def _share(pairs: Sequence[AnsweredPair], outcome: Outcome, level: float) -> Estimate | None:
-    from theodolite.stats import clustered_mean  # takes a second to import
-
-    hits = [float(pair.outcome == outcome) for pair in pairs]
-    return clustered_mean(hits, [pair.cluster for pair in pairs] if pairs else None, level=level)
 
 
 # The same request made again: how often a model's answer changes by itself. No verdict rests on it.

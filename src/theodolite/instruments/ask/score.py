@@ -171,7 +171,7 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
     """Yield the pairs of a run.
 
     *Another picture*: two plain answers to the same words about two pictures whose right answers differ; no request is
-    needed beyond the plain ones. Other edits: the answer about the picture, and about the edited picture.
+    needed beyond the plain ones. All pictures of the same words are one group, whatever pairs are listed. Other edits: the answer about the picture, and about the edited picture.
     """
     plain = {name: row for name, row in rows.get("picture", {}).items() if row.is_measured}
     groups: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
@@ -179,7 +179,7 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
         groups[row.words, row.natural].append(row)
     for group in groups.values():
         for first, second in combinations(sorted(group, key=_place), 2):  # their right answers all differ
-            yield replace(_pair(first, second, NATURAL.name, split), group=f"{first.natural} {first.words}")
+            yield replace(_pair(first, second, NATURAL.name, split), group=first.words)
     for setting in SETTINGS:
         for name, after in rows.get(setting, {}).items():
             before = plain.get(name)
