@@ -18,7 +18,7 @@ from theodolite.answers.grading import read_item
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, column, metric_of
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.core.types import PLAIN
+from theodolite.core.types import PLAIN, Record
 from theodolite.instruments.ask.questions import SETTINGS, Setting
 from theodolite.pairs import (
     AnsweredGroup,
@@ -28,7 +28,7 @@ from theodolite.pairs import (
     judge_looking,
     pair_shares,
 )
-from theodolite.pairs.outcomes import EDITS, NATURAL, repeated_pairs
+from theodolite.pairs.outcomes import EDITS, NATURAL, order_of, repeated_pairs
 from theodolite.pairs.verdict import FEW_CHANGES, MOST_LOST, NEAR_CHANCE, Standing
 from theodolite.runs import Parsed, Result, Run
 from theodolite.stats.power import clusters_needed
@@ -71,6 +71,7 @@ class AnsweredRow:
     """``answered``, ``refused``, ``failed`` or ``pending``."""
     shown: frozenset[str] = frozenset()
     """The right answers for the picture shown, if it is that of another question and they are known."""
+    record: Record | None = None
 
     @property
     def is_measured(self) -> bool:
@@ -171,6 +172,7 @@ def _row(result: Result) -> AnsweredRow:
         answer,
         status,
         frozenset(map(_normal, [shown] if isinstance(shown, str) else shown)),
+        record,
     )
 
 
@@ -222,6 +224,7 @@ def _in_order(first: AnsweredRow, second: AnsweredRow) -> tuple[str, str]:
 
 def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> AnsweredPair:
     names = {right: _normal(row.gold) for row in (second, first) for right in row.right}
+    asked, is_half_reused = order_of(first.record, second.record)
 
     def named(row: AnsweredRow) -> Answer:
         says = names.get(row.says, row.says)
@@ -238,6 +241,8 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
         split=split,
         relation=_relation(*_in_order(first, second), has_options=bool(first.options)),
         shown=(first.name, second.name),
+        asked=asked,
+        is_half_reused=is_half_reused,
     )
 
 
