@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of ``diagnosis.json`` and ``items.jsonl``. Newer versions are not read."""
 DIAGNOSIS_FILE = "diagnosis.json"
 
@@ -190,10 +190,16 @@ class PairsResult(Stored):
     is_relevant: bool
     """True if the edit changes the right answer."""
     n: int
+    looking: Interval | None = None
+    """Followed minus inverted. None for neutral pairs."""
+    p_value: float | None = None
+    """Of the exact test that as many pairs are inverted as are followed."""
     followed: Interval | None = None
     """Share of the pairs with the right answer both times."""
+    inverted: Interval | None = None
+    """Share of the pairs in which each answer is right for the other picture."""
     moved: Interval | None = None
-    """Share of the pairs with another answer, but not right both times."""
+    """Share of the pairs with another answer that is neither."""
     unmoved: Interval | None = None
     """Share of the pairs with the same answer."""
     lost: Interval | None = None
@@ -242,7 +248,7 @@ class LookingResult(Looking):
     relations: list[PairsResult] = Field(default_factory=list)
     exhibits: list[PairExample] = Field(default_factory=list)
 
-    @field_serializer(*SHARES, "proof", "dependence")
+    @field_serializer(*SHARES, "looking", "accuracy", "on_edits", "direction", "dependence", "refused")
     def _interval(self, estimate: Estimate | None) -> dict[str, Any] | None:
         return None if estimate is None else _without_p(estimate)
 
@@ -304,7 +310,7 @@ class OpenQuestion(Stored):
     n_now: int
     n_needed: int | None
     """None if no feasible number would decide it, for the reason in `basis`."""
-    unit: Literal["pairs", "clusters"] = "clusters"
+    unit: Literal["pictures", "clusters"] = "clusters"
     """What `n_now` and `n_needed` count."""
     size: int | None = None
     """The ``--size`` with that number. None for the user's own data, and for comparisons."""
@@ -346,7 +352,7 @@ class Comparison(Stored):
 class Diagnosis(Stored):
     """The whole document."""
 
-    schema_version: Literal[3] = 3
+    schema_version: Literal[4] = 4
     theodolite: str
     created: datetime
     seed: int

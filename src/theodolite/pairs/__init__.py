@@ -7,7 +7,7 @@ answer is known, or about another picture. Under a *relevant* edit the right ans
 - `AnsweredPair`: both answers and their outcome: followed, inverted, moved, unmoved or lost; kept or changed
 - `pair_shares`: the share of each outcome, with intervals over clusters
 - `balance_of`: looking, that is followed minus inverted, with an exact test and an interval
-- `judge_looking`: whether the model looks, from pairs alone
+- `judge_looking`: whether the model looks, from pairs alone; `by_design` separates edits from pictures as they are
 """
 
 from theodolite.pairs.balance import Balance, balance_of
@@ -20,7 +20,7 @@ from theodolite.pairs.outcomes import (
     answered_pairs,
     pair_shares,
 )
-from theodolite.pairs.verdict import Looking, Standing, judge_looking
+from theodolite.pairs.verdict import Looking, Standing, by_design, judge_looking
 
 __all__ = [
     "EDITS",
@@ -33,6 +33,7 @@ __all__ = [
     "Standing",
     "answered_pairs",
     "balance_of",
+    "by_design",
     "judge_looking",
     "pair_shares",
 ]

@@ -134,6 +134,11 @@ class Design(ABC):
         """The share of pairs for which another question about the same two pictures has the answers the other way round."""
         return 1.0
 
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """Looking: the weighted share of followed pairs minus that of inverted ones."""
+
     @abstractmethod
     def balance(self, seed: int) -> Balance:
         """Compute looking with its interval and the exact test."""
@@ -288,11 +293,16 @@ class PairedPictures(Design):
     def __init__(self, pairs: Sequence[AnsweredPair]) -> None:
         self.pairs = list(pairs)
         self.weights = Weights.of(self.pairs)
-        self.signs = np.array([_SIGNS.get(pair.outcome, 0) for pair in self.pairs], np.float64)
+        self.signs = np.array([pair.sign for pair in self.pairs], np.float64)
 
     def balance(self, seed: int) -> Balance:
         """Compute the interval and the test."""
         return self._balance(self.signs, lambda one, two: one * (one == -two), self._cells.sides, seed)
+
+    @property
+    def value(self) -> float:
+        """Looking: the weighted share of followed pairs minus that of inverted ones."""
+        return float(self.weights.values @ self.signs)
 
     def direction(self, seed: int) -> Balance | None:
         """Compute how often numbers move as the right ones do, minus how often the other way, with the same test."""
@@ -470,9 +480,6 @@ class PairedPictures(Design):
         for block in self._blocks:
             sizes[len(block.pictures), len(block.questions)].append(block)
         return [_Permuted.of(blocks, self.pairs, self._cells) for blocks in sizes.values()]
-
-
-_SIGNS: Mapping[str, int] = {"followed": 1, "inverted": -1}
 
 
 def _pictures(pair: AnsweredPair) -> tuple[str, str]:
@@ -686,6 +693,12 @@ class NaturalQuestions(Design):
     def __init__(self, pairs: Sequence[AnsweredPair], *, only: str | None = None) -> None:
         self.questions = list(_questions_of(pairs, only))
         self.n_pairs = sum(question.n_pairs for question in self.questions)
+
+    @property
+    def value(self) -> float:
+        """Looking: the share of followed pairs minus that of inverted ones, over all matchings."""
+        sums = (_sum(_balance_kernel, question.table, question.matched) for question in self.questions)
+        return sum(sums) / self.n_pairs
 
     def balance(self, seed: int) -> Balance:
         """Compute the interval and the test."""

@@ -284,6 +284,11 @@ class AnsweredPair:
         sides = self.side(self.before), self.side(self.after)
         return "followed" if sides == (1, -1) else "inverted" if sides == (-1, 1) else "moved"
 
+    @property
+    def sign(self) -> int:
+        """1 for a followed pair, −1 for an inverted one, 0 for any other. Looking is its mean."""
+        return {"followed": 1, "inverted": -1}.get(self.outcome, 0)
+
     def side(self, answer: Answer) -> int:
         """Return 1 for an answer that is right before the edit alone, −1 for one that is right after it alone, else 0."""
         golds = ((str(self.gold), *self.others[0]), (str(self.edited_gold), *self.others[1]))

@@ -52,7 +52,7 @@ from theodolite.pairs.outcomes import (
 if TYPE_CHECKING:
     from theodolite.core.tables import Estimate
 
-__all__ = ["Looking", "Standing", "balances_by", "judge_looking"]
+__all__ = ["Looking", "Standing", "balances_by", "by_design", "judge_looking"]
 
 Standing: TypeAlias = Literal[
     "refuses",
@@ -335,6 +335,20 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, seed: int = 0) -> Looking:
     )
 
 
+def by_design(pairs: Iterable[AnsweredPair]) -> list[list[AnsweredPair]]:
+    """Separate pairs of pictures as they are from edits, the former first, each with all neutral pairs.
+
+    What the two exclude differs, so they are judged separately. A design without a relevant pair is left out.
+    """
+    known = list(pairs)
+    neutral = [pair for pair in known if not pair.edit.is_relevant]
+    designs = (
+        [pair for pair in known if pair.edit.is_relevant and bool(pair.group) == is_natural]
+        for is_natural in (True, False)
+    )
+    return [[*relevant, *neutral] for relevant in designs if relevant]
+
+
 def balances_by(
     relevant: Sequence[AnsweredPair], key: Callable[[AnsweredPair], str], seed: int = 0
 ) -> dict[str, Balance]:
@@ -351,26 +365,31 @@ def _looking(shares: PairShares, standing: Standing, because: str, **more: Any) 
 
 
 def _gaps(evidence: _Evidence) -> Iterable[str]:
-    """Name what the design leaves open, whatever the edits exclude."""
+    """Name what the design leaves open, whatever the edits exclude.
+
+    =================================================== ================================================================
+    recognising edited pictures                         some right answers occur in one order only
+    a cue of the picture that goes with the right answer a question is asked without its reverse
+    changes that any edit causes                        there are no neutral edits
+    the order of asking                                 not recorded, or originals before their edits
+    a cache of earlier answers                          one answer of a pair comes from a cache, the other does not
+    =================================================== ================================================================
+    """
     pairs = evidence.relevant
     if pairs[0].group:
         return
     design = evidence.design
     if design.share_in_both_orders < 1:
-        n = round((1 - design.share_in_both_orders) * len(pairs))
-        yield f"recognising edited pictures ({n} pairs have answers in one order only)"
+        yield "recognising edited pictures"
     if design.share_with_exchanged_roles < 1:
-        n = round((1 - design.share_with_exchanged_roles) * len(pairs))
-        yield f"a cue of the picture that goes with the right answer ({n} pairs without exchanged roles)"
+        yield "a cue of the picture that goes with the right answer"
     if evidence.dependence is None:
-        yield "changes that any edit causes (no neutral edits)"
+        yield "changes that any edit causes"
     asked = [pair.asked for pair in pairs if pair.asked is not None]
-    if len(asked) < len(pairs):
-        yield "the order of asking (not recorded)"
-    elif _follows_order([first < second for first, second in asked]):
-        yield "the order of asking (not shuffled)"
+    if len(asked) < len(pairs) or _follows_order([first < second for first, second in asked]):
+        yield "the order of asking"
     if any(pair.is_half_reused for pair in pairs):
-        yield "answers from a cache beside fresh ones"
+        yield "a cache of earlier answers"
 
 
 def _follows_order(is_before: Sequence[bool]) -> bool:
