@@ -18,14 +18,14 @@ the baseline for answers that change with the picture but not with the truth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from theodolite.answers import Answer, normal_form
 from theodolite.answers.grading import golds_of, is_right, read_item
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, content_hash
+from theodolite.core.types import Item, Record, content_hash
 
 if TYPE_CHECKING:
     from theodolite.core.tables import Estimate
@@ -44,7 +44,6 @@ __all__ = [
     "answered_pairs",
     "is_answer",
     "pair_of",
-    "pair_shares",
     "picture_of",
     "repeated_pairs",
     "split_of",
@@ -386,6 +385,7 @@ def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
 
 def pair_of(run: Run, before: Result, after: Result, edit: Edit) -> AnsweredPair:
     """Return the pair of two results."""
+    asked, is_half_reused = order_of(before.record, after.record)
     first, second = (golds_of(side.item) for side in (before, after))
     answers = [read_item(side.item, side.record) for side in (before, after)]
     truth = before.item.truth
@@ -403,7 +403,18 @@ def pair_of(run: Run, before: Result, after: Result, edit: Edit) -> AnsweredPair
         pictures=(picture_of(before.item), picture_of(after.item)),
         question=content_hash([before.item.request.text, list(before.item.options)]),
         others=(first[1:], second[1:]),
+        asked=asked,
+        is_half_reused=is_half_reused,
     )
+
+
+def order_of(before: Record | None, after: Record | None) -> tuple[tuple[int, int] | None, bool]:
+    """Return the places of two requests if both are known, and True if one of the answers alone comes from a cache."""
+    if before is None or after is None:
+        return None, False
+    is_known = before.place is not None and after.place is not None
+    asked = cast("tuple[int, int]", (before.place, after.place)) if is_known else None
+    return asked, before.is_cached != after.is_cached
 
 
 def picture_of(item: Item) -> str:
@@ -429,31 +440,6 @@ class PairShares:
     lost: Estimate | None = None
     kept: Estimate | None = None
     """Share of the neutral pairs that are not lost."""
-
-
-def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = LEVEL) -> PairShares:
-    """Compute the share of each outcome, with its interval over clusters."""
-    known = list(pairs)
-    relevant = [pair for pair in known if pair.edit.is_relevant]
-    neutral = [pair for pair in known if not pair.edit.is_relevant]
-    read = [pair for pair in neutral if pair.outcome != "lost"]
-    return PairShares(
-        len(relevant),
-        len(neutral),
-        _share(relevant, "followed", level),
-        _share(relevant, "inverted", level),
-        _share(relevant, "moved", level),
-        _share(relevant, "unmoved", level),
-        _share(relevant, "lost", level),
-        _share(read, "kept", level),
-    )
-
-
-def _share(pairs: Sequence[AnsweredPair], outcome: Outcome, level: float) -> Estimate | None:
-    from theodolite.stats import clustered_mean  # takes a second to import
-
-    hits = [float(pair.outcome == outcome) for pair in pairs]
-    return clustered_mean(hits, [pair.cluster for pair in pairs] if pairs else None, level=level)
 
 
 # The same request made again: how often a model's answer changes by itself. No verdict rests on it.
@@ -501,6 +487,7 @@ def repeated_pairs(run: Run) -> Iterator[AnsweredPair]:
     """Yield the first and the second answer to each repeated request of a run."""
     for first, second in run.repeats():
         item = first.item
+        asked, is_half_reused = order_of(first.record, second.record)
         yield AnsweredPair(
             item.name,
             AGAIN,
@@ -511,6 +498,8 @@ def repeated_pairs(run: Run) -> Iterator[AnsweredPair]:
             edited_gold="",
             split=split_of(run, item),
             shown=(first.item.name, second.item.name),
+            asked=asked,
+            is_half_reused=is_half_reused,
         )
 
 

@@ -162,12 +162,13 @@ def pair_outcomes(samples: Iterable[Graded], *, has_interval: bool = False) -> d
     neutral = [pair for pair in pairs if not pair.edit.is_relevant and pair.outcome != "lost"]
     shares: dict[str, float] = {}
     if relevant:
-        shares["looking"] = design_of(relevant).value
+        outcomes = design_of(relevant).outcomes()
+        shares["looking"] = outcomes["followed"] - outcomes["inverted"]
         if has_interval:
             balance = balance_of(relevant)
             looking = balance.looking
             shares |= {"looking_low": looking.low, "looking_high": looking.high, "p": balance.p_value}
-        shares |= {name: _share(relevant, name) for name in _OUTCOMES}
+        shares |= outcomes
     if neutral:
         shares["kept"] = _share(neutral, "kept")
     return {**shares, "pairs": float(len(relevant))} if pairs else {}
