@@ -124,13 +124,17 @@ def mirrored(question: Question) -> tuple[Edit, str] | None:
 def _opposite(question: Question) -> str:
     """Return the right answer in the mirrored picture if it differs and is known; else empty."""
     if _SIDE.search(question.answer):
-        other = _SIDE.sub(lambda side: _OPPOSITE[side[0].casefold()], question.answer)
+        other = _turned_side(question.answer)
         known = {normal_form(option): option for option in question.options}
         return known.get(normal_form(other), "") if known else other
     sides = {side.casefold() for side in _SIDE.findall(question.question)}
     is_placed = len(sides) == 1 and _PLACED.search(question.question) is not None
     is_there = re.search(r"\bthere\b", question.question, re.IGNORECASE) is not None
     return "no" if normal_form(question.answer) == "yes" and is_placed and not is_there else ""
+
+
+def _turned_side(answer: str) -> str:
+    return _SIDE.sub(lambda side: _OPPOSITE[side[0].casefold()], answer)
 
 
 _THING = r"(?:the|an?) (?:(?!\b(?:the|an?|of|is|are|and|or)\b)[^?.!,:;()])+?"
@@ -166,7 +170,7 @@ def with_roles_exchanged(question: Question) -> Question | None:
     True
     """
     reflection = mirrored(question)
-    if reflection is None or not reflection[0].is_relevant:
+    if reflection is None or not reflection[0].is_relevant or question.others:
         return None
     for pattern in _TWO_THINGS:
         matches = list(pattern.finditer(question.question))
@@ -183,7 +187,7 @@ def with_roles_exchanged(question: Question) -> Question | None:
         if len(named) < 2 or any(re.search(rf"\b{re.escape(name)}\b", elsewhere) for name in named):
             return None
         text = pattern.sub(lambda _: f"{second}{between} {first}", question.question)  # noqa: B023 - used at once
-        return replace(question, question=text, answer=reflection[1], others=())
+        return replace(question, question=text, answer=reflection[1])
     return None
 
 
@@ -331,7 +335,7 @@ class _Draft:
             if reflection is None:
                 return None
             edit, answer = reflection
-            others = () if edit.is_relevant else question.others
+            others = tuple(map(_turned_side, question.others)) if edit.is_relevant else question.others
             changed = replace(truth, golds=(answer, *others), edit=edit.name)
             return self._made(question, setting, self._edited(question.pictures, "mirror"), changed, meta)
         if setting == "light":
