@@ -795,7 +795,7 @@ def move_objects(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedSc
     for row in range(len(scenes)):
         one = scenes.take(slice(row, row + 1))
         for pairs in _PLACE_EDITS[kind](one):
-            changed = _with_other_answer(one, pairs, rng)
+            changed = _with_other_answer(one, pairs, rng, np.random.default_rng([*seed, row]))
             if changed is not None:
                 cells[row], question = changed
                 done[row] = True
@@ -834,18 +834,24 @@ def _exchanged_cells(one: SceneBatch, pairs: Integers) -> tuple[NDArray[np.uint8
 
 
 def _with_other_answer(
-    one: SceneBatch, pairs: Integers, rng: np.random.Generator
+    one: SceneBatch, pairs: Integers, rng: np.random.Generator, questions: np.random.Generator
 ) -> tuple[NDArray[np.uint8], Questions] | None:
     """Exchange two cells of one scene so that the answer changes; None if no pair does that and has a turned question.
 
     All new answers that the pairs give are equally likely to be tried first.
+
+    Args:
+        one: The scene.
+        pairs: The pairs of cells.
+        rng: Decides which pair is tried first.
+        questions: Decides which questions are tried.
     """
     cells, answers = _exchanged_cells(one, rng.permutation(pairs)[:_MOST_TRIED])
     others = np.setdiff1d(answers, one.answer)
     if len(others) == 0:
         return None
     first = int(rng.choice(np.flatnonzero(answers == rng.choice(others))))
-    asked = _other_questions(one, np.random.default_rng(rng.integers(2**32)))
+    asked = _other_questions(one, questions)
     before = answer(one.world, np.repeat(one.cells, len(asked), axis=0), asked)
     more = np.flatnonzero((answers != one.answer[0]) & np.isin(answers, before))
     for place in (first, *more[more != first][:_MOST_TURNED].tolist()):
