@@ -10,7 +10,7 @@ answer is known, or about another picture. Under a *relevant* edit the right ans
 - `judge_looking`: whether the model looks, from pairs alone; `by_design` separates edits from pictures as they are
 """
 
-from theodolite.pairs.balance import Balance, balance_of
+from theodolite.pairs.balance import Balance, balance_of, pair_shares
 from theodolite.pairs.outcomes import (
     EDITS,
     AnsweredPair,
@@ -18,7 +18,6 @@ from theodolite.pairs.outcomes import (
     Outcome,
     PairShares,
     answered_pairs,
-    pair_shares,
 )
 from theodolite.pairs.verdict import Looking, Standing, by_design, judge_looking
 

@@ -31,7 +31,7 @@ names what a design does not have.
 >>> turns = iter(range(80))
 >>> alternates = balance_of(list(pairs_of(lambda i, gold: (left, right)[next(turns) % 2])))
 >>> print(f"{alternates.looking:.2f}", alternates.p_value)
-0.00 [-0.34, 0.34] (n=40) 1.0
+0.00 [-0.42, 0.42] (n=40) 1.0
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -51,7 +51,7 @@ from numpy.typing import NDArray
 from theodolite.answers import Answer
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Estimate
-from theodolite.pairs.outcomes import LEVEL, AnsweredPair, answer_key
+from theodolite.pairs.outcomes import LEVEL, AnsweredPair, PairShares, answer_key
 
 __all__ = [
     "PROVEN",
@@ -60,8 +60,8 @@ __all__ = [
     "NaturalQuestions",
     "PairedPictures",
     "balance_of",
-    "balanced_interval",
     "design_of",
+    "pair_shares",
 ]
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -82,6 +82,7 @@ _MOST_ANSWERS = 12
 """Different answers to one natural question that the test of symmetry tells apart; the rarer ones count as one."""
 _MANY_COMPONENTS = 20
 """From this number of unconnected groups of pictures on, these are the units of the interval; below it, single pictures are."""
+_OUTCOMES = ("followed", "inverted", "moved", "unmoved", "lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,16 @@ class Balance:
         """True if the test refutes that looking is zero."""
         return self.p_value <= PROVEN
 
+    @classmethod
+    def of(
+        cls, moments: tuple[float, float, float], test: tuple[float, str], n: int, n_items: int
+    ) -> Balance:
+        """Make the interval of a mean, its variance and the effective number of clusters agree with a test."""
+        from theodolite.stats.clustered import agreeing, signed_interval
+
+        looking = replace(signed_interval(*moments, level=LEVEL), n=n, n_items=n_items)
+        return cls(agreeing(looking, test[0]), *test, moments[2], moments[1])
+
 
 def balance_of(pairs: Sequence[AnsweredPair], *, seed: int = 0) -> Balance:
     """Compute looking from relevant pairs: edits, or natural pairs of the same questions. At least one is needed."""
@@ -121,6 +132,21 @@ def design_of(pairs: Sequence[AnsweredPair]) -> Design:
     return NaturalQuestions(pairs) if pairs[0].group else PairedPictures(pairs)
 
 
+def pair_shares(pairs: Iterable[AnsweredPair]) -> PairShares:
+    """Compute the share of each outcome, weighed as looking is, so that it is the share followed minus the share inverted."""
+    from theodolite.stats import clustered_mean  # takes a second to import
+
+    known = list(pairs)
+    relevant = [pair for pair in known if pair.edit.is_relevant]
+    neutral = [pair for pair in known if not pair.edit.is_relevant]
+    read = [pair for pair in neutral if pair.outcome != "lost"]
+    kept = clustered_mean(
+        [float(pair.outcome == "kept") for pair in read], [pair.cluster for pair in read] or None, level=LEVEL
+    )
+    shares = design_of(relevant).shares() if relevant else {}
+    return PairShares(len(relevant), len(neutral), kept=kept, **shares)
+
+
 class Design(ABC):
     """How pairs are related to each other, and what can be computed from them."""
 
@@ -134,10 +160,13 @@ class Design(ABC):
         """The share of pairs for which another question about the same two pictures has the answers the other way round."""
         return 1.0
 
-    @property
     @abstractmethod
-    def value(self) -> float:
-        """Looking: the weighted share of followed pairs minus that of inverted ones."""
+    def outcomes(self) -> Mapping[str, float]:
+        """Return the weighted share of each outcome; followed minus inverted is looking."""
+
+    @abstractmethod
+    def shares(self) -> Mapping[str, Estimate]:
+        """Return the same with intervals."""
 
     @abstractmethod
     def balance(self, seed: int) -> Balance:
@@ -164,57 +193,20 @@ class Design(ABC):
         return None
 
 
-# The interval: one pseudo-cluster at +1 and one at −1, then Student's t.
-#
-# For C clusters of equal size with means Y_c, N = C + 2, m = ΣY_c / N, s² = (ΣY_c² + 2 − N m²) / (N − 1), the interval is
-# m ± t_{N−1} s/√N, cut to [−1, 1]. In terms of the mean L = ΣY_c / C and its variance V = Σ(Y_c − L)² / (C (C − 1)):
-#
-#     s² (N − 1) = C (C − 1) V + C (L − m)² + (1 − m)² + (1 + m)²,    m = C L / (C + 2)
-#
-# so that the same formula serves clusters of unequal size, with C by Kish, and the jackknife of natural pairs. Unlike plain t it
-# keeps its coverage if no cluster varies: at least 94.3 % at 95 % and 98.4 % at 99 % with 12 to 400 clusters, and shares of
-# looking from 0 to 1 (``tests/pairs/test_balance.py``).
-
-
-def balanced_interval(looking: float, variance: float, clusters: float, level: float = LEVEL) -> Estimate:
-    """Return a difference of two shares with its interval.
-
-    Args:
-        looking: The difference.
-        variance: Its variance over clusters; 0 if they do not vary.
-        clusters: The (effective) number of clusters.
-        level: Confidence level.
-
-    >>> [balanced_interval(1.0, 0.0, n).low > 0.75 for n in (28, 29)]
-    [False, True]
-    """
-    from scipy.stats import t as student_t
-
-    n = clusters + 2
-    middle = clusters * looking / n
-    squares = (
-        clusters * max(clusters - 1, 0.0) * variance + clusters * (looking - middle) ** 2 + 2 + 2 * middle**2
-    )
-    reach = float(student_t.ppf((1 + level) / 2, n - 1)) * math.sqrt(squares / ((n - 1) * n))
-    low, high = max(-1.0, middle - reach), min(1.0, middle + reach)
-    words = f"t with two pseudo-clusters, {clusters:.1f} effective clusters"
-    return Estimate(looking, min(low, looking), max(high, looking), max(1, round(clusters)), level, words)
-
-
-def _agreeing(looking: Estimate, p_value: float) -> Estimate:
-    """Return the interval moved to hold 0 if the test does not exclude it, and to end at 0 if it does."""
-    low, high = looking.low, looking.high
-    if p_value > PROVEN:
-        low, high = min(low, 0.0), max(high, 0.0)
-    elif low <= 0 <= high:
-        end = 1e-9 * looking.value
-        low, high = (end, high) if end > 0 else (low, end)
-    return replace(looking, low=low, high=high, p_value=p_value)
-
-
 def _two_sided(observed: float, null: Floats) -> float:
     slack = 1e-9 * max(1.0, abs(observed))
     return (1 + int((np.abs(null) >= abs(observed) - slack).sum())) / (null.size + 1)
+
+
+def _upper_tail(observed: float, null: Floats) -> float:
+    return (1 + int((null >= observed - 1e-9 * max(1.0, observed)).sum())) / (null.size + 1)
+
+
+def _steps(draws: int, width: int) -> Iterator[int]:
+    """Yield numbers of draws that fit into memory at once, and add up to all."""
+    step = max(1, _AT_ONCE // width)
+    for start in range(0, draws, step):
+        yield min(step, draws - start)
 
 
 # Pairs of edits.
@@ -237,11 +229,14 @@ def _is_turned(pair: AnsweredPair) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How pairs are weighed: both orders of the same two right answers equally.
+    """How pairs are weighed: under each edit, both orders of the same two right answers equally.
 
     A model that recognises edited pictures and gives the usual answer to originals alone follows more pairs than it inverts,
     if the usual answer is mostly that of the original. With the answers {a, b} it gains on pairs whose original bears a what it
-    loses on those whose original bears b.
+    loses on those whose original bears b. Edits are not pooled, since one kind may be recognised and not the other: removals,
+    which only make *no* of *yes*, are not balanced by other edits that make *yes* of *no*. What remains is an answer that
+    is usual for a single question, unless that question is asked in both orders. Cyclic edits (a to b to c to a) have no
+    pair in the other order.
     """
 
     values: Floats
@@ -253,41 +248,55 @@ class Weights:
     def of(cls, pairs: Sequence[AnsweredPair]) -> Weights:
         """Weigh pairs.
 
-        >>> from theodolite.pairs.outcomes import MIRROR
-        >>> no = Answer("unreadable")
-        >>> sides = [("left", "right")] * 3 + [("right", "left")]
-        >>> weights = Weights.of([AnsweredPair(str(i), MIRROR, str(i), no, no, *golds) for i, golds in enumerate(sides)])
-        >>> weights.values.round(3).tolist(), bool(weights.has_both.all())
+        >>> from theodolite.pairs.outcomes import MIRROR, MOVE_TARGET
+        >>> def weights(*sides, edit=MIRROR):
+        ...     no = Answer("unreadable")
+        ...     return Weights.of([AnsweredPair(str(i), edit, str(i), no, no, *golds) for i, golds in enumerate(sides)])
+        >>> both = weights("lr", "lr", "lr", "rl")
+        >>> both.values.round(3).tolist(), bool(both.has_both.all())
         ([0.167, 0.167, 0.167, 0.5], True)
+        >>> cyclic = weights("ab", "bc", "ca", edit=MOVE_TARGET)
+        >>> cyclic.values.round(3).tolist(), bool(cyclic.has_both.any())
+        ([0.333, 0.333, 0.333], False)
         """
-        orders = Counter((couple_of(pair), _is_turned(pair)) for pair in pairs)
+        kinds = [(pair.edit.name, couple_of(pair)) for pair in pairs]
+        turned = [_is_turned(pair) for pair in pairs]
+        orders = Counter(zip(kinds, turned, strict=True))
         values, both = [], []
-        for pair in pairs:
-            couple, turned = couple_of(pair), _is_turned(pair)
-            own, other = orders[couple, turned], orders[couple, not turned]
+        for kind, side in zip(kinds, turned, strict=True):
+            own, other = orders[kind, side], orders[kind, not side]
             has_both = min(own, other) >= _RARER_ORDER * (own + other)
             values.append((own + other) / (2 * own) if has_both else 1.0)
             both.append(has_both)
         return cls(np.array(values) / len(pairs), np.array(both))
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Pictures that were asked the same questions, so that their answers can be permuted together, and its pairs."""
-
-    pictures: tuple[str, ...]
-    questions: tuple[str, ...]
-    pairs: tuple[int, ...]
-
-
 class PairedPictures(Design):
     """Relevant pairs of edits.
 
-    **The test** permutes *whole pictures*, with all their answers, within each group of pictures that are connected by pairs.
-    Under Lemma 1 the answers of these pictures are exchangeable, so the test is exact. Signs of pairs are not: pairs that
-    share an original depend on each other. A group whose pictures were not all asked the same questions is divided into blocks
-    that were, the largest first; pairs between blocks do not take part in the test, but in the estimate. If no block has more
-    than two pictures, a permutation changes the sign of the block, and the test is the sign test.
+    **The test** gives the larger p of two null hypotheses.
+
+    - Under Lemma 1 the answers to pictures are exchangeable: *whole pictures*, with all their answers, are permuted within each
+      group of pictures that are connected by pairs. A group whose pictures were not all asked the same questions is divided into
+      blocks that were, the largest first; pairs between blocks take part in the estimate alone.
+    - Under Lemma 2 an original may be recognised, but which of the two answers it bears is random: *whole clusters* are turned,
+      all followed pairs inverted and the reverse.
+
+    Neither suffices where pairs share an original: turning clusters is not exact under Lemma 1, permuting pictures
+    not under Lemma 2 (a model that recognises half of the originals with eight edits is proven in one study of six). If no block
+    has more than two pictures, turning is one of the permutations, and exact under both: the sign test.
+
+    One original with eight edits is one block of nine pictures: an original that is answered otherwise than all its edits can be
+    any of nine, so p is not 2 / 2⁸, as it would be if the eight pairs were independent.
+
+    >>> from theodolite.pairs.outcomes import MOVE_TARGET
+    >>> left, right = Answer("value", "left"), Answer("value", "right")
+    >>> star = [
+    ...     AnsweredPair(str(i), MOVE_TARGET, "room", left, right, "left", "right", pictures=("x", f"x{i}"), question="q")
+    ...     for i in range(8)
+    ... ]
+    >>> PairedPictures(star).balance(seed=0).p_value > 0.1
+    True
     """
 
     def __init__(self, pairs: Sequence[AnsweredPair]) -> None:
@@ -295,56 +304,99 @@ class PairedPictures(Design):
         self.weights = Weights.of(self.pairs)
         self.signs = np.array([pair.sign for pair in self.pairs], np.float64)
 
+    def outcomes(self) -> Mapping[str, float]:
+        """Return the weighted share of each outcome; followed minus inverted is looking."""
+        return {name: float(self.weights.values @ is_it) for name, is_it in self._outcomes.items()}
+
+    def shares(self) -> Mapping[str, Estimate]:
+        """Return the same with intervals."""
+        return {name: self._share(is_it) for name, is_it in self._outcomes.items()}
+
+    @cached_property
+    def _outcomes(self) -> Mapping[str, Floats]:
+        own = np.array([pair.outcome for pair in self.pairs])
+        return {name: (own == name).astype(np.float64) for name in _OUTCOMES}
+
+    def accuracy(self) -> Estimate:
+        """Return the share of right answers among the two answers of each pair."""
+        return self._share(np.array([(pair.is_right + pair.is_right_after) / 2 for pair in self.pairs]))
+
+    def _share(self, values: Floats) -> Estimate:
+        from theodolite.stats import clustered_mean
+
+        share = clustered_mean(values, self._clusters, weights=self.weights.values, level=LEVEL)
+        assert share is not None  # noqa: S101 - there is at least one pair
+        return share
+
     def balance(self, seed: int) -> Balance:
         """Compute the interval and the test."""
-        return self._balance(self.signs, lambda one, two: one * (one == -two), self._cells.sides, seed)
-
-    @property
-    def value(self) -> float:
-        """Looking: the weighted share of followed pairs minus that of inverted ones."""
-        return float(self.weights.values @ self.signs)
+        return self.tested_mean(
+            self.signs, AnsweredPair.side, lambda one, two: np.asarray(np.trunc((one - two) / 2)), seed
+        )
 
     def direction(self, seed: int) -> Balance | None:
         """Compute how often numbers move as the right ones do, minus how often the other way, with the same test."""
-        steps = [pair.direction for pair in self.pairs]
-        if None in steps:
+        numeric = [pair for pair in self.pairs if pair.direction is not None]
+        if not numeric:
             return None
-        signs = np.array(steps, np.float64)
-        values = np.array([math.nan if value is None else value for value in self._cells.numbers])
-        golds = np.array([float(str(pair.edited_gold)) - float(str(pair.gold)) for pair in self.pairs])
+        signs = np.array([pair.direction for pair in numeric], np.float64)
+        return PairedPictures(numeric).tested_mean(
+            signs, _towards, lambda one, two: np.asarray(np.nan_to_num(np.sign(two - one))), seed
+        )
 
-        def moved(one: Floats, two: Floats) -> Floats:
-            return np.asarray(np.nan_to_num(np.sign(two - one) * np.sign(golds)))
+    def tested_mean(
+        self,
+        signs: Floats,
+        worth: Callable[[AnsweredPair, Answer], float],
+        sign: Callable[[Floats, Floats], Floats],
+        seed: int,
+    ) -> Balance:
+        """Compute the mean of signs with its interval, and test that it is zero.
 
-        return self._balance(signs, moved, np.repeat(values[None], len(self.pairs), axis=0), seed)
+        Args:
+            signs: One for each pair.
+            worth: Function that returns what an answer is worth to a pair.
+            sign: Function that returns signs of pairs from what their two answers are worth.
+            seed: Seed of random permutations.
+        """
+        from theodolite.stats.clustered import signed_mean
+
+        moments = signed_mean(signs, self._clusters, self.weights.values)
+        p_value, method = self._test(signs, worth, sign, seed)
+        return Balance.of(moments, (p_value, method), len(set(self._clusters)), len(self.pairs))
+
+    def _test(
+        self,
+        signs: Floats,
+        worth: Callable[[AnsweredPair, Answer], float],
+        sign: Callable[[Floats, Floats], Floats],
+        seed: int,
+    ) -> tuple[float, str]:
+        from theodolite.stats import sign_flip_test
+
+        used, blocks = self._used, self._blocks
+        if not used:
+            return 1.0, "no pair takes part"
+        left = (
+            f"; {len(self.pairs) - len(used)} pairs do not take part" if len(used) < len(self.pairs) else ""
+        )
+        weights = Weights.of([self.pairs[i] for i in used]).values
+        values = weights * signs[used]
+        if values.sum() * float(self.weights.values @ signs) < 0:
+            return 1.0, f"the pairs that take part point the other way{left}"
+        clusters = np.unique([self._clusters[i] for i in used], return_inverse=True)[1]
+        turned = sign_flip_test(np.bincount(clusters, values), seed=seed)
+        if all(len(block.pictures) == 2 for block in blocks):
+            return turned.p_value, f"{turned.method}{left}"
+        null = [sign(one, two) @ weights for one, two in self._permuted(worth, _DRAWS, seed)]
+        p_value = _two_sided(float(values.sum()), np.concatenate(null))
+        words = f"the larger p of whole pictures permuted ({_DRAWS} random permutations) and clusters turned"
+        return max(p_value, turned.p_value), f"{words} ({turned.method}){left}"
 
     def interval(self, lost: int = 0) -> Estimate:
         """Return looking with its interval, as if all lost pairs were followed (1) or inverted (−1)."""
         is_lost = np.array([pair.outcome == "lost" for pair in self.pairs])
-        return self._interval(np.where(is_lost, float(lost), self.signs))[0]
-
-    def accuracy(self) -> Estimate:
-        """Return the share of right answers among the two answers of each pair."""
-        from theodolite.stats import clustered_mean
-
-        right = [(pair.is_right + pair.is_right_after) / 2 for pair in self.pairs]
-        share = clustered_mean(right, [pair.cluster for pair in self.pairs], level=LEVEL)
-        assert share is not None  # noqa: S101 - there is at least one pair
-        return share
-
-    def _interval(self, signs: Floats) -> tuple[Estimate, float, float]:
-        """Return the weighted mean of signs with its interval, its variance, and the effective number of clusters."""
-        variance, clusters = _over_clusters(signs, self.weights.values, [pair.cluster for pair in self.pairs])
-        return balanced_interval(float(self.weights.values @ signs), variance, clusters), variance, clusters
-
-    def _balance(
-        self, signs: Floats, sign: Callable[[Floats, Floats], Floats], of_answer: Floats, seed: int
-    ) -> Balance:
-        estimate, variance, clusters = self._interval(signs)
-        p_value, method = self._test(signs, sign, of_answer, seed)
-        n = len({pair.cluster for pair in self.pairs})
-        estimate = replace(_agreeing(estimate, p_value), n=n, n_items=len(self.pairs))
-        return Balance(estimate, p_value, method, clusters, variance)
+        return self._signed(np.where(is_lost, float(lost), self.signs))
 
     def on_edits(self) -> Estimate | None:
         """Return looking from the answers about edited pictures alone: right, minus right for the picture before the edit.
@@ -355,11 +407,14 @@ class PairedPictures(Design):
         both = self.weights.has_both
         if not both.any():
             return None
-        values = np.array([-float(pair.side(pair.after)) for pair in self.pairs])[both]
-        weights = self.weights.values[both] / self.weights.values[both].sum()
-        clusters = [pair.cluster for pair, is_both in zip(self.pairs, both, strict=True) if is_both]
-        variance, effective = _over_clusters(values, weights, clusters)
-        return balanced_interval(float(weights @ values), variance, effective)
+        return self._signed(np.array([-float(pair.side(pair.after)) for pair in self.pairs]), both)
+
+    def _signed(self, values: Floats, is_used: NDArray[np.bool_] | None = None) -> Estimate:
+        from theodolite.stats.clustered import signed_interval, signed_mean
+
+        used = np.arange(len(values)) if is_used is None else np.flatnonzero(is_used)
+        clusters = [self._clusters[i] for i in used]
+        return signed_interval(*signed_mean(values[used], clusters, self.weights.values[used]), level=LEVEL)
 
     @property
     def share_in_both_orders(self) -> float:
@@ -372,11 +427,11 @@ class PairedPictures(Design):
 
         A cue of the pictures alone, such as which half is brighter, gains on one question what it loses on the other.
         """
-        turned: defaultdict[Hashable, set[bool]] = defaultdict(set)
-        for pair in self.pairs:
-            turned[_pictures(pair), couple_of(pair)].add(_is_turned(pair))
-        both = [len(turned[_pictures(pair), couple_of(pair)]) == 2 for pair in self.pairs]
-        return sum(both) / len(both)
+        keys = [(_pictures(pair), couple_of(pair)) for pair in self.pairs]
+        turned: defaultdict[object, set[bool]] = defaultdict(set)
+        for key, pair in zip(keys, self.pairs, strict=True):
+            turned[key].add(_is_turned(pair))
+        return sum(len(turned[key]) == 2 for key in keys) / len(keys)
 
     def symmetry(self, seed: int) -> float | None:
         """Test whether the answers (a, a′) are as frequent as (a′, a), for any two answers, right or wrong.
@@ -385,101 +440,119 @@ class PairedPictures(Design):
         answer, with the weights and the permutations of looking. Only right answers that occur in both orders count. None if there
         are none, or none differ.
         """
-        used = [i for block in self._blocks for i in block.pairs if self.weights.has_both[i]]
-        moved = [i for i in used if self.pairs[i].outcome not in {"unmoved", "lost"}]
-        if not moved:
+        some = [self.pairs[i] for i in self._used]
+        if not some:
             return None
-        cells = self._cells
-        codes = np.unique([cells.answers[cell] for cell in range(len(cells.answers))], return_inverse=True)[1]
-        k = int(codes.max()) + 1
-        couples = {couple: i for i, couple in enumerate(sorted({couple_of(self.pairs[i]) for i in used}))}
-        group = np.array([couples[couple_of(self.pairs[i])] for i in used])
-        turned = np.array([_is_turned(self.pairs[i]) for i in used])
-        weights = self.weights.values[used]
-        lost = np.array([not answer for answer in cells.answers])
-
-        def statistic(first: Ints, second: Ints) -> Floats:
-            counts = np.zeros((len(first), len(couples) * k * k))
-            a, b = np.where(turned, second, first), np.where(turned, first, second)
-            place = (group * k + codes[a]) * k + codes[b]
-            heavy = weights * ~(lost[a] | lost[b])
-            for row, (where, weight) in enumerate(zip(place, heavy, strict=True)):
-                counts[row] = np.bincount(where, weight, counts.shape[1])
-            return _bowker(counts.reshape(len(first), len(couples), k, k))
-
-        observed = statistic(*(side[None, used] for side in cells.own))[0]
-        null = [
-            statistic(first[:, used], second[:, used])
-            for first, second in self._permuted(_DRAWS_OF_TABLES, seed)
+        weights = Weights.of(some)
+        heavy = weights.values * weights.has_both
+        if not any(
+            w and pair.outcome not in {"unmoved", "lost"} for w, pair in zip(heavy, some, strict=True)
+        ):
+            return None
+        known = sorted({answer_key(answer) for pair in some for answer in (pair.before, pair.after)} - {""})
+        code = {"": -1, **{key: i for i, key in enumerate(known)}}
+        couples = {couple: i for i, couple in enumerate(sorted(set(map(couple_of, some))))}
+        group = np.array([couples[couple_of(pair)] for pair in some])
+        turned = np.array([_is_turned(pair) for pair in some])
+        sides = [
+            [code[answer_key(a)] for a in answers]
+            for answers in zip(*((p.before, p.after) for p in some), strict=True)
         ]
-        return _upper_tail(float(observed), np.concatenate(null))
 
-    def _test(
-        self, signs: Floats, sign: Callable[[Floats, Floats], Floats], of_answer: Floats, seed: int
-    ) -> tuple[float, str]:
-        """Test that the mean of signs is zero.
-
-        Args:
-            signs: One for each pair.
-            sign: Function that returns the sign of a pair from what its two answers are worth to it.
-            of_answer: For each pair and each different answer, what it is worth.
-            seed: Seed of random permutations.
-        """
-        from theodolite.stats import sign_flip_test
-
-        blocks = self._blocks
-        n_used = sum(len(block.pairs) for block in blocks)
-        left = f"; {len(self.pairs) - n_used} pairs do not take part" if n_used < len(self.pairs) else ""
-        if all(len(block.pictures) == 2 for block in blocks):
-            sums = [float(self.weights.values[list(b.pairs)] @ signs[list(b.pairs)]) for b in blocks]
-            test = sign_flip_test(sums, seed=seed)
-            return test.p_value, f"{test.method}{left}"
-        weights = self.weights.values
-        used = np.zeros(len(self.pairs), bool)
-        used[[i for block in blocks for i in block.pairs]] = True
-        observed = float(weights[used] @ signs[used])
-        null = []
-        for first, second in self._permuted(_DRAWS, seed):
-            one, two = (
-                of_answer[np.arange(len(self.pairs)), self._cells.code[cell]] for cell in (first, second)
+        def statistic(one: Floats, two: Floats) -> Floats:
+            first, second = (np.where(turned, b, a).astype(np.int64) for a, b in ((one, two), (two, one)))
+            cells = (group * len(code) + np.minimum(first, second)) * len(code) + np.maximum(first, second)
+            names, place = np.unique(cells, return_inverse=True)
+            place = place.reshape(cells.shape) + names.size * np.arange(len(cells))[:, None]
+            weight = heavy * ((first != second) & (first >= 0) & (second >= 0))
+            size = names.size * len(cells)
+            gap, total = (
+                np.bincount(place.ravel(), (weight * side).ravel(), size)
+                for side in (np.sign(first - second), 1)
             )
-            null.append(np.where(used, sign(one, two), 0) @ weights)
-        p_value = _two_sided(observed, np.concatenate(null))
-        return p_value, f"whole pictures permuted, {_DRAWS} random permutations{left}"
+            terms = np.divide(gap**2, total, out=np.zeros(size), where=total > 0)
+            return np.asarray(terms.reshape(len(cells), -1).sum(axis=1))
 
-    def _permuted(self, draws: int, seed: int) -> Iterator[tuple[Ints, Ints]]:
-        """Yield the cells of the first and of the second answer of each pair under random permutations, some at a time.
+        observed = statistic(*(np.array([side], np.float64) for side in sides))
+        nulls = [self._turned(np.array(sides[0]), np.array(sides[1]), seed)]
+        if any(len(block.pictures) > 2 for block in self._blocks):
+            nulls.append(self._permuted(lambda _, answer: code[answer_key(answer)], _DRAWS_OF_TABLES, seed))
+        return max(
+            _upper_tail(float(observed[0]), np.concatenate([statistic(one, two) for one, two in draws]))
+            for draws in nulls
+        )
 
-        Pairs outside all blocks keep their own.
-        """
+    def _permuted(
+        self, worth: Callable[[AnsweredPair, Answer], float], draws: int, seed: int
+    ) -> Iterator[tuple[Floats, Floats]]:
+        """Yield what both answers of each pair in use are worth under random permutations of pictures, some at a time."""
         rng = np.random.default_rng(seed)
-        cells = self._cells
-        own = cells.own
-        step = max(1, _AT_ONCE // max(1, len(self.pairs)))
-        for start in range(0, draws, step):
-            n = min(step, draws - start)
-            sides = tuple(np.repeat(side[None], n, axis=0) for side in own)
-            for group in self._tables:
-                orders = rng.random((n, *group.table.shape[:2])).argsort(axis=2)
-                for side, place in zip(sides, (group.first, group.second), strict=True):
-                    moved = orders[:, group.block, place]
-                    side[:, group.pairs] = group.table[group.block, moved, group.question]
-            yield sides[0], sides[1]
+        sizes: defaultdict[int, list[_Block]] = defaultdict(list)
+        for block in self._blocks:
+            sizes[len(block.pictures)].append(block)
+        column = {i: place for place, i in enumerate(self._used)}
+        groups = []
+        for blocks in sizes.values():
+            rows, values = [], []
+            for number, block in enumerate(blocks):
+                place = {picture: i for i, picture in enumerate(block.pictures)}
+                for i in block.pairs:
+                    pair = self.pairs[i]
+                    rows.append((column[i], number, *(place[picture] for picture in _pictures(pair))))
+                    values.append([worth(pair, self._answers[x, _question(pair)]) for x in block.pictures])
+            groups.append((len(blocks), np.array(rows, np.int64).T, np.array(values, np.float64)))
+        for n in _steps(draws, len(self._used)):
+            one, two = (np.empty((n, len(self._used))) for _ in range(2))
+            for n_blocks, (columns, number, first, second), worths in groups:
+                orders = rng.random((n, n_blocks, worths.shape[1])).argsort(axis=2)
+                for side, place in ((one, first), (two, second)):
+                    side[:, columns] = worths[np.arange(len(worths)), orders[:, number, place]]
+            yield one, two
+
+    def _turned(self, one: Floats, two: Floats, seed: int) -> Iterator[tuple[Floats, Floats]]:
+        """Yield both sides of each pair in use, exchanged in half of the clusters, some draws at a time."""
+        rng = np.random.default_rng(seed)
+        clusters = np.unique([self._clusters[i] for i in self._used], return_inverse=True)[1]
+        for n in _steps(_DRAWS_OF_TABLES, len(self._used)):
+            is_turned = rng.integers(0, 2, (n, clusters.max() + 1)).astype(bool)[:, clusters]
+            yield np.where(is_turned, two, one), np.where(is_turned, one, two)
 
     @cached_property
-    def _cells(self) -> _Cells:
-        return _Cells.of(self.pairs)
+    def _clusters(self) -> list[str]:
+        return [pair.cluster for pair in self.pairs]
+
+    @cached_property
+    def _answers(self) -> Mapping[tuple[str, str], Answer]:
+        """The answer by picture and question; the first, if two items share both."""
+        answers: dict[tuple[str, str], Answer] = {}
+        for pair in self.pairs:
+            for picture, answer in zip(_pictures(pair), (pair.before, pair.after), strict=True):
+                answers.setdefault((picture, _question(pair)), answer)
+        return answers
 
     @cached_property
     def _blocks(self) -> list[_Block]:
-        return list(_blocks_of(self.pairs))
+        """Blocks of pictures that can be permuted. A pair whose answers are not those of its pictures is in none."""
+        own = [
+            i
+            for i, pair in enumerate(self.pairs)
+            if all(
+                answer_key(self._answers[picture, _question(pair)]) == answer_key(answer)
+                for picture, answer in zip(_pictures(pair), (pair.before, pair.after), strict=True)
+            )
+        ]
+        return list(_blocks_of(self.pairs, own))
 
     @cached_property
-    def _tables(self) -> list[_Permuted]:
-        sizes: defaultdict[tuple[int, int], list[_Block]] = defaultdict(list)
-        for block in self._blocks:
-            sizes[len(block.pictures), len(block.questions)].append(block)
-        return [_Permuted.of(blocks, self.pairs, self._cells) for blocks in sizes.values()]
+    def _used(self) -> list[int]:
+        return [i for block in self._blocks for i in block.pairs]
+
+
+def _towards(pair: AnsweredPair, answer: Answer) -> float:
+    """Return the value of a numeric answer, counted in the direction in which the right one moves."""
+    if not isinstance(answer.value, int | float):
+        return math.nan
+    return float(answer.value) * math.copysign(1, float(str(pair.edited_gold)) - float(str(pair.gold)))
 
 
 def _pictures(pair: AnsweredPair) -> tuple[str, str]:
@@ -493,117 +566,50 @@ def _question(pair: AnsweredPair) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cells:
-    """The answers by picture and question, each once."""
+class _Block:
+    """Pictures that were asked the same questions, so that their answers can be permuted together, and its pairs."""
 
-    places: Mapping[tuple[str, str], int]
-    answers: list[str]
-    """The key of each answer; empty if it is lost."""
-    code: Ints
-    """For each cell, the number of its answer among all different ones."""
-    numbers: list[float | None]
-    """The value of each different answer; None for one that is no number."""
-    own: tuple[Ints, Ints]
-    """For each pair, the cells of its two answers."""
-    sides: Floats
-    """For each pair and each different answer: 1 if right for the first picture alone, −1 for the second alone, else 0."""
-
-    @classmethod
-    def of(cls, pairs: Sequence[AnsweredPair]) -> _Cells:
-        places: dict[tuple[str, str], int] = {}
-        answers: list[Answer] = []
-        own = np.zeros((2, len(pairs)), np.int64)
-        for i, pair in enumerate(pairs):
-            for side, picture, answer in zip((0, 1), _pictures(pair), (pair.before, pair.after), strict=True):
-                key = picture, _question(pair)
-                if key not in places:
-                    places[key] = len(places)
-                    answers.append(answer)
-                own[side, i] = places[key]
-        keys = [answer_key(answer) for answer in answers]
-        known: dict[str, int] = {}
-        code = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
-        different = dict(zip(keys, answers, strict=True))
-        sides = np.zeros((len(pairs), len(known)))
-        judged: dict[Hashable, list[int]] = {}
-        for i, pair in enumerate(pairs):
-            golds = pair.gold, pair.edited_gold, pair.others
-            if golds not in judged:
-                judged[golds] = [pair.side(different[key]) if key else 0 for key in known]
-            sides[i] = judged[golds]
-        values = [different[key].value for key in known]
-        numbers = [float(value) if isinstance(value, int | float) else None for value in values]
-        return cls(places, keys, code, numbers, (own[0], own[1]), sides)
+    pictures: tuple[str, ...]
+    pairs: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Permuted:
-    """Blocks of the same size, and their pairs, as arrays."""
-
-    table: Ints
-    """The cells by block, picture and question."""
-    pairs: Ints
-    block: Ints
-    first: Ints
-    """For each pair, the place of its first picture in the block."""
-    second: Ints
-    question: Ints
-
-    @classmethod
-    def of(cls, blocks: Sequence[_Block], pairs: Sequence[AnsweredPair], cells: _Cells) -> _Permuted:
-        table = [[[cells.places[x, q] for q in b.questions] for x in b.pictures] for b in blocks]
-        rows = []
-        for number, block in enumerate(blocks):
-            place = {picture: i for i, picture in enumerate(block.pictures)}
-            asked = {question: i for i, question in enumerate(block.questions)}
-            for i in block.pairs:
-                one, two = _pictures(pairs[i])
-                rows.append((i, number, place[one], place[two], asked[_question(pairs[i])]))
-        columns = np.array(rows, np.int64).T
-        return cls(np.array(table, np.int64), *columns)
-
-
-def _blocks_of(pairs: Sequence[AnsweredPair]) -> Iterator[_Block]:
-    """Divide pairs into blocks of pictures that were asked the same questions. No picture is in two blocks."""
+def _blocks_of(pairs: Sequence[AnsweredPair], numbers: Sequence[int]) -> Iterator[_Block]:
+    """Divide numbered pairs into blocks of pictures that were asked the same questions. No picture is in two blocks."""
     asked: defaultdict[str, set[str]] = defaultdict(set)
-    for pair in pairs:
-        for picture in _pictures(pair):
-            asked[picture].add(_question(pair))
-    components = _components(_pictures(pair) for pair in pairs)
+    for i in numbers:
+        for picture in _pictures(pairs[i]):
+            asked[picture].add(_question(pairs[i]))
+    components = _components(_pictures(pairs[i]) for i in numbers)
     by_component: defaultdict[str, list[int]] = defaultdict(list)
-    for i, pair in enumerate(pairs):
-        by_component[components[_pictures(pair)[0]]].append(i)
+    for i in numbers:
+        by_component[components[_pictures(pairs[i])[0]]].append(i)
     for own in by_component.values():
         left = own
         while left:
-            pictures = {picture for i in left for picture in _pictures(pairs[i])}
-            block = max(
-                _candidates(left, pictures, asked, pairs),
-                key=lambda block: (len(block.pairs), block.pictures),
-            )
+            block = max(_candidates(left, asked, pairs), key=lambda block: (len(block.pairs), block.pictures))
             yield block
             left = [i for i in left if not set(_pictures(pairs[i])) & set(block.pictures)]
 
 
 def _candidates(
-    left: Sequence[int], pictures: set[str], asked: Mapping[str, set[str]], pairs: Sequence[AnsweredPair]
+    left: Sequence[int], asked: Mapping[str, set[str]], pairs: Sequence[AnsweredPair]
 ) -> Iterator[_Block]:
-    """Yield blocks: for the questions of each pair, and for those that its two pictures share, all pictures asked these."""
+    """Yield blocks: for the question of each pair, and for those that its two pictures share, all pictures asked these."""
     tried = set()
     for i in left:
         one, two = _pictures(pairs[i])
-        for questions in (asked[one] & asked[two], {_question(pairs[i])}):
-            key = frozenset(questions)
-            if key not in tried:
-                tried.add(key)
-                some = {picture for picture in pictures if asked[picture] >= questions}
-                inside = [
-                    j
-                    for j in left
-                    if _question(pairs[j]) in questions and some.issuperset(_pictures(pairs[j]))
-                ]
-                used = {picture for j in inside for picture in _pictures(pairs[j])}
-                yield _Block(tuple(sorted(used)), tuple(sorted(questions)), tuple(inside))
+        for questions in (frozenset(asked[one] & asked[two]), frozenset([_question(pairs[i])])):
+            if questions in tried:
+                continue
+            tried.add(questions)
+            inside = [
+                j
+                for j in left
+                if _question(pairs[j]) in questions
+                and all(asked[picture] >= questions for picture in _pictures(pairs[j]))
+            ]
+            used = {picture for j in inside for picture in _pictures(pairs[j])}
+            yield _Block(tuple(sorted(used)), tuple(inside))
 
 
 def _components(edges: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -620,27 +626,6 @@ def _components(edges: Iterable[tuple[str, str]]) -> dict[str, str]:
     for one, two in edges:
         parent[root(one)] = root(two)
     return {node: root(node) for node in parent}
-
-
-def _over_clusters(values: Floats, weights: Floats, clusters: Sequence[str]) -> tuple[float, float]:
-    """Return the variance of a weighted mean over clusters, and their effective number (Kish)."""
-    codes = np.unique(clusters, return_inverse=True)[1]
-    mean = float(weights @ values)
-    share = np.bincount(codes, weights)
-    off = np.bincount(codes, weights * (values - mean))
-    n = share.size
-    variance = float((off**2).sum()) * n / (n - 1) if n > 1 else 0.0
-    return variance, float(1 / (share**2).sum())
-
-
-def _bowker(counts: Floats) -> Floats:
-    """Return Σ (n_ab − n_ba)² / (n_ab + n_ba) over couples and answers a < b; counts are (draws, couples, a, b)."""
-    gap, total = counts - counts.swapaxes(-1, -2), counts + counts.swapaxes(-1, -2)
-    return np.asarray((gap**2 / np.maximum(total, 1e-300)).sum(axis=(1, 2, 3)) / 2)
-
-
-def _upper_tail(observed: float, null: Floats) -> float:
-    return (1 + int((null >= observed - 1e-9 * max(1.0, observed)).sum())) / (null.size + 1)
 
 
 # Natural pairs: the same question about two pictures as they are.
@@ -669,6 +654,11 @@ class Question:
         return float(self.matched.sum() / 2)
 
     @property
+    def cells(self) -> list[tuple[int, int]]:
+        """For each picture, the truth and the answer."""
+        return list(zip(self.truth.tolist(), self.answer.tolist(), strict=True))
+
+    @property
     def table(self) -> Floats:
         """The number of pictures by truth and answer."""
         table = np.zeros((len(self.matched), self.n_answers))
@@ -685,50 +675,58 @@ class NaturalQuestions(Design):
 
         followed = Σ m_tu p_t(t) p_u(u) / Σ m_tu,    inverted = Σ m_tu p_t(u) p_u(t) / Σ m_tu.
 
-    The test permutes the answers to each question among its pictures; the interval is a jackknife over pictures, or over groups
-    of pictures that share no question if there are many. What else differs between two pictures, such as the kind of scene, is
+    The interval is a jackknife over pictures, or over groups of pictures that share no question if there are many. The test gives
+    the larger p of the jackknife, and of permuting the answers to each question among its pictures: the latter is exact, unless
+    pictures are asked several questions whose right answers go together. What else differs between two pictures, such as the kind of scene, is
     not excluded: Lemma 2 is an assumption here.
     """
 
-    def __init__(self, pairs: Sequence[AnsweredPair], *, only: str | None = None) -> None:
-        self.questions = list(_questions_of(pairs, only))
+    def __init__(self, pairs: Sequence[AnsweredPair]) -> None:
+        self.questions = list(_questions_of(pairs))
         self.n_pairs = sum(question.n_pairs for question in self.questions)
 
-    @property
-    def value(self) -> float:
-        """Looking: the share of followed pairs minus that of inverted ones, over all matchings."""
-        sums = (_sum(_balance_kernel, question.table, question.matched) for question in self.questions)
-        return sum(sums) / self.n_pairs
+    def outcomes(self) -> Mapping[str, float]:
+        """Return the share of each outcome over all matchings; followed minus inverted is looking."""
+        return {name: self._mean(kernel) for name, kernel in _KERNELS.items()}
+
+    def shares(self) -> Mapping[str, Estimate]:
+        """Return the same with intervals."""
+        return {name: self.share(kernel) for name, kernel in _KERNELS.items()}
+
+    def _mean(self, kernel: Kernel) -> float:
+        return sum(_sum(kernel, question) for question in self.questions) / self.n_pairs
 
     def balance(self, seed: int) -> Balance:
         """Compute the interval and the test."""
-        value, variance, units = self.jackknife(_balance_kernel)
-        looking = balanced_interval(value, variance, units)
-        p_value, method = self._test(value, seed)
+        from theodolite.stats.clustered import signed_p_value
+
+        moments = self.jackknife(_balance_kernel)
+        p_value, method = self._test(moments[0], seed)
+        test = max(p_value, signed_p_value(*moments)), f"the larger p of {method} and the jackknife"
         pictures = {picture for question in self.questions for picture in question.pictures}
-        looking = replace(_agreeing(looking, p_value), n=len(pictures), n_items=round(self.n_pairs))
-        return Balance(looking, p_value, method, units, variance)
+        return Balance.of(moments, test, len(pictures), round(self.n_pairs))
 
     def interval(self, lost: int = 0) -> Estimate:
         """Return looking with its interval, as if all lost pairs were followed (1) or inverted (−1)."""
-        return balanced_interval(
-            *self.jackknife(lambda shares: _balance_kernel(shares) + lost * _lost(shares))
-        )
+        from theodolite.stats.clustered import signed_interval
+
+        moments = self.jackknife(lambda shares: _balance_kernel(shares) + lost * _lost(shares))
+        return signed_interval(*moments, level=LEVEL)
 
     def accuracy(self) -> Estimate:
         """Return the share of right answers among the two answers of each pair."""
         return self.share(_right)
 
-    def share(self, kernel: Kernel, level: float = LEVEL) -> Estimate:
+    def share(self, kernel: Kernel) -> Estimate:
         """Return the share of pairs with an outcome, with Wilson's interval for as many pairs as its variance is worth."""
         from theodolite.stats.clustered import wilson_bounds
 
         value, variance, units = self.jackknife(kernel)
         value = min(max(value, 0.0), 1.0)
         worth = min(value * (1 - value) / variance, units) if variance > 0 and 0 < value < 1 else units
-        low, high = wilson_bounds(value * worth, worth, level)
+        low, high = wilson_bounds(value * worth, worth, LEVEL)
         words = f"Wilson, effective sample size {worth:.1f}"
-        return Estimate(value, low, high, max(1, round(units)), level, words, n_items=round(self.n_pairs))
+        return Estimate(value, low, high, max(1, round(units)), LEVEL, words, n_items=round(self.n_pairs))
 
     def jackknife(self, kernel: Kernel) -> tuple[float, float, float]:
         """Return the mean of a kernel over pairs, its variance, and the number of units.
@@ -736,7 +734,7 @@ class NaturalQuestions(Design):
         Args:
             kernel: Function that returns its sum over the pairs of truths t < u of a question, from the table of answers.
         """
-        sums = [_sum(kernel, question.table, question.matched) for question in self.questions]
+        sums = [_sum(kernel, question) for question in self.questions]
         total = sum(sums)
         edges = [(question.pictures[0], other) for question in self.questions for other in question.pictures]
         components = _components(edges)
@@ -748,13 +746,9 @@ class NaturalQuestions(Design):
                 unit[0] += own
                 unit[1] += question.n_pairs
                 continue
-            without: dict[tuple[int, int], tuple[float, float]] = {}
-            for picture, truth, answer in zip(
-                question.pictures, question.truth, question.answer, strict=True
-            ):
-                if (truth, answer) not in without:
-                    without[truth, answer] = _without(kernel, question, truth, answer)
-                gone, pairs = without[truth, answer]
+            without = {cell: _without(kernel, question, cell) for cell in set(question.cells)}
+            for picture, cell in zip(question.pictures, question.cells, strict=True):
+                gone, pairs = without[cell]
                 lost[picture][0] += own - gone
                 lost[picture][1] += question.n_pairs - pairs
         value = total / self.n_pairs
@@ -763,12 +757,15 @@ class NaturalQuestions(Design):
         variance = (n - 1) / n * float(np.sum((np.array(left) - value) ** 2)) if left else 0.0
         return value, variance, float(n) if is_many else max(1.0, n / 2)
 
-    def shares(self) -> Mapping[str, Estimate]:
-        """Return the share of each outcome."""
-        return {name: self.share(kernel) for name, kernel in _KERNELS.items()}
-
     def symmetry(self, seed: int) -> float | None:
-        """Test whether the answers (a, a′) are as frequent as (a′, a), for any two answers to the pictures of two truths."""
+        """Test whether the answers (a, a′) are as frequent as (a′, a), for any two answers to the pictures of two truths.
+
+        None if no two answers to a question differ, or if pictures are asked several questions: then permuting the answers to
+        each question is not exact.
+        """
+        pictures = [picture for question in self.questions for picture in question.pictures]
+        if len(set(pictures)) < len(pictures):
+            return None
         rng = np.random.default_rng(seed)
         observed, null = 0.0, np.zeros(_DRAWS_OF_TABLES)
         for question in self.questions:
@@ -783,19 +780,17 @@ class NaturalQuestions(Design):
         from theodolite.stats import sign_flip_test
 
         if all(len(question.pictures) == 2 for question in self.questions):
-            sums = [_sum(_balance_kernel, q.table, q.matched) for q in self.questions]
-            test = sign_flip_test(sums, seed=seed)
+            test = sign_flip_test([_sum(_balance_kernel, question) for question in self.questions], seed=seed)
             return test.p_value, test.method
         rng = np.random.default_rng(seed)
-        draws = _DRAWS if len(self.questions) <= 1000 else _DRAWS_OF_TABLES
-        null = np.zeros(draws)
+        null = np.zeros(_DRAWS)
         for question in self.questions:
-            null += _sums(_balance_kernel, _drawn(question, draws, rng), question.matched)
-        words = f"answers permuted within {len(self.questions)} questions, {draws} random permutations"
+            null += _sums(_balance_kernel, _drawn(question, _DRAWS, rng), question.matched)
+        words = f"answers permuted within {len(self.questions)} questions, {_DRAWS} random permutations"
         return _two_sided(observed, null / self.n_pairs), words
 
 
-def _questions_of(pairs: Sequence[AnsweredPair], only: str | None) -> Iterator[Question]:
+def _questions_of(pairs: Sequence[AnsweredPair]) -> Iterator[Question]:
     by_group: defaultdict[str, list[AnsweredPair]] = defaultdict(list)
     for pair in pairs:
         by_group[pair.group].append(pair)
@@ -806,12 +801,8 @@ def _questions_of(pairs: Sequence[AnsweredPair], only: str | None) -> Iterator[Q
             one, two = _pictures(pair)
             rows.setdefault(one, (str(pair.gold), pair.before))
             rows.setdefault(two, (str(pair.edited_gold), pair.after))
-            if only is None or pair.relation == only:
-                allowed.add(couple_of(pair))
+            allowed.add(couple_of(pair))
         truths = sorted({truth for couple in allowed for truth in couple})
-        rows = {picture: row for picture, row in rows.items() if row[0] in truths}
-        if not rows:
-            continue
         code = {truth: i for i, truth in enumerate(truths)}
         keys = [answer_key(answer) for _, answer in rows.values()]
         answers = {answer_key(Answer("value", truth)): i for truth, i in code.items()}
@@ -851,23 +842,27 @@ def _matched(counts: Floats, mask: NDArray[np.bool_]) -> Floats:
     return np.asarray(pairs / max(1.0, float(excess)))
 
 
-def _sum(kernel: Kernel, table: Floats, matched: Floats) -> float:
-    return float(_sums(kernel, table[None], matched)[0])
+def _sum(kernel: Kernel, question: Question) -> float:
+    return float(_sums(kernel, question.table[None], question.matched)[0])
 
 
 def _sums(kernel: Kernel, tables: Floats, matched: Floats) -> Floats:
     """Return the sum of a kernel over the pairs of a question, for several tables of answers."""
+    return np.asarray((kernel(_rows(tables)) * np.triu(matched)).sum(axis=(1, 2)))
+
+
+def _rows(tables: Floats) -> Floats:
+    """Return the share of each answer among the pictures with a truth."""
     sizes = tables.sum(axis=2, keepdims=True)
-    shares = np.divide(tables, sizes, out=np.zeros_like(tables), where=sizes > 0)
-    return np.asarray((kernel(shares) * np.triu(matched)).sum(axis=(1, 2)))
+    return np.divide(tables, sizes, out=np.zeros_like(tables), where=sizes > 0)
 
 
-def _without(kernel: Kernel, question: Question, truth: int, answer: int) -> tuple[float, float]:
-    """Return the sum and the number of pairs without one picture."""
+def _without(kernel: Kernel, question: Question, cell: tuple[int, int]) -> tuple[float, float]:
+    """Return the sum and the number of pairs without one picture, given by its truth and answer."""
     table = question.table
-    table[truth, answer] -= 1
+    table[cell] -= 1
     matched = _matched(table.sum(axis=1), question.matched > 0)
-    return _sum(kernel, table, matched), float(matched.sum() / 2)
+    return float(_sums(kernel, table[None], matched)[0]), float(matched.sum() / 2)
 
 
 def _balance_kernel(shares: Floats) -> Floats:
@@ -914,29 +909,10 @@ _KERNELS: Mapping[str, Kernel] = {
 
 def _drawn(question: Question, draws: int, rng: np.random.Generator) -> Floats:
     """Return tables of truth × answer with the answers permuted among the pictures: draws × truths × answers."""
-    left = np.bincount(question.answer, minlength=question.n_answers)
-    left = np.repeat(left[None], draws, axis=0)
-    sizes = np.bincount(question.truth, minlength=len(question.matched))
-    tables = np.zeros((draws, len(sizes), question.n_answers))
-    for truth, size in enumerate(sizes[:-1]):
-        taken = _hypergeometric(left, int(size), rng)
-        tables[:, truth] = taken
-        left = left - taken
-    tables[:, -1] = left
-    return tables
-
-
-def _hypergeometric(counts: Ints, size: int, rng: np.random.Generator) -> Ints:
-    """Draw `size` of the counted things without replacement, row by row."""
-    taken = np.zeros_like(counts)
-    wanted = np.full(len(counts), size)
-    rest = counts.sum(axis=1)
-    for column in range(counts.shape[1]):
-        own = counts[:, column]
-        rest = rest - own
-        taken[:, column] = rng.hypergeometric(own, rest, wanted)
-        wanted = wanted - taken[:, column]
-    return taken
+    shape = (draws, len(question.matched), question.n_answers)
+    answers = rng.permuted(np.repeat(question.answer[None], draws, axis=0), axis=1)
+    cells = (np.arange(draws)[:, None] * shape[1] + question.truth) * shape[2] + answers
+    return np.asarray(np.bincount(cells.ravel(), minlength=math.prod(shape)).reshape(shape), np.float64)
 
 
 def _with_few_answers(question: Question) -> Question:
@@ -955,11 +931,12 @@ def _with_few_answers(question: Question) -> Question:
 
 
 def _asymmetry(tables: Floats, matched: Floats) -> Floats:
-    sizes = tables.sum(axis=2, keepdims=True)
-    shares = np.divide(tables, sizes, out=np.zeros_like(tables), where=sizes > 0)[:, :, :-1]
-    total = np.zeros(len(tables))
+    """Return Bowker's statistic of the expected numbers of pairs with every two answers."""
+    shares = _rows(tables)[:, :, :-1]
+    statistic = np.zeros(len(tables))
     for t, u in combinations(range(len(matched)), 2):
         if matched[t, u] > 0:
             counts = matched[t, u] * shares[:, t, :, None] * shares[:, u, None, :]
-            total += _bowker(counts[:, None])
-    return total
+            gap, total = counts - counts.swapaxes(1, 2), counts + counts.swapaxes(1, 2)
+            statistic += (gap**2 / np.maximum(total, 1e-300)).sum(axis=(1, 2)) / 2
+    return statistic

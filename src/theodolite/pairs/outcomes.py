@@ -18,7 +18,7 @@ the baseline for answers that change with the picture but not with the truth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
@@ -43,11 +43,15 @@ __all__ = [
     "answered_pairs",
     "is_answer",
     "pair_of",
-    "pair_shares",
+    "picture_of",
     "repeated_pairs",
     "split_of",
     "with_repeats",
 ]
+
+
+PICTURE = "picture"
+"""The key of an item's meta with the edit by which its picture was made, where that is not the edit in its truth."""
 
 
 # Edits: what they keep fixed, and the strategies they exclude.
@@ -170,6 +174,18 @@ DECOY = Edit(
 CLEAR = _neutral("unrelated objects removed")
 MIRROR_UNASKED = _neutral("mirror, not asked for")
 """Left and right exchanged, for questions that are not about left and right."""
+FLIP_UNASKED = _neutral("upside down, not asked for")
+"""Top and bottom exchanged, for questions that are not about above and below."""
+EXCHANGE_UNASKED = _neutral("exchange, not asked for")
+"""Two objects exchange their places without a change of the answer."""
+MOVE_UNASKED = _neutral("move, not asked for")
+"""An object moves about as far as under a relevant edit, and the answer stays: one that is not in the question, if there is one."""
+OTHER_CAMERA_UNASKED = _neutral("another camera, not asked for")
+"""The same room from another place, from which the answer is the same."""
+EXCHANGE_MARKS_UNASKED = _neutral("exchange the marks, not asked for")
+"""Two numbered marks exchange their objects without a change of the answer."""
+REMOVE_UNASKED = _neutral("remove, not asked for")
+"""An object that is not in the question is removed."""
 EDIT_OTHER_FRAMES = _neutral("edit other frames")
 """Frames of an episode are rendered again without a change to what the question asks for."""
 AGAIN = _neutral("ask again")
@@ -196,6 +212,12 @@ EDITS: dict[str, Edit] = {
         DECOY,
         CLEAR,
         MIRROR_UNASKED,
+        FLIP_UNASKED,
+        EXCHANGE_UNASKED,
+        MOVE_UNASKED,
+        OTHER_CAMERA_UNASKED,
+        EXCHANGE_MARKS_UNASKED,
+        REMOVE_UNASKED,
         EDIT_OTHER_FRAMES,
         AGAIN,
     )
@@ -380,9 +402,12 @@ def order_of(before: Record | None, after: Record | None) -> tuple[tuple[int, in
 
 
 def picture_of(item: Item) -> str:
-    """Return what identifies the picture of an item. Runs may store the name of an edit instead of the edited picture."""
+    """Return what identifies the picture of an item. Runs may store the name of an edit instead of the edited picture.
+
+    It is the name of the item's own edit, unless its meta has that of another question about the same edited picture.
+    """
     digests = [picture.digest for picture in item.request.pictures]
-    return content_hash([digests or item.cluster, item.truth.edit])
+    return content_hash([digests or item.cluster, str(item.meta.get(PICTURE, item.truth.edit))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,31 +424,6 @@ class PairShares:
     lost: Estimate | None = None
     kept: Estimate | None = None
     """Share of the neutral pairs that are not lost."""
-
-
-def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = LEVEL) -> PairShares:
-    """Compute the share of each outcome, with its interval over clusters."""
-    known = list(pairs)
-    relevant = [pair for pair in known if pair.edit.is_relevant]
-    neutral = [pair for pair in known if not pair.edit.is_relevant]
-    read = [pair for pair in neutral if pair.outcome != "lost"]
-    return PairShares(
-        len(relevant),
-        len(neutral),
-        _share(relevant, "followed", level),
-        _share(relevant, "inverted", level),
-        _share(relevant, "moved", level),
-        _share(relevant, "unmoved", level),
-        _share(relevant, "lost", level),
-        _share(read, "kept", level),
-    )
-
-
-def _share(pairs: Sequence[AnsweredPair], outcome: Outcome, level: float) -> Estimate | None:
-    from theodolite.stats import clustered_mean  # takes a second to import
-
-    hits = [float(pair.outcome == outcome) for pair in pairs]
-    return clustered_mean(hits, [pair.cluster for pair in pairs] if pairs else None, level=level)
 
 
 # The same request made again: how often a model's answer changes by itself. No verdict rests on it.

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from theodolite.core.tables import listed
 from theodolite.core.types import fields_of
-from theodolite.pairs.balance import PROVEN, Balance, Design, balanced_interval, design_of
+from theodolite.pairs.balance import PROVEN, Balance, Design, design_of, pair_shares
 from theodolite.pairs.outcomes import (
     AGAIN,
     FLIP,
@@ -46,7 +46,6 @@ from theodolite.pairs.outcomes import (
     MIRROR,
     AnsweredPair,
     PairShares,
-    pair_shares,
 )
 
 if TYPE_CHECKING:
@@ -186,12 +185,6 @@ class _Evidence:
             return self.on_edits.low > 0
         return self.dependence is not None and self.dependence.low > 0
 
-    @cached_property
-    def may_be_inverted(self) -> bool:
-        """True if a cue of the picture alone cannot explain more inverted than followed pairs."""
-        turned = [pair for pair in self.relevant if pair.edit in {MIRROR, FLIP}]
-        return not turned or self.design.share_with_exchanged_roles == 1
-
     def both_ways(self) -> tuple[list[str], list[str]]:
         """Return the relations for which looking is proven above and below zero, by Holm."""
         from theodolite.stats import holm
@@ -204,7 +197,13 @@ class _Evidence:
             for (name, balance), p in zip(self.relations.items(), corrected, strict=True)
             if p <= PROVEN
         ]
-        return [name for name, value in proven if value > 0], [name for name, value in proven if value < 0]
+        own = {
+            name: [pair for pair in self.relevant if pair.relation == name]
+            for name, value in proven
+            if value < 0
+        }
+        inverted = [name for name, pairs in own.items() if _may_be_inverted(pairs)]
+        return [name for name, value in proven if value > 0], inverted
 
     @property
     def told(self) -> str:
@@ -228,7 +227,7 @@ class _Evidence:
             if looking.high < LITTLE:
                 return "looks, under a tenth", self.told
             return ("sometimes looks" if looking.high < MOST else "looks at least sometimes"), self.told
-        if self.balance.is_proven and self.may_be_inverted:
+        if self.balance.is_proven and _may_be_inverted(self.relevant):
             return "answers the other way round", self.told
         if self.symmetry is not None and self.symmetry <= PROVEN:
             words = f"answers are not symmetric (p {_p_words(self.symmetry)}), though as many pairs are inverted as followed"
@@ -370,6 +369,7 @@ def _gaps(evidence: _Evidence) -> Iterable[str]:
     =================================================== ================================================================
     recognising edited pictures                         some right answers occur in one order only
     a cue of the picture that goes with the right answer a question is asked without its reverse
+    remembering the original pictures                   not surely right more often than wrong on the edits alone
     changes that any edit causes                        there are no neutral edits
     the order of asking                                 not recorded, or originals before their edits
     a cache of earlier answers                          one answer of a pair comes from a cache, the other does not
@@ -383,6 +383,8 @@ def _gaps(evidence: _Evidence) -> Iterable[str]:
         yield "recognising edited pictures"
     if design.share_with_exchanged_roles < 1:
         yield "a cue of the picture that goes with the right answer"
+    if not evidence.is_above_chance_on_edits:
+        yield "remembering the original pictures"
     if evidence.dependence is None:
         yield "changes that any edit causes"
     asked = [pair.asked for pair in pairs if pair.asked is not None]
@@ -390,6 +392,12 @@ def _gaps(evidence: _Evidence) -> Iterable[str]:
         yield "the order of asking"
     if any(pair.is_half_reused for pair in pairs):
         yield "a cache of earlier answers"
+
+
+def _may_be_inverted(relevant: Sequence[AnsweredPair]) -> bool:
+    """Return True if a cue of the picture alone cannot explain more inverted than followed pairs."""
+    turned = [pair for pair in relevant if pair.edit in {MIRROR, FLIP}]
+    return not turned or design_of(turned).share_with_exchanged_roles == 1
 
 
 def _follows_order(is_before: Sequence[bool]) -> bool:
@@ -423,10 +431,12 @@ def _to_prove(value: float, spread: float) -> float | None:
 
 def _to_bound(balance: Balance, dependence: Estimate | None) -> float | None:
     """Return the number of clusters with which looking and dependence would probably be bounded by a tenth."""
+    from theodolite.stats.clustered import signed_interval
+
     spread = balance.variance * balance.clusters
     n = float(_LEAST_DIFFERENT)
     while n < _MOST_TIMES * max(balance.clusters, 1.0):
-        looking = balanced_interval(balance.looking.value, spread / n, n)
+        looking = signed_interval(balance.looking.value, spread / n, n, level=LEVEL)
         slack = _normal_quantile(_POWER) * math.sqrt(spread / n)
         is_bound = looking.low - slack > -LITTLE and looking.high + slack < LITTLE
         if is_bound and dependence is not None:

@@ -162,12 +162,13 @@ def pair_outcomes(samples: Iterable[Graded], *, has_interval: bool = False) -> d
     neutral = [pair for pair in pairs if not pair.edit.is_relevant and pair.outcome != "lost"]
     shares: dict[str, float] = {}
     if relevant:
-        shares["looking"] = design_of(relevant).value
+        outcomes = design_of(relevant).outcomes()
+        shares["looking"] = outcomes["followed"] - outcomes["inverted"]
         if has_interval:
             balance = balance_of(relevant)
             looking = balance.looking
             shares |= {"looking_low": looking.low, "looking_high": looking.high, "p": balance.p_value}
-        shares |= {name: _share(relevant, name) for name in _OUTCOMES}
+        shares |= outcomes
     if neutral:
         shares["kept"] = _share(neutral, "kept")
     return {**shares, "pairs": float(len(relevant))} if pairs else {}
@@ -213,10 +214,11 @@ def _read_among(sample: Graded, targets: Mapping[str, str]) -> Graded:
 def _pair(before: Graded, after: Graded, edit: Edit) -> AnsweredPair:
     """Return the pair of two samples.
 
-    An answer that another scorer found right is taken as the first right one.
+    An answer that another scorer found right is taken as the first right one, unless it is given to both pictures.
     """
+    is_same = before.answer.is_read and before.said == after.said
     sides = [
-        Answer("value", side.targets[0]) if side.value == 1 and side.targets else side.answer
+        Answer("value", side.targets[0]) if side.value == 1 and side.targets and not is_same else side.answer
         for side in (before, after)
     ]
     golds = [side.targets or ("",) for side in (before, after)]

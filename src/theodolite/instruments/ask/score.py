@@ -21,7 +21,7 @@ from theodolite.core.tables import Cell, Column, Table
 from theodolite.core.types import PLAIN, Record
 from theodolite.instruments.ask.questions import SETTINGS, Setting
 from theodolite.pairs import AnsweredPair, Standing, balance_of, by_design, judge_looking, pair_shares
-from theodolite.pairs.outcomes import EDITS, NATURAL, SHARES, order_of, repeated_pairs
+from theodolite.pairs.outcomes import EDITS, NATURAL, SHARES, order_of, picture_of, repeated_pairs
 from theodolite.runs import Parsed, Result, Run
 from theodolite.stats.power import clusters_needed
 
@@ -50,6 +50,8 @@ class AnsweredRow:
     words: str
     """The prompt."""
     cluster: str
+    picture: str
+    """What identifies the picture that was shown."""
     natural: str
     """The group of questions with the same words, other pictures and other answers."""
     gold: str
@@ -141,6 +143,7 @@ def _row(result: Result) -> AnsweredRow:
         item.subject,
         item.request.text,
         item.cluster,
+        picture_of(item),
         str(meta.get("natural") or item.cluster),
         truth.golds[0],
         frozenset(map(_normal, truth.golds)),
@@ -170,7 +173,7 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
     """Yield the pairs of a run.
 
     *Another picture*: two plain answers to the same words about two pictures whose right answers differ; no request is
-    needed beyond the plain ones. Other edits: the answer about the picture, and about the edited picture.
+    needed beyond the plain ones. All pictures of the same words are one group, whatever pairs are listed. Other edits: the answer about the picture, and about the edited picture.
     """
     plain = {name: row for name, row in rows.get("picture", {}).items() if row.is_measured}
     groups: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
@@ -178,7 +181,7 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
         groups[row.words, row.natural].append(row)
     for group in groups.values():
         for first, second in combinations(sorted(group, key=_place), 2):  # their right answers all differ
-            yield replace(_pair(first, second, NATURAL.name, split), group=f"{first.natural} {first.words}")
+            yield replace(_pair(first, second, NATURAL.name, split), group=first.words)
     for setting in SETTINGS:
         for name, after in rows.get(setting, {}).items():
             before = plain.get(name)
@@ -219,6 +222,8 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
         split=split,
         relation=_relation(*_in_order(first, second), has_options=bool(first.options)),
         shown=(first.name, second.name),
+        pictures=(first.picture, second.picture),
+        question=first.words,
         asked=asked,
         is_half_reused=is_half_reused,
     )
