@@ -306,7 +306,10 @@ class PairedPictures(Design):
 
     def outcomes(self) -> Mapping[str, float]:
         """Return the weighted share of each outcome; followed minus inverted is looking."""
-        return {name: float(self.weights.values @ is_it) for name, is_it in self._outcomes.items()}
+        return {
+            name: round(float(self.weights.values @ is_it), 12)  # without the rounding of weights
+            for name, is_it in self._outcomes.items()
+        }
 
     def shares(self) -> Mapping[str, Estimate]:
         """Return the same with intervals."""

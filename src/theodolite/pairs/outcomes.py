@@ -43,6 +43,7 @@ __all__ = [
     "answered_pairs",
     "is_answer",
     "pair_of",
+    "picture_of",
     "repeated_pairs",
     "split_of",
     "with_repeats",

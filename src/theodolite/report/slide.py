@@ -626,7 +626,7 @@ def _foot(figure: Figure, diagnosed: Diagnosed, shown: Sequence[Summary], n_more
     n = max(sum(looking.n_relevant for _, looking in summary.lookings) for summary in shown)
     more = f"; {n_more} more models in the report" if n_more else ""
     figure.text(
-        0.04, 0.045, f"{_numbers(shown)}{n} pairs per model; line below a bar: 99 % interval of followed minus inverted{more}. "
+        0.04, 0.045, f"{_numbers(shown)}{n} pairs per model; line below a bar: looking, 99 % interval{more}. "
         f"Theodolite {d.theodolite}, {d.created:%Y-%m-%d}.", fontsize=_SMALLEST, color=QUIET, va="center",
     )  # fmt: skip
 

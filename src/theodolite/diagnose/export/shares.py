@@ -214,10 +214,11 @@ def _read_among(sample: Graded, targets: Mapping[str, str]) -> Graded:
 def _pair(before: Graded, after: Graded, edit: Edit) -> AnsweredPair:
     """Return the pair of two samples.
 
-    An answer that another scorer found right is taken as the first right one.
+    An answer that another scorer found right is taken as the first right one, unless it is given to both pictures.
     """
+    is_same = before.answer.is_read and before.said == after.said
     sides = [
-        Answer("value", side.targets[0]) if side.value == 1 and side.targets else side.answer
+        Answer("value", side.targets[0]) if side.value == 1 and side.targets and not is_same else side.answer
         for side in (before, after)
     ]
     golds = [side.targets or ("",) for side in (before, after)]

@@ -21,7 +21,7 @@ from theodolite.core.tables import Cell, Column, Table
 from theodolite.core.types import PLAIN
 from theodolite.instruments.ask.questions import SETTINGS, Setting
 from theodolite.pairs import AnsweredPair, Standing, balance_of, by_design, judge_looking, pair_shares
-from theodolite.pairs.outcomes import EDITS, NATURAL, SHARES, repeated_pairs
+from theodolite.pairs.outcomes import EDITS, NATURAL, SHARES, picture_of, repeated_pairs
 from theodolite.runs import Parsed, Result, Run
 from theodolite.stats.power import clusters_needed
 
@@ -50,6 +50,8 @@ class AnsweredRow:
     words: str
     """The prompt."""
     cluster: str
+    picture: str
+    """What identifies the picture that was shown."""
     natural: str
     """The group of questions with the same words, other pictures and other answers."""
     gold: str
@@ -140,6 +142,7 @@ def _row(result: Result) -> AnsweredRow:
         item.subject,
         item.request.text,
         item.cluster,
+        picture_of(item),
         str(meta.get("natural") or item.cluster),
         truth.golds[0],
         frozenset(map(_normal, truth.golds)),
@@ -216,7 +219,7 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
         split=split,
         relation=_relation(*_in_order(first, second), has_options=bool(first.options)),
         shown=(first.name, second.name),
-        pictures=(first.cluster, second.cluster if edit == NATURAL.name else f"{first.cluster} {edit}"),
+        pictures=(first.picture, second.picture),
         question=first.words,
     )
 
