@@ -25,7 +25,7 @@ from theodolite.instruments.ask.score import AskScore, score_ask
 from theodolite.instruments.instrument import Study, UserData
 from theodolite.instruments.scene.graph_parser import parse_graph
 from theodolite.instruments.trace.claims.reading import extract_many
-from theodolite.pairs import AnsweredPair, judge_looking, pair_shares
+from theodolite.pairs import AnsweredPair, judge_looking
 from theodolite.runs import Run, RunSettings, measure_run
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -100,10 +100,13 @@ def verdict_table(scores: dict[str, AskScore]) -> str:
             "with *under*": [pair for pair in score.pairs if "under" in pair.relation],
         }
         for name, pairs in parts.items():
-            looking, shares = judge_looking(pairs, chance=0.25), pair_shares(pairs)
-            words = [_share(each) for each in (shares.followed, shares.moved, shares.unmoved)]
-            rows.append([PROMPTS[label], name, len(pairs), *words, f"**{looking.standing}**"])
-    return _markdown(["prompt", "pairs of", "pairs", "followed", "moved", "unmoved", "verdict"], rows)
+            relevant = [pair for pair in pairs if pair.edit.is_relevant]
+            judged = judge_looking(relevant)
+            shares = [f"{100 * share.value:.0f} %" for share in (judged.followed, judged.inverted) if share]
+            accuracy = f"{100 * judged.accuracy.value:.0f} %" if judged.accuracy else ""
+            looking = _share(judged.looking)
+            rows.append([PROMPTS[label], name, accuracy, *shares, looking, f"**{judged.standing}**"])
+    return _markdown(["prompt", "pairs of", "accuracy", "followed", "inverted", "looking", "verdict"], rows)
 
 
 @dataclass(frozen=True, slots=True)

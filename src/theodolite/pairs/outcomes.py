@@ -20,12 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 from theodolite.answers import Answer, normal_form
 from theodolite.answers.grading import golds_of, is_right, read_item
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, content_hash
+from theodolite.core.types import Item, Record, content_hash
 
 if TYPE_CHECKING:
     from theodolite.core.tables import Estimate
@@ -48,6 +48,10 @@ __all__ = [
     "split_of",
     "with_repeats",
 ]
+
+
+PICTURE = "picture"
+"""The key of an item's meta with the edit by which its picture was made, where that is not the edit in its truth."""
 
 
 # Edits: what they keep fixed, and the strategies they exclude.
@@ -170,6 +174,18 @@ DECOY = Edit(
 CLEAR = _neutral("unrelated objects removed")
 MIRROR_UNASKED = _neutral("mirror, not asked for")
 """Left and right exchanged, for questions that are not about left and right."""
+FLIP_UNASKED = _neutral("upside down, not asked for")
+"""Top and bottom exchanged, for questions that are not about above and below."""
+EXCHANGE_UNASKED = _neutral("exchange, not asked for")
+"""Two objects exchange their places without a change of the answer."""
+MOVE_UNASKED = _neutral("move, not asked for")
+"""An object moves about as far as under a relevant edit, and the answer stays: one that is not in the question, if there is one."""
+OTHER_CAMERA_UNASKED = _neutral("another camera, not asked for")
+"""The same room from another place, from which the answer is the same."""
+EXCHANGE_MARKS_UNASKED = _neutral("exchange the marks, not asked for")
+"""Two numbered marks exchange their objects without a change of the answer."""
+REMOVE_UNASKED = _neutral("remove, not asked for")
+"""An object that is not in the question is removed."""
 EDIT_OTHER_FRAMES = _neutral("edit other frames")
 """Frames of an episode are rendered again without a change to what the question asks for."""
 AGAIN = _neutral("ask again")
@@ -196,6 +212,12 @@ EDITS: dict[str, Edit] = {
         DECOY,
         CLEAR,
         MIRROR_UNASKED,
+        FLIP_UNASKED,
+        EXCHANGE_UNASKED,
+        MOVE_UNASKED,
+        OTHER_CAMERA_UNASKED,
+        EXCHANGE_MARKS_UNASKED,
+        REMOVE_UNASKED,
         EDIT_OTHER_FRAMES,
         AGAIN,
     )
@@ -347,6 +369,7 @@ def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
 
 def pair_of(run: Run, before: Result, after: Result, edit: Edit) -> AnsweredPair:
     """Return the pair of two results."""
+    asked, is_half_reused = order_of(before.record, after.record)
     first, second = (golds_of(side.item) for side in (before, after))
     answers = [read_item(side.item, side.record) for side in (before, after)]
     truth = before.item.truth
@@ -364,13 +387,27 @@ def pair_of(run: Run, before: Result, after: Result, edit: Edit) -> AnsweredPair
         pictures=(picture_of(before.item), picture_of(after.item)),
         question=content_hash([before.item.request.text, list(before.item.options)]),
         others=(first[1:], second[1:]),
+        asked=asked,
+        is_half_reused=is_half_reused,
     )
 
 
+def order_of(before: Record | None, after: Record | None) -> tuple[tuple[int, int] | None, bool]:
+    """Return the places of two requests if both are known, and True if one of the answers alone comes from a cache."""
+    if before is None or after is None:
+        return None, False
+    is_known = before.place is not None and after.place is not None
+    asked = cast("tuple[int, int]", (before.place, after.place)) if is_known else None
+    return asked, before.is_cached != after.is_cached
+
+
 def picture_of(item: Item) -> str:
-    """Return what identifies the picture of an item. Runs may store the name of an edit instead of the edited picture."""
+    """Return what identifies the picture of an item. Runs may store the name of an edit instead of the edited picture.
+
+    It is the name of the item's own edit, unless its meta has that of another question about the same edited picture.
+    """
     digests = [picture.digest for picture in item.request.pictures]
-    return content_hash([digests or item.cluster, item.truth.edit])
+    return content_hash([digests or item.cluster, str(item.meta.get(PICTURE, item.truth.edit))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,6 +471,7 @@ def repeated_pairs(run: Run) -> Iterator[AnsweredPair]:
     """Yield the first and the second answer to each repeated request of a run."""
     for first, second in run.repeats():
         item = first.item
+        asked, is_half_reused = order_of(first.record, second.record)
         yield AnsweredPair(
             item.name,
             AGAIN,
@@ -444,6 +482,8 @@ def repeated_pairs(run: Run) -> Iterator[AnsweredPair]:
             edited_gold="",
             split=split_of(run, item),
             shown=(first.item.name, second.item.name),
+            asked=asked,
+            is_half_reused=is_half_reused,
         )
 
 

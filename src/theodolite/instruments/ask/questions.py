@@ -204,7 +204,7 @@ class _Draft:
         recall: ReplayMatch,
     ) -> Item | None:
         """Return the item of a question in a setting; None if the question has none."""
-        pictures = question.pictures
+        pictures = self._shown(question.pictures)
         has_same_words = other is not None and other.prompt == question.prompt
         if setting == "picture":
             # Another question with the same words is the swapped setting of this one.
@@ -216,24 +216,25 @@ class _Draft:
             if other is None or (has_same_words and "picture" in self.settings):
                 return None
             shown: dict[str, Json] = {"shown": other.answer} if has_same_words else {}
-            return self._made(question, setting, other.pictures, truth, {**meta, **shown})
+            return self._made(question, setting, self._shown(other.pictures), truth, {**meta, **shown})
         if setting == "mirror":
             reflection = mirrored(question)
             if reflection is None:
                 return None
             edit, answer = reflection
             changed = replace(truth, golds=(answer, *question.others), edit=edit.name)
-            return self._made(question, setting, self._edited(pictures, "mirror"), changed, meta)
+            return self._made(question, setting, self._edited(question.pictures, "mirror"), changed, meta)
         if setting == "light":
             lit = replace(truth, edit=LIGHT.name)
-            return self._made(question, setting, self._edited(pictures, "light"), lit, meta)
+            return self._made(question, setting, self._edited(question.pictures, "light"), lit, meta)
         removal = question.removal
         if removal is None:
             return None
         removed = replace(truth, golds=(removal.answer,), edit=REMOVE.name)
         how = partial(remove, thing=removal.thing, others=removal.others)
         name = f"without-{content_hash([astuple(removal.thing.box)])[:16]}"
-        return self._made(question, setting, (_edit(pictures[0], name, how, self.folder),), removed, meta)
+        shown_after = (_edit(question.pictures[0], name, how, self.folder),)
+        return self._made(question, setting, shown_after, removed, meta)
 
     def _made(
         self,
@@ -258,8 +259,18 @@ class _Draft:
         )
         return Item(f"{question.id}/{setting}", request, question.options, meta, about)
 
-    def _edited(self, pictures: tuple[Picture, ...], how: Literal["mirror", "light"]) -> tuple[Picture, ...]:
+    def _shown(self, pictures: tuple[Picture, ...]) -> tuple[Picture, ...]:
+        """Return pictures as they are, encoded like edited ones if there are such: nothing but its content tells an edit."""
+        return self._edited(pictures, "plain") if _EDITED.intersection(self.settings) else pictures
+
+    def _edited(
+        self, pictures: tuple[Picture, ...], how: Literal["plain", "mirror", "light"]
+    ) -> tuple[Picture, ...]:
         return tuple(_edit(picture, how, _EDITS[how], self.folder) for picture in pictures)
+
+
+def _plain(picture: Picture) -> Picture:
+    return Picture.from_array(picture.pixels())
 
 
 def _edit(picture: Picture, name: str, how: Callable[[Picture], Picture], folder: Path | None) -> Picture:
@@ -276,7 +287,8 @@ def _edit(picture: Picture, name: str, how: Callable[[Picture], Picture], folder
     return Picture(known.read_text(encoding="utf-8"), path=path)
 
 
-_EDITS = {"mirror": mirror, "light": light}
+_EDITS = {"plain": _plain, "mirror": mirror, "light": light}
+_EDITED: frozenset[Setting] = frozenset({"mirror", "light", "remove"})
 
 
 def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:

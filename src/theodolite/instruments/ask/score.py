@@ -18,10 +18,10 @@ from theodolite.answers.grading import read_item
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, column, metric_of
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.core.types import PLAIN
+from theodolite.core.types import PLAIN, Record
 from theodolite.instruments.ask.questions import SETTINGS, Setting
 from theodolite.pairs import AnsweredPair, Standing, balance_of, by_design, judge_looking, pair_shares
-from theodolite.pairs.outcomes import EDITS, NATURAL, SHARES, picture_of, repeated_pairs
+from theodolite.pairs.outcomes import EDITS, NATURAL, SHARES, order_of, picture_of, repeated_pairs
 from theodolite.runs import Parsed, Result, Run
 from theodolite.stats.power import clusters_needed
 
@@ -65,6 +65,7 @@ class AnsweredRow:
     """``answered``, ``refused``, ``failed`` or ``pending``."""
     shown: frozenset[str] = frozenset()
     """The right answers for the picture shown, if it is that of another question and they are known."""
+    record: Record | None = None
 
     @property
     def is_measured(self) -> bool:
@@ -152,6 +153,7 @@ def _row(result: Result) -> AnsweredRow:
         answer,
         status,
         frozenset(map(_normal, [shown] if isinstance(shown, str) else shown)),
+        record,
     )
 
 
@@ -203,6 +205,7 @@ def _in_order(first: AnsweredRow, second: AnsweredRow) -> tuple[str, str]:
 
 def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> AnsweredPair:
     names = {right: _normal(row.gold) for row in (second, first) for right in row.right}
+    asked, is_half_reused = order_of(first.record, second.record)
 
     def named(row: AnsweredRow) -> Answer:
         says = names.get(row.says, row.says)
@@ -221,6 +224,8 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
         shown=(first.name, second.name),
         pictures=(first.picture, second.picture),
         question=first.words,
+        asked=asked,
+        is_half_reused=is_half_reused,
     )
 
 
