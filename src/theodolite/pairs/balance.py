@@ -306,7 +306,10 @@ class PairedPictures(Design):
 
     def outcomes(self) -> Mapping[str, float]:
         """Return the weighted share of each outcome; followed minus inverted is looking."""
-        return {name: float(self.weights.values @ is_it) for name, is_it in self._outcomes.items()}
+        return {
+            name: round(float(self.weights.values @ is_it), 12)  # without the rounding of weights
+            for name, is_it in self._outcomes.items()
+        }
 
     def shares(self) -> Mapping[str, Estimate]:
         """Return the same with intervals."""
@@ -696,7 +699,7 @@ class NaturalQuestions(Design):
         return {name: self.share(kernel) for name, kernel in _KERNELS.items()}
 
     def _mean(self, kernel: Kernel) -> float:
-        return sum(_sum(kernel, question) for question in self.questions) / self.n_pairs
+        return round(sum(_sum(kernel, question) for question in self.questions) / self.n_pairs, 12)
 
     def balance(self, seed: int) -> Balance:
         """Compute the interval and the test."""
@@ -787,7 +790,11 @@ class NaturalQuestions(Design):
         rng = np.random.default_rng(seed)
         null = np.zeros(_DRAWS)
         for question in self.questions:
-            null += _sums(_balance_kernel, _drawn(question, _DRAWS, rng), question.matched)
+            start = 0
+            for n in _steps(_DRAWS, len(question.pictures)):
+                tables = _drawn(question, n, rng)
+                null[start : start + n] += _sums(_balance_kernel, tables, question.matched)
+                start += n
         words = f"answers permuted within {len(self.questions)} questions, {_DRAWS} random permutations"
         return _two_sided(observed, null / self.n_pairs), words
 
@@ -856,7 +863,7 @@ def _sums(kernel: Kernel, tables: Floats, matched: Floats) -> Floats:
 def _rows(tables: Floats) -> Floats:
     """Return the share of each answer among the pictures with a truth."""
     sizes = tables.sum(axis=2, keepdims=True)
-    return np.divide(tables, sizes, out=np.zeros_like(tables), where=sizes > 0)
+    return np.asarray(np.divide(tables, sizes, out=np.zeros_like(tables), where=sizes > 0))
 
 
 def _without(kernel: Kernel, question: Question, cell: tuple[int, int]) -> tuple[float, float]:

@@ -366,7 +366,7 @@ def signed_mean(
     """Return a mean of at least one value, its variance over clusters, and their effective number, for `signed_interval`."""
     mean = _Mean.of(values, clusters, None, None, weights)
     assert mean is not None  # noqa: S101 - there is a value
-    return mean.value, mean.robust, mean.evenly
+    return round(mean.value, 12), mean.robust, mean.evenly  # without the rounding of weights
 
 
 def agreeing(estimate: Estimate, p_value: float) -> Estimate:
