@@ -928,8 +928,9 @@ _EPISODES_OF_SIZE = 0.12
 """The same for each item of a size in numbers."""
 _MORE_PAIRS = 2
 """Further episodes that are drawn for pairs, as a multiple."""
-_PAIRS_OF_EPISODE = 9.75
-"""Relevant pairs for each episode of a world and split: of 12 that are drawn for pairs, those with a fitting edit."""
+_PAIRS_OF_EPISODE = 12
+"""Relevant pairs for each episode of a world and split: of 12 that are drawn for pairs, those with a fitting edit,
+and again those about sides with the two things exchanged."""
 _PAIR_SEEDS = 100_000
 """The episodes of pairs have seeds above it, the others below."""
 _REPEATS = 12
