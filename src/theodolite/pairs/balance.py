@@ -79,9 +79,14 @@ _RARER_ORDER = 0.2
 """Both orders of two answers are weighed equally if at least this share of their pairs has the rarer one. Below it a handful
 of pairs would decide, and the answers count as having one order."""
 _MOST_ANSWERS = 12
-"""Different answers to one natural question that the test of symmetry tells apart; the rarer ones count as one."""
-_MANY_COMPONENTS = 20
-"""From this number of unconnected groups of pictures on, these are the units of the interval; below it, single pictures are."""
+"""Different answers to natural questions that the test of symmetry tells apart; the rarer ones count as one."""
+_MOST_COUPLES = 36
+"""Two right answers of natural pairs that the test of symmetry compares at most: those of nine right answers."""
+_MANY_COMPONENTS = 38
+"""From this number of unconnected groups of pictures on, these are the units of the interval: so many can show that there is
+no looking."""
+_SMALL_COMPONENT = 4
+"""Groups with no more pictures on average, such as photographs of the same two objects, are the units too."""
 _OUTCOMES = ("followed", "inverted", "moved", "unmoved", "lost")
 
 
@@ -344,7 +349,7 @@ class PairedPictures(Design):
             return None
         signs = np.array([pair.direction for pair in numeric], np.float64)
         return PairedPictures(numeric).tested_mean(
-            signs, _towards, lambda one, two: np.asarray(np.nan_to_num(np.sign(two - one))), seed
+            signs, AnsweredPair.towards, lambda one, two: np.asarray(np.nan_to_num(np.sign(two - one))), seed
         )
 
     def tested_mean(
@@ -551,13 +556,6 @@ class PairedPictures(Design):
         return [i for block in self._blocks for i in block.pairs]
 
 
-def _towards(pair: AnsweredPair, answer: Answer) -> float:
-    """Return the value of a numeric answer, counted in the direction in which the right one moves."""
-    if not isinstance(answer.value, int | float):
-        return math.nan
-    return float(answer.value) * math.copysign(1, float(str(pair.edited_gold)) - float(str(pair.gold)))
-
-
 def _pictures(pair: AnsweredPair) -> tuple[str, str]:
     if all(pair.pictures):
         return pair.pictures
@@ -650,6 +648,9 @@ class Question:
     matched: Floats
     """Truths × truths: the number of pairs of two truths in a matching, on average."""
     n_answers: int
+    truths: tuple[str, ...]
+    answers: tuple[str, ...]
+    """The names of the answers; the last one is empty."""
 
     @property
     def n_pairs(self) -> float:
@@ -678,7 +679,8 @@ class NaturalQuestions(Design):
 
         followed = Σ m_tu p_t(t) p_u(u) / Σ m_tu,    inverted = Σ m_tu p_t(u) p_u(t) / Σ m_tu.
 
-    The interval is a jackknife over pictures, or over groups of pictures that share no question if there are many. The test gives
+    The interval is a jackknife over pictures, or over groups of pictures that share no question if there are many, or all are
+    small. The test gives
     the larger p of the jackknife, and of permuting the answers to each question among its pictures: the latter is exact, unless
     pictures are asked several questions whose right answers go together. What else differs between two pictures, such as the kind of scene, is
     not excluded: Lemma 2 is an assumption here.
@@ -741,7 +743,8 @@ class NaturalQuestions(Design):
         total = sum(sums)
         edges = [(question.pictures[0], other) for question in self.questions for other in question.pictures]
         components = _components(edges)
-        is_many = len(set(components.values())) >= _MANY_COMPONENTS
+        n_components = len(set(components.values()))
+        is_many = n_components >= min(_MANY_COMPONENTS, len(components) / _SMALL_COMPONENT)
         lost: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for question, own in zip(self.questions, sums, strict=True):
             if is_many:
@@ -763,21 +766,29 @@ class NaturalQuestions(Design):
     def symmetry(self, seed: int) -> float | None:
         """Test whether the answers (a, a′) are as frequent as (a′, a), for any two answers to the pictures of two truths.
 
-        None if no two answers to a question differ, or if pictures are asked several questions: then permuting the answers to
-        each question is not exact.
+        Bowker's statistic of the expected numbers of pairs, summed over questions. None if no two answers to a question differ, if
+        there are too many right answers to compare, or if pictures are asked several questions: then permuting the answers
+        to each question is not exact.
         """
         pictures = [picture for question in self.questions for picture in question.pictures]
         if len(set(pictures)) < len(pictures):
             return None
+        read = Counter(q.answers[answer] for q in self.questions for answer in q.answer if q.answers[answer])
+        code = {name: i for i, (name, _) in enumerate(read.most_common(_MOST_ANSWERS))}
+        sums: dict[Couple, Floats] = {}
         rng = np.random.default_rng(seed)
-        observed, null = 0.0, np.zeros(_DRAWS_OF_TABLES)
         for question in self.questions:
-            few = _with_few_answers(question)
-            if len(set(few.answer.tolist()) - {few.n_answers - 1}) < 2:
-                continue
-            observed += float(_asymmetry(few.table[None], few.matched)[0])
-            null += _asymmetry(_drawn(few, _DRAWS_OF_TABLES, rng), few.matched)
-        return _upper_tail(observed, null) if observed > 0 else None
+            codes = [code.get(name, len(code)) if name else len(code) + 1 for name in question.answers]
+            few = replace(question, answer=np.array(codes)[question.answer], n_answers=len(code) + 2)
+            shares = _rows(np.concatenate([few.table[None], _drawn(few, _DRAWS_OF_TABLES, rng)]))[:, :, :-1]
+            for t, u in combinations(range(len(few.truths)), 2):
+                couple = few.truths[t], few.truths[u]
+                pairs = few.matched[t, u] * shares[:, t, :, None] * shares[:, u, None, :]
+                sums[couple] = sums.get(couple, 0) + pairs
+                if len(sums) > _MOST_COUPLES:
+                    return None
+        statistic = sum(map(_bowker, sums.values()), np.zeros(_DRAWS_OF_TABLES + 1))
+        return _upper_tail(float(statistic[0]), statistic[1:]) if statistic[0] > 0 else None
 
     def _test(self, observed: float, seed: int) -> tuple[float, str]:
         from theodolite.stats import sign_flip_test
@@ -822,7 +833,7 @@ def _questions_of(pairs: Sequence[AnsweredPair]) -> Iterator[Question]:
         for one, two in allowed:
             mask[code[one], code[two]] = mask[code[two], code[one]] = True
         matched = _matched(np.bincount(truth, minlength=len(truths)).astype(float), mask)
-        yield Question(tuple(rows), truth, answer, matched, len(answers) + 1)
+        yield Question(tuple(rows), truth, answer, matched, len(answers) + 1, tuple(truths), (*answers, ""))
 
 
 def _matched(counts: Floats, mask: NDArray[np.bool_]) -> Floats:
@@ -922,28 +933,7 @@ def _drawn(question: Question, draws: int, rng: np.random.Generator) -> Floats:
     return np.asarray(np.bincount(cells.ravel(), minlength=math.prod(shape)).reshape(shape), np.float64)
 
 
-def _with_few_answers(question: Question) -> Question:
-    """Return the question with its rarer answers counted as one, for a table of bounded size."""
-    if question.n_answers <= _MOST_ANSWERS:
-        return question
-    lost = question.n_answers - 1
-    keep = max(_MOST_ANSWERS, len(question.matched) + 2)
-    counts = np.bincount(question.answer, minlength=question.n_answers)
-    order = sorted(range(len(question.matched), lost), key=lambda answer: (-counts[answer], answer))
-    kept = [*range(len(question.matched)), *order][: keep - 2]
-    code = np.full(question.n_answers, keep - 2)
-    code[kept] = np.arange(len(kept))
-    code[lost] = keep - 1
-    return replace(question, answer=code[question.answer], n_answers=keep)
-
-
-def _asymmetry(tables: Floats, matched: Floats) -> Floats:
-    """Return Bowker's statistic of the expected numbers of pairs with every two answers."""
-    shares = _rows(tables)[:, :, :-1]
-    statistic = np.zeros(len(tables))
-    for t, u in combinations(range(len(matched)), 2):
-        if matched[t, u] > 0:
-            counts = matched[t, u] * shares[:, t, :, None] * shares[:, u, None, :]
-            gap, total = counts - counts.swapaxes(1, 2), counts + counts.swapaxes(1, 2)
-            statistic += (gap**2 / np.maximum(total, 1e-300)).sum(axis=(1, 2)) / 2
-    return statistic
+def _bowker(counts: Floats) -> Floats:
+    """Return Σ (n_ab − n_ba)² / (n_ab + n_ba) over answers a < b; counts are (draws, a, b)."""
+    gap, total = counts - counts.swapaxes(1, 2), counts + counts.swapaxes(1, 2)
+    return np.asarray((gap**2 / np.maximum(total, 1e-300)).sum(axis=(1, 2)) / 2)
