@@ -366,7 +366,7 @@ def looker(share: float, rng: Random) -> Callable[[str, str], str]:
     return says
 
 
-def level(seeds: int = 200) -> Iterator[tuple[str, str, float]]:
+def level(seeds: int = 100) -> Iterator[tuple[str, str, float]]:
     """Yield design, model, and how often a model that does not look is proven, either way."""
     for name, design in DESIGNS.items():
         models = {"hash of the picture": by_hash}
@@ -383,7 +383,7 @@ def level(seeds: int = 200) -> Iterator[tuple[str, str, float]]:
 SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
-def coverage(seeds: int = 200) -> Iterator[tuple[str, list[float]]]:
+def coverage(seeds: int = 100) -> Iterator[tuple[str, list[float]]]:
     """Yield design and coverage of the 99 % interval, by the share of originals, objects or pictures that a model looks at.
 
     With two answers looking is that share, also if each picture is looked at on its own: μ² + 2μ(1 − μ)/2 = μ.
@@ -400,7 +400,7 @@ def coverage(seeds: int = 200) -> Iterator[tuple[str, list[float]]]:
         yield name, rates
 
 
-def means(draws: int = 1000) -> Iterator[tuple[int, str, float, float]]:
+def means(draws: int = 300) -> Iterator[tuple[int, str, float, float]]:
     """Yield clusters, weights, and the least coverage of the 95 % and the 99 % interval of a mean of −1, 0 and 1."""
     rng = np.random.default_rng(0)
     for k in (12, 20, 48, 100, 400):
@@ -496,7 +496,7 @@ def of_answers(share: float, options: int) -> float:
     return share**2 + 2 * share * (1 - share) / options
 
 
-def mixtures(seeds: int = 200, judged: int = 10) -> Iterator[tuple[str, int, float, float, str]]:
+def mixtures(seeds: int = 100, judged: int = 5) -> Iterator[tuple[str, int, float, float, str]]:
     """Yield mixture, options, true looking, coverage, and the most frequent verdict on 100 pictures."""
     for share in (0.1, 0.25, 0.3, 0.5, 0.7, 0.75, 0.9):
         for words, model in (("pairs", per_pair(share)), ("answers", per_answer(share))):

@@ -872,7 +872,7 @@ def _sums(kernel: Kernel, tables: Floats, matched: Floats) -> Floats:
 def _rows(tables: Floats) -> Floats:
     """Return the share of each answer among the pictures with a truth."""
     sizes = tables.sum(axis=2, keepdims=True)
-    return np.divide(tables, sizes, out=np.zeros_like(tables), where=sizes > 0)
+    return np.asarray(tables / np.maximum(sizes, 1))
 
 
 def _without(kernel: Kernel, question: Question, cell: tuple[int, int]) -> tuple[float, float]:
