@@ -69,7 +69,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 PROVEN = 1 - LEVEL
 """The p-value at which looking is proven."""
-_DRAWS = 9_999
+DRAWS = 9_999
 """Random permutations of a test, if not all signs are counted."""
 _DRAWS_OF_TABLES = 1_999
 """The same for the test of symmetry."""
@@ -174,8 +174,8 @@ class Design(ABC):
         """Return the same with intervals."""
 
     @abstractmethod
-    def balance(self, seed: int) -> Balance:
-        """Compute looking with its interval and the exact test."""
+    def balance(self, seed: int, *, draws: int = DRAWS) -> Balance:
+        """Compute looking with its interval and the exact test, of so many random permutations if all are too many."""
 
     @abstractmethod
     def interval(self, lost: int = 0) -> Estimate:
@@ -336,11 +336,13 @@ class PairedPictures(Design):
         assert share is not None  # noqa: S101 - there is at least one pair
         return share
 
-    def balance(self, seed: int) -> Balance:
+    def balance(self, seed: int, *, draws: int = DRAWS) -> Balance:
         """Compute the interval and the test."""
-        return self.tested_mean(
-            self.signs, AnsweredPair.side, lambda one, two: np.asarray(np.trunc((one - two) / 2)), seed
-        )
+
+        def sign(one: Floats, two: Floats) -> Floats:
+            return np.asarray(np.trunc((one - two) / 2))
+
+        return self.tested_mean(self.signs, AnsweredPair.side, sign, seed, draws)
 
     def direction(self, seed: int) -> Balance | None:
         """Compute how often numbers move as the right ones do, minus how often the other way, with the same test."""
@@ -358,6 +360,7 @@ class PairedPictures(Design):
         worth: Callable[[AnsweredPair, Answer], float],
         sign: Callable[[Floats, Floats], Floats],
         seed: int,
+        draws: int = DRAWS,
     ) -> Balance:
         """Compute the mean of signs with its interval, and test that it is zero.
 
@@ -366,11 +369,12 @@ class PairedPictures(Design):
             worth: Function that returns what an answer is worth to a pair.
             sign: Function that returns signs of pairs from what their two answers are worth.
             seed: Seed of random permutations.
+            draws: Number of random permutations.
         """
         from theodolite.stats.clustered import signed_mean
 
         moments = signed_mean(signs, self._clusters, self.weights.values)
-        p_value, method = self._test(signs, worth, sign, seed)
+        p_value, method = self._test(signs, worth, sign, seed, draws)
         return Balance.of(moments, (p_value, method), len(set(self._clusters)), len(self.pairs))
 
     def _test(
@@ -379,6 +383,7 @@ class PairedPictures(Design):
         worth: Callable[[AnsweredPair, Answer], float],
         sign: Callable[[Floats, Floats], Floats],
         seed: int,
+        draws: int,
     ) -> tuple[float, str]:
         from theodolite.stats import sign_flip_test
 
@@ -396,9 +401,9 @@ class PairedPictures(Design):
         turned = sign_flip_test(np.bincount(clusters, values), seed=seed)
         if all(len(block.pictures) == 2 for block in blocks):
             return turned.p_value, f"{turned.method}{left}"
-        null = [sign(one, two) @ weights for one, two in self._permuted(worth, _DRAWS, seed)]
+        null = [sign(one, two) @ weights for one, two in self._permuted(worth, draws, seed)]
         p_value = _two_sided(float(values.sum()), np.concatenate(null))
-        words = f"the larger p of whole pictures permuted ({_DRAWS} random permutations) and clusters turned"
+        words = f"the larger p of whole pictures permuted ({draws} random permutations) and clusters turned"
         return max(p_value, turned.p_value), f"{words} ({turned.method}){left}"
 
     def interval(self, lost: int = 0) -> Estimate:
@@ -701,12 +706,12 @@ class NaturalQuestions(Design):
     def _mean(self, kernel: Kernel) -> float:
         return round(sum(_sum(kernel, question) for question in self.questions) / self.n_pairs, 12)
 
-    def balance(self, seed: int) -> Balance:
+    def balance(self, seed: int, *, draws: int = DRAWS) -> Balance:
         """Compute the interval and the test."""
         from theodolite.stats.clustered import signed_p_value
 
         moments = self.jackknife(_balance_kernel)
-        p_value, method = self._test(moments[0], seed)
+        p_value, method = self._test(moments[0], seed, draws)
         test = max(p_value, signed_p_value(*moments)), f"the larger p of {method} and the jackknife"
         pictures = {picture for question in self.questions for picture in question.pictures}
         return Balance.of(moments, test, len(pictures), round(self.n_pairs))
@@ -790,21 +795,21 @@ class NaturalQuestions(Design):
         statistic = sum(map(_bowker, sums.values()), np.zeros(_DRAWS_OF_TABLES + 1))
         return _upper_tail(float(statistic[0]), statistic[1:]) if statistic[0] > 0 else None
 
-    def _test(self, observed: float, seed: int) -> tuple[float, str]:
+    def _test(self, observed: float, seed: int, draws: int) -> tuple[float, str]:
         from theodolite.stats import sign_flip_test
 
         if all(len(question.pictures) == 2 for question in self.questions):
             test = sign_flip_test([_sum(_balance_kernel, question) for question in self.questions], seed=seed)
             return test.p_value, test.method
         rng = np.random.default_rng(seed)
-        null = np.zeros(_DRAWS)
+        null = np.zeros(draws)
         for question in self.questions:
             start = 0
-            for n in _steps(_DRAWS, len(question.pictures)):
+            for n in _steps(draws, len(question.pictures)):
                 tables = _drawn(question, n, rng)
                 null[start : start + n] += _sums(_balance_kernel, tables, question.matched)
                 start += n
-        words = f"answers permuted within {len(self.questions)} questions, {_DRAWS} random permutations"
+        words = f"answers permuted within {len(self.questions)} questions, {draws} random permutations"
         return _two_sided(observed, null / self.n_pairs), words
 
 
