@@ -192,7 +192,7 @@ def test_looking_pairs_within_an_epoch():
             "unmoved": 1 / 3,
             "lost": 0,
             "pairs": 3,
-        }  # fmt: skip
+        }
     )
 
 

@@ -9,8 +9,16 @@ import pytest
 from plans import Counting, items
 from theodolite.core.types import Item, Record, Request, Response, Truth
 from theodolite.pairs.outcomes import LIGHT, MIRROR, answered_pairs
-from theodolite.runs import AnswerCache, EngineOptions, LocalEngine, MeasureOptions, Run, RunSettings
-from theodolite.runs import measure, measure_run
+from theodolite.runs import (
+    AnswerCache,
+    EngineOptions,
+    LocalEngine,
+    MeasureOptions,
+    Run,
+    RunSettings,
+    measure,
+    measure_run,
+)
 from theodolite.stats import binomial_test
 
 EDITS = ("mirror", "light")
@@ -76,7 +84,7 @@ def test_places_are_the_order_in_which_requests_were_made_over_all_sessions(tmp_
     for limit in (7, 30, None):
         measurer = Counting()
         asked += order_of(tmp_path, plan, measurer=measurer, limit=limit)
-        assert {name for name in asked} >= {item.name for item in plan[:limit]}
+        assert set(asked) >= {item.name for item in plan[:limit]}
     found = places(tmp_path)
     assert sorted(found, key=found.__getitem__) == asked
     assert sorted(found.values()) == list(range(1, 61))

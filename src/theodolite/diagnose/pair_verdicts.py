@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from theodolite.core.drawing import QUIET
 from theodolite.core.scores import OWN_SPLIT
-from theodolite.core.tables import Cell, Column, Estimate, Table, listed, upper_first
+from theodolite.core.tables import Cell, Column, Estimate, Table, listed, percent, upper_first
 from theodolite.core.types import content_hash, fields_of
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.record import (
@@ -33,6 +33,7 @@ from theodolite.pairs import (
     by_design,
     judge_looking,
     pair_shares,
+    reading_of,
 )
 from theodolite.pairs.outcomes import LEVEL, SHARES
 from theodolite.stats.power import clusters_needed
@@ -120,6 +121,7 @@ def looking_result(
         source=source,
         edits=[_of_edit(edit, some, seed) for edit, some in _grouped(pairs, lambda pair: pair.edit).items()],
         relations=_relations(pairs, seed),
+        reading=reading_of(pairs, seed=seed),
         exhibits=_exhibits(pairs, rows),
     )
 
@@ -329,7 +331,8 @@ def instrument_verdict(
     if not lookings:
         return Verdict(standing="not measured", sentence=f"Not measured: {why_not.rstrip('.')}.")
     sentences = [
-        f"{_where(each)}{outcome_words(each)}: {each.because}.{_by_relation(each)}" for each in lookings
+        f"{_where(each)}{outcome_words(each)}: {each.because}.{_by_relation(each)}{_by_question(each)}"
+        for each in lookings
     ]
     sentence = " ".join(upper_first(each) for each in sentences)
     return Verdict(standing=lookings[0].standing, sentence=sentence)
@@ -350,6 +353,15 @@ def _by_relation(looking: LookingResult) -> str:
     if low.high >= high.low:
         return ""
     return f" Most for {best} ({100 * high.value:.0f} %), least for {worst} ({100 * low.value:.0f} %)."
+
+
+def _by_question(looking: LookingResult) -> str:
+    """Say whether the answers follow the question too."""
+    reading = looking.reading
+    if reading is None:
+        return ""
+    right = f"all four answers right in {percent(reading.all_right.value)} of {reading.n_quads} quads"
+    return f" {reading.words.removesuffix('.')} ({right})."
 
 
 def model_verdict(standings: Mapping[str, Standing], own: Collection[str] = ()) -> Verdict:

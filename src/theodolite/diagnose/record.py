@@ -18,9 +18,10 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
 from theodolite.core.scores import Capability, Origin, SignatureStanding
 from theodolite.core.tables import Estimate, HypothesisTest, short_name, short_names, upper_first
+from theodolite.core.types import fields_of
 from theodolite.core.views import Stored
 from theodolite.instruments.instrument import Reference
-from theodolite.pairs import Looking, Outcome, Standing
+from theodolite.pairs import Looking, Outcome, Reading, Standing
 from theodolite.pairs.outcomes import SHARES
 from theodolite.runs import write_atomically
 
@@ -246,11 +247,22 @@ class LookingResult(Looking):
     source: Source
     edits: list[PairsResult] = Field(default_factory=list)
     relations: list[PairsResult] = Field(default_factory=list)
+    reading: Reading | None = None
+    """Whether picture, question or both matter. None if no two pictures were asked two questions with exchanged answers."""
     exhibits: list[PairExample] = Field(default_factory=list)
 
     @field_serializer(*SHARES, "looking", "accuracy", "on_edits", "direction", "dependence", "refused")
     def _interval(self, estimate: Estimate | None) -> dict[str, Any] | None:
         return None if estimate is None else _without_p(estimate)
+
+    @field_serializer("reading")
+    def _reading(self, reading: Reading | None) -> dict[str, Any] | None:
+        if reading is None:
+            return None
+        return {
+            name: _without_p(value) if isinstance(value, Estimate) else value
+            for name, value in fields_of(reading).items()
+        }
 
 
 class InstrumentOfModel(Stored):

@@ -7,6 +7,7 @@ answer is known, or about another picture. Under a *relevant* edit the right ans
 - `AnsweredPair`: both answers and their outcome: followed, inverted, moved, unmoved or lost; kept or changed
 - `pair_shares`: the share of each outcome, with intervals over clusters
 - `balance_of`: looking, that is followed minus inverted, with an exact test and an interval
+- `reading_of`: the same for two questions about one picture, and whether picture, question or both matter
 - `judge_looking`: whether the model looks, from pairs alone; `by_design` separates edits from pictures as they are
 """
 
@@ -19,6 +20,7 @@ from theodolite.pairs.outcomes import (
     PairShares,
     answered_pairs,
 )
+from theodolite.pairs.reading import Reading, reading_of
 from theodolite.pairs.verdict import Looking, Standing, by_design, judge_looking
 
 __all__ = [
@@ -29,10 +31,12 @@ __all__ = [
     "Looking",
     "Outcome",
     "PairShares",
+    "Reading",
     "Standing",
     "answered_pairs",
     "balance_of",
     "by_design",
     "judge_looking",
     "pair_shares",
+    "reading_of",
 ]

@@ -227,7 +227,7 @@ def couple_of(pair: AnsweredPair) -> Couple:
     return first, second
 
 
-def _is_turned(pair: AnsweredPair) -> bool:
+def is_turned(pair: AnsweredPair) -> bool:
     """Return True if the picture before the edit bears the second of the sorted answers."""
     return str(pair.gold) > str(pair.edited_gold)
 
@@ -265,7 +265,7 @@ class Weights:
         ([0.333, 0.333, 0.333], False)
         """
         kinds = [(pair.edit.name, couple_of(pair)) for pair in pairs]
-        turned = [_is_turned(pair) for pair in pairs]
+        turned = [is_turned(pair) for pair in pairs]
         orders = Counter(zip(kinds, turned, strict=True))
         values, both = [], []
         for kind, side in zip(kinds, turned, strict=True):
@@ -440,10 +440,10 @@ class PairedPictures(Design):
 
         A cue of the pictures alone, such as which half is brighter, gains on one question what it loses on the other.
         """
-        keys = [(_pictures(pair), couple_of(pair)) for pair in self.pairs]
+        keys = [(pictures_of(pair), couple_of(pair)) for pair in self.pairs]
         turned: defaultdict[object, set[bool]] = defaultdict(set)
         for key, pair in zip(keys, self.pairs, strict=True):
-            turned[key].add(_is_turned(pair))
+            turned[key].add(is_turned(pair))
         return sum(len(turned[key]) == 2 for key in keys) / len(keys)
 
     def symmetry(self, seed: int) -> float | None:
@@ -466,7 +466,7 @@ class PairedPictures(Design):
         code = {"": -1, **{key: i for i, key in enumerate(known)}}
         couples = {couple: i for i, couple in enumerate(sorted(set(map(couple_of, some))))}
         group = np.array([couples[couple_of(pair)] for pair in some])
-        turned = np.array([_is_turned(pair) for pair in some])
+        turned = np.array([is_turned(pair) for pair in some])
         sides = [
             [code[answer_key(a)] for a in answers]
             for answers in zip(*((p.before, p.after) for p in some), strict=True)
@@ -511,8 +511,8 @@ class PairedPictures(Design):
                 place = {picture: i for i, picture in enumerate(block.pictures)}
                 for i in block.pairs:
                     pair = self.pairs[i]
-                    rows.append((column[i], number, *(place[picture] for picture in _pictures(pair))))
-                    values.append([worth(pair, self._answers[x, _question(pair)]) for x in block.pictures])
+                    rows.append((column[i], number, *(place[picture] for picture in pictures_of(pair))))
+                    values.append([worth(pair, self._answers[x, question_of(pair)]) for x in block.pictures])
             groups.append((len(blocks), np.array(rows, np.int64).T, np.array(values, np.float64)))
         for n in _steps(draws, len(self._used)):
             one, two = (np.empty((n, len(self._used))) for _ in range(2))
@@ -539,8 +539,8 @@ class PairedPictures(Design):
         """The answer by picture and question; the first, if two items share both."""
         answers: dict[tuple[str, str], Answer] = {}
         for pair in self.pairs:
-            for picture, answer in zip(_pictures(pair), (pair.before, pair.after), strict=True):
-                answers.setdefault((picture, _question(pair)), answer)
+            for picture, answer in zip(pictures_of(pair), (pair.before, pair.after), strict=True):
+                answers.setdefault((picture, question_of(pair)), answer)
         return answers
 
     @cached_property
@@ -550,8 +550,8 @@ class PairedPictures(Design):
             i
             for i, pair in enumerate(self.pairs)
             if all(
-                answer_key(self._answers[picture, _question(pair)]) == answer_key(answer)
-                for picture, answer in zip(_pictures(pair), (pair.before, pair.after), strict=True)
+                answer_key(self._answers[picture, question_of(pair)]) == answer_key(answer)
+                for picture, answer in zip(pictures_of(pair), (pair.before, pair.after), strict=True)
             )
         ]
         return list(_blocks_of(self.pairs, own))
@@ -561,13 +561,15 @@ class PairedPictures(Design):
         return [i for block in self._blocks for i in block.pairs]
 
 
-def _pictures(pair: AnsweredPair) -> tuple[str, str]:
+def pictures_of(pair: AnsweredPair) -> tuple[str, str]:
+    """Return what identifies the two pictures of a pair."""
     if all(pair.pictures):
         return pair.pictures
     return pair.cluster, f"{pair.cluster} {pair.edit.name}"
 
 
-def _question(pair: AnsweredPair) -> str:
+def question_of(pair: AnsweredPair) -> str:
+    """Return what identifies the question of a pair."""
     return pair.question or pair.item
 
 
@@ -583,18 +585,18 @@ def _blocks_of(pairs: Sequence[AnsweredPair], numbers: Sequence[int]) -> Iterato
     """Divide numbered pairs into blocks of pictures that were asked the same questions. No picture is in two blocks."""
     asked: defaultdict[str, set[str]] = defaultdict(set)
     for i in numbers:
-        for picture in _pictures(pairs[i]):
-            asked[picture].add(_question(pairs[i]))
-    components = _components(_pictures(pairs[i]) for i in numbers)
+        for picture in pictures_of(pairs[i]):
+            asked[picture].add(question_of(pairs[i]))
+    components = _components(pictures_of(pairs[i]) for i in numbers)
     by_component: defaultdict[str, list[int]] = defaultdict(list)
     for i in numbers:
-        by_component[components[_pictures(pairs[i])[0]]].append(i)
+        by_component[components[pictures_of(pairs[i])[0]]].append(i)
     for own in by_component.values():
         left = own
         while left:
             block = max(_candidates(left, asked, pairs), key=lambda block: (len(block.pairs), block.pictures))
             yield block
-            left = [i for i in left if not set(_pictures(pairs[i])) & set(block.pictures)]
+            left = [i for i in left if not set(pictures_of(pairs[i])) & set(block.pictures)]
 
 
 def _candidates(
@@ -603,18 +605,18 @@ def _candidates(
     """Yield blocks: for the question of each pair, and for those that its two pictures share, all pictures asked these."""
     tried = set()
     for i in left:
-        one, two = _pictures(pairs[i])
-        for questions in (frozenset(asked[one] & asked[two]), frozenset([_question(pairs[i])])):
+        one, two = pictures_of(pairs[i])
+        for questions in (frozenset(asked[one] & asked[two]), frozenset([question_of(pairs[i])])):
             if questions in tried:
                 continue
             tried.add(questions)
             inside = [
                 j
                 for j in left
-                if _question(pairs[j]) in questions
-                and all(asked[picture] >= questions for picture in _pictures(pairs[j]))
+                if question_of(pairs[j]) in questions
+                and all(asked[picture] >= questions for picture in pictures_of(pairs[j]))
             ]
-            used = {picture for j in inside for picture in _pictures(pairs[j])}
+            used = {picture for j in inside for picture in pictures_of(pairs[j])}
             yield _Block(tuple(sorted(used)), tuple(inside))
 
 
@@ -821,7 +823,7 @@ def _questions_of(pairs: Sequence[AnsweredPair]) -> Iterator[Question]:
         rows: dict[str, tuple[str, Answer]] = {}
         allowed: set[Couple] = set()
         for pair in group:
-            one, two = _pictures(pair)
+            one, two = pictures_of(pair)
             rows.setdefault(one, (str(pair.gold), pair.before))
             rows.setdefault(two, (str(pair.edited_gold), pair.after))
             allowed.add(couple_of(pair))

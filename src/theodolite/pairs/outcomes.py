@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EDITS",
+    "IN_KIND",
     "LEVEL",
     "MOST_REPEATS",
     "AnsweredPair",
@@ -224,6 +225,21 @@ EDITS: dict[str, Edit] = {
     )
 }
 """The library of edits, by name."""
+
+
+IN_KIND: dict[str, Edit] = {
+    MIRROR.name: MIRROR_UNASKED,
+    FLIP.name: FLIP_UNASKED,
+    EXCHANGE.name: EXCHANGE_UNASKED,
+    MOVE_TARGET.name: MOVE_UNASKED,
+    MOVE_REFERENCE.name: MOVE_UNASKED,
+    MOVE_OBJECT.name: MOVE_UNASKED,
+    OTHER_CAMERA.name: OTHER_CAMERA_UNASKED,
+    EXCHANGE_MARKS.name: EXCHANGE_MARKS_UNASKED,
+    REMOVE.name: REMOVE_UNASKED,
+    EDIT_FRAMES.name: EDIT_OTHER_FRAMES,
+}
+"""For each relevant edit, by its name, the neutral edit of the same kind and strength."""
 
 
 Outcome: TypeAlias = Literal["followed", "inverted", "moved", "unmoved", "kept", "changed", "lost"]

@@ -787,7 +787,7 @@ class Store:
         columns = f"(seq, {STORED_COLUMNS}, sum)" if table == "records" else ""
         self._db.execute(f"INSERT INTO {table} {columns} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - constants
 
-    def pending(self, *, seed: int, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
+    def pending(self, *, seed: int = 0, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
         """Yield unfinished items in a random order, each at most once.
 
         The order is that of a hash of the seed and each item's id. So it says nothing about the plan, is the same whenever

@@ -19,7 +19,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, column, metric_of
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.core.types import PLAIN, Record
-from theodolite.instruments.ask.questions import SETTINGS, Setting
+from theodolite.instruments.ask.questions import BASES, SETTINGS, Setting
 from theodolite.pairs import AnsweredPair, Standing, balance_of, by_design, judge_looking, pair_shares
 from theodolite.pairs.outcomes import EDITS, NATURAL, SHARES, order_of, picture_of, repeated_pairs
 from theodolite.runs import Parsed, Result, Run
@@ -184,8 +184,8 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
             yield replace(_pair(first, second, NATURAL.name, split), group=first.words)
     for setting in SETTINGS:
         for name, after in rows.get(setting, {}).items():
-            before = plain.get(name)
-            if after.edit and before is not None and after.is_measured:
+            before = rows.get(BASES.get(setting, "picture"), {}).get(name)
+            if after.edit and before is not None and before.is_measured and after.is_measured:
                 yield _pair(before, after, after.edit, split)
 
 

@@ -894,6 +894,6 @@ def _drawn_questions(
     targets = own.targets if "targets" in keeps else targets
     named = own.anchors if "anchors" in keeps else named
     things = np.sort(np.concatenate([targets[:, :sides], named[:, :anchors]], axis=1), axis=1).astype(int)
-    is_distinct = (np.diff(things, axis=1) > 0).all(axis=1)
+    is_distinct = np.asarray((np.diff(things, axis=1) > 0).all(axis=1))
     index = np.full(n, BUCKETS.index(bucket), np.uint8)
     return Questions(index, targets, named, directions).take(is_distinct)
