@@ -687,9 +687,9 @@ class NaturalQuestions(Design):
         followed = Σ m_tu p_t(t) p_u(u) / Σ m_tu,    inverted = Σ m_tu p_t(u) p_u(t) / Σ m_tu.
 
     The interval is a jackknife over pictures, or over groups of pictures that share no question if there are many, or all are
-    small. The test gives
-    the larger p of the jackknife, and of permuting the answers to each question among its pictures: the latter is exact, unless
-    pictures are asked several questions whose right answers go together. What else differs between two pictures, such as the kind of scene, is
+    small. The test
+    permutes the answers to each question among its pictures. Where pictures are asked several questions, whose right answers may go
+    together, that is not exact, and p is at least that of the jackknife. What else differs between two pictures, such as the kind of scene, is
     not excluded: Lemma 2 is an assumption here.
     """
 
@@ -714,9 +714,17 @@ class NaturalQuestions(Design):
 
         moments = self.jackknife(_balance_kernel)
         p_value, method = self._test(moments[0], seed, draws)
-        test = max(p_value, signed_p_value(*moments)), f"the larger p of {method} and the jackknife"
+        if self._has_shared_pictures:
+            p_value = max(p_value, signed_p_value(*moments))
+            method = f"the larger p of {method} and the jackknife"
         pictures = {picture for question in self.questions for picture in question.pictures}
-        return Balance.of(moments, test, len(pictures), round(self.n_pairs))
+        return Balance.of(moments, (p_value, method), len(pictures), round(self.n_pairs))
+
+    @cached_property
+    def _has_shared_pictures(self) -> bool:
+        """True if pictures are asked several questions: then permuting the answers to each question alone is not exact."""
+        pictures = [picture for question in self.questions for picture in question.pictures]
+        return len(set(pictures)) < len(pictures)
 
     def interval(self, lost: int = 0) -> Estimate:
         """Return looking with its interval, as if all lost pairs were followed (1) or inverted (−1)."""
@@ -777,8 +785,7 @@ class NaturalQuestions(Design):
         there are too many right answers to compare, or if pictures are asked several questions: then permuting the answers
         to each question is not exact.
         """
-        pictures = [picture for question in self.questions for picture in question.pictures]
-        if len(set(pictures)) < len(pictures):
+        if self._has_shared_pictures:
             return None
         read = Counter(q.answers[answer] for q in self.questions for answer in q.answer if q.answers[answer])
         code = {name: i for i, (name, _) in enumerate(read.most_common(_MOST_ANSWERS))}
