@@ -207,7 +207,7 @@ def test_looking_by_the_scores_of_others():
     ]
     assert looking_of(*states) == {}  # such targets cannot be read in an answer
     found = looking_of(*states, right="judge")
-    assert (found["pairs"], found["followed"], found["unmoved"]) == pytest.approx((3, 1 / 3, 1 / 3))
+    assert (found["pairs"], found["followed"], found["moved"]) == pytest.approx((3, 1 / 3, 2 / 3))
     with pytest.raises(UsageError, match=r"sample a has no score 'other'; it has: judge"):
         looking_of(*states, right="other")
 

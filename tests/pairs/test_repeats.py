@@ -1,19 +1,9 @@
-"""Requests that are made again, and the bound that follows from them."""
+"""Requests that are made again: how often a model's answer changes by itself."""
 
-import random
-from itertools import combinations
-
-import pytest
-
-from theodolite.answers import Answer
 from theodolite.core.types import Item, Record, Request, Response, Truth
-from theodolite.pairs import AnsweredPair, judge_looking
 from theodolite.pairs.outcomes import (
     AGAIN,
-    MIRROR,
     MOST_REPEATS,
-    NATURAL,
-    random_bound,
     repeated_pairs,
     with_repeats,
 )
@@ -63,7 +53,7 @@ def test_a_run_keeps_repeats_apart_from_what_is_scored(tmp_path):
         run.store.add(
             [
                 (seq, None, Record(item.id, Response("answered", text=said.get(item.name, "left"))))
-                for seq, item, _ in list(run.store.pending())
+                for seq, item, _ in list(run.store.pending(seed=0))
                 if item.name != "2/plain/again"
             ]
         )
@@ -77,71 +67,3 @@ def test_a_run_keeps_repeats_apart_from_what_is_scored(tmp_path):
     ]
     assert {pair.edit for pair in pairs} == {AGAIN}
     assert {pair.split for pair in pairs} == {"aligned"}
-
-
-def pairs_of(followed, n, *, changed=None, repeated=24):
-    """Mirrored pairs of which a number is followed and the rest does not move; answers asked again change or not."""
-    left, right = Answer("value", "left"), Answer("value", "right")
-    found = [
-        AnsweredPair(str(i), MIRROR, str(i), left, right if i < followed else left, "left", "right")
-        for i in range(n)
-    ]
-    again = range(0 if changed is None else repeated)
-    return found + [
-        AnsweredPair(str(i), AGAIN, str(i), left, right if i < (changed or 0) else left, "", "")
-        for i in again
-    ]
-
-
-def test_few_followed_pairs_prove_looking_only_if_answers_repeat():
-    without, steady, unsteady = (
-        judge_looking(pairs_of(40, 200, changed=changed)) for changed in (None, 0, 12)
-    )
-    assert without.bound == unsteady.bound == 0.25
-    assert steady.bound == pytest.approx(0.069, abs=0.001)
-    assert (without.standing, steady.standing) == ("not settled", "looks at times")
-    assert steady.excluded
-    assert not without.excluded
-
-
-def test_repeats_are_no_neutral_pairs():
-    shares = judge_looking(pairs_of(40, 48, changed=12))
-    assert (shares.n_neutral, shares.kept) == (0, None)
-
-
-@pytest.mark.parametrize("k", [2, 3, 4])
-def test_no_blind_strategy_beats_the_bound_of_a_group(k):
-    """Random strategies over the answers of a group follow at most 1/k² of its pairs, the even one just as many."""
-    draw = random.Random(k)
-    for trial in range(500):
-        weights = [1.0] * k if trial == 0 else [draw.expovariate(1) for _ in range(k + draw.randrange(2))]
-        p = [weight / sum(weights) for weight in weights][:k]
-        share = sum(p[i] * p[j] for i in range(k) for j in range(i)) / (k * (k - 1) / 2)
-        assert share <= random_bound(grouped(k)) + 1e-12
-        assert trial or share == pytest.approx(random_bound(grouped(k)))
-    assert random_bound(grouped(k)) == pytest.approx(k**-2)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
-def test_nor_that_of_some_pairs_of_a_group(n):
-    """A single pair of a group of four can be followed in a quarter of cases, whatever the others are."""
-    draw = random.Random(n)
-    for _ in range(40):
-        some = draw.sample(grouped(4), n)
-        bound, best = random_bound(some), 0.0
-        for _ in range(400):
-            weights = [draw.choice((0.0, draw.expovariate(1))) for _ in range(4)]
-            total = sum(weights) or 1.0
-            p = dict(zip("abcd", (weight / total for weight in weights), strict=True))
-            best = max(best, sum(p[pair.gold] * p[pair.edited_gold] for pair in some) / n)
-        assert 0.8 * bound < best <= bound + 1e-12
-    assert n > 1 or bound == 0.25
-
-
-def grouped(k):
-    """All pairs among k pictures of one question."""
-    said = Answer("value", "a")
-    return [
-        AnsweredPair("q", NATURAL, "p", said, said, first, second, group="q")
-        for first, second in combinations("abcd"[:k], 2)
-    ]

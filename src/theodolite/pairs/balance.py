@@ -69,7 +69,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 PROVEN = 1 - LEVEL
 """The p-value at which looking is proven."""
-_DRAWS = 9_999
+DRAWS = 9_999
 """Random permutations of a test, if not all signs are counted."""
 _DRAWS_OF_TABLES = 1_999
 """The same for the test of symmetry."""
@@ -79,9 +79,14 @@ _RARER_ORDER = 0.2
 """Both orders of two answers are weighed equally if at least this share of their pairs has the rarer one. Below it a handful
 of pairs would decide, and the answers count as having one order."""
 _MOST_ANSWERS = 12
-"""Different answers to one natural question that the test of symmetry tells apart; the rarer ones count as one."""
-_MANY_COMPONENTS = 20
-"""From this number of unconnected groups of pictures on, these are the units of the interval; below it, single pictures are."""
+"""Different answers to natural questions that the test of symmetry tells apart; the rarer ones count as one."""
+_MOST_COUPLES = 36
+"""Two right answers of natural pairs that the test of symmetry compares at most: those of nine right answers."""
+_MANY_COMPONENTS = 38
+"""From this number of unconnected groups of pictures on, these are the units of the interval: so many can show that there is
+no looking."""
+_SMALL_COMPONENT = 4
+"""Groups with no more pictures on average, such as photographs of the same two objects, are the units too."""
 _OUTCOMES = ("followed", "inverted", "moved", "unmoved", "lost")
 
 
@@ -169,8 +174,8 @@ class Design(ABC):
         """Return the same with intervals."""
 
     @abstractmethod
-    def balance(self, seed: int) -> Balance:
-        """Compute looking with its interval and the exact test."""
+    def balance(self, seed: int, *, draws: int = DRAWS) -> Balance:
+        """Compute looking with its interval and the exact test, of so many random permutations if all are too many."""
 
     @abstractmethod
     def interval(self, lost: int = 0) -> Estimate:
@@ -331,11 +336,13 @@ class PairedPictures(Design):
         assert share is not None  # noqa: S101 - there is at least one pair
         return share
 
-    def balance(self, seed: int) -> Balance:
+    def balance(self, seed: int, *, draws: int = DRAWS) -> Balance:
         """Compute the interval and the test."""
-        return self.tested_mean(
-            self.signs, AnsweredPair.side, lambda one, two: np.asarray(np.trunc((one - two) / 2)), seed
-        )
+
+        def sign(one: Floats, two: Floats) -> Floats:
+            return np.asarray(np.trunc((one - two) / 2))
+
+        return self.tested_mean(self.signs, AnsweredPair.side, sign, seed, draws)
 
     def direction(self, seed: int) -> Balance | None:
         """Compute how often numbers move as the right ones do, minus how often the other way, with the same test."""
@@ -344,7 +351,7 @@ class PairedPictures(Design):
             return None
         signs = np.array([pair.direction for pair in numeric], np.float64)
         return PairedPictures(numeric).tested_mean(
-            signs, _towards, lambda one, two: np.asarray(np.nan_to_num(np.sign(two - one))), seed
+            signs, AnsweredPair.towards, lambda one, two: np.asarray(np.nan_to_num(np.sign(two - one))), seed
         )
 
     def tested_mean(
@@ -353,6 +360,7 @@ class PairedPictures(Design):
         worth: Callable[[AnsweredPair, Answer], float],
         sign: Callable[[Floats, Floats], Floats],
         seed: int,
+        draws: int = DRAWS,
     ) -> Balance:
         """Compute the mean of signs with its interval, and test that it is zero.
 
@@ -361,11 +369,12 @@ class PairedPictures(Design):
             worth: Function that returns what an answer is worth to a pair.
             sign: Function that returns signs of pairs from what their two answers are worth.
             seed: Seed of random permutations.
+            draws: Number of random permutations.
         """
         from theodolite.stats.clustered import signed_mean
 
         moments = signed_mean(signs, self._clusters, self.weights.values)
-        p_value, method = self._test(signs, worth, sign, seed)
+        p_value, method = self._test(signs, worth, sign, seed, draws)
         return Balance.of(moments, (p_value, method), len(set(self._clusters)), len(self.pairs))
 
     def _test(
@@ -374,6 +383,7 @@ class PairedPictures(Design):
         worth: Callable[[AnsweredPair, Answer], float],
         sign: Callable[[Floats, Floats], Floats],
         seed: int,
+        draws: int,
     ) -> tuple[float, str]:
         from theodolite.stats import sign_flip_test
 
@@ -391,9 +401,9 @@ class PairedPictures(Design):
         turned = sign_flip_test(np.bincount(clusters, values), seed=seed)
         if all(len(block.pictures) == 2 for block in blocks):
             return turned.p_value, f"{turned.method}{left}"
-        null = [sign(one, two) @ weights for one, two in self._permuted(worth, _DRAWS, seed)]
+        null = [sign(one, two) @ weights for one, two in self._permuted(worth, draws, seed)]
         p_value = _two_sided(float(values.sum()), np.concatenate(null))
-        words = f"the larger p of whole pictures permuted ({_DRAWS} random permutations) and clusters turned"
+        words = f"the larger p of whole pictures permuted ({draws} random permutations) and clusters turned"
         return max(p_value, turned.p_value), f"{words} ({turned.method}){left}"
 
     def interval(self, lost: int = 0) -> Estimate:
@@ -551,13 +561,6 @@ class PairedPictures(Design):
         return [i for block in self._blocks for i in block.pairs]
 
 
-def _towards(pair: AnsweredPair, answer: Answer) -> float:
-    """Return the value of a numeric answer, counted in the direction in which the right one moves."""
-    if not isinstance(answer.value, int | float):
-        return math.nan
-    return float(answer.value) * math.copysign(1, float(str(pair.edited_gold)) - float(str(pair.gold)))
-
-
 def pictures_of(pair: AnsweredPair) -> tuple[str, str]:
     """Return what identifies the two pictures of a pair."""
     if all(pair.pictures):
@@ -652,6 +655,9 @@ class Question:
     matched: Floats
     """Truths × truths: the number of pairs of two truths in a matching, on average."""
     n_answers: int
+    truths: tuple[str, ...]
+    answers: tuple[str, ...]
+    """The names of the answers; the last one is empty."""
 
     @property
     def n_pairs(self) -> float:
@@ -680,9 +686,10 @@ class NaturalQuestions(Design):
 
         followed = Σ m_tu p_t(t) p_u(u) / Σ m_tu,    inverted = Σ m_tu p_t(u) p_u(t) / Σ m_tu.
 
-    The interval is a jackknife over pictures, or over groups of pictures that share no question if there are many. The test gives
-    the larger p of the jackknife, and of permuting the answers to each question among its pictures: the latter is exact, unless
-    pictures are asked several questions whose right answers go together. What else differs between two pictures, such as the kind of scene, is
+    The interval is a jackknife over pictures, or over groups of pictures that share no question if there are many, or all are
+    small. The test
+    permutes the answers to each question among its pictures. Where pictures are asked several questions, whose right answers may go
+    together, that is not exact, and p is at least that of the jackknife. What else differs between two pictures, such as the kind of scene, is
     not excluded: Lemma 2 is an assumption here.
     """
 
@@ -701,15 +708,23 @@ class NaturalQuestions(Design):
     def _mean(self, kernel: Kernel) -> float:
         return round(sum(_sum(kernel, question) for question in self.questions) / self.n_pairs, 12)
 
-    def balance(self, seed: int) -> Balance:
+    def balance(self, seed: int, *, draws: int = DRAWS) -> Balance:
         """Compute the interval and the test."""
         from theodolite.stats.clustered import signed_p_value
 
         moments = self.jackknife(_balance_kernel)
-        p_value, method = self._test(moments[0], seed)
-        test = max(p_value, signed_p_value(*moments)), f"the larger p of {method} and the jackknife"
+        p_value, method = self._test(moments[0], seed, draws)
+        if self._has_shared_pictures:
+            p_value = max(p_value, signed_p_value(*moments))
+            method = f"the larger p of {method} and the jackknife"
         pictures = {picture for question in self.questions for picture in question.pictures}
-        return Balance.of(moments, test, len(pictures), round(self.n_pairs))
+        return Balance.of(moments, (p_value, method), len(pictures), round(self.n_pairs))
+
+    @cached_property
+    def _has_shared_pictures(self) -> bool:
+        """True if pictures are asked several questions: then permuting the answers to each question alone is not exact."""
+        pictures = [picture for question in self.questions for picture in question.pictures]
+        return len(set(pictures)) < len(pictures)
 
     def interval(self, lost: int = 0) -> Estimate:
         """Return looking with its interval, as if all lost pairs were followed (1) or inverted (−1)."""
@@ -743,7 +758,8 @@ class NaturalQuestions(Design):
         total = sum(sums)
         edges = [(question.pictures[0], other) for question in self.questions for other in question.pictures]
         components = _components(edges)
-        is_many = len(set(components.values())) >= _MANY_COMPONENTS
+        n_components = len(set(components.values()))
+        is_many = n_components >= min(_MANY_COMPONENTS, len(components) / _SMALL_COMPONENT)
         lost: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for question, own in zip(self.questions, sums, strict=True):
             if is_many:
@@ -765,37 +781,44 @@ class NaturalQuestions(Design):
     def symmetry(self, seed: int) -> float | None:
         """Test whether the answers (a, a′) are as frequent as (a′, a), for any two answers to the pictures of two truths.
 
-        None if no two answers to a question differ, or if pictures are asked several questions: then permuting the answers to
-        each question is not exact.
+        Bowker's statistic of the expected numbers of pairs, summed over questions. None if no two answers to a question differ, if
+        there are too many right answers to compare, or if pictures are asked several questions: then permuting the answers
+        to each question is not exact.
         """
-        pictures = [picture for question in self.questions for picture in question.pictures]
-        if len(set(pictures)) < len(pictures):
+        if self._has_shared_pictures:
             return None
+        read = Counter(q.answers[answer] for q in self.questions for answer in q.answer if q.answers[answer])
+        code = {name: i for i, (name, _) in enumerate(read.most_common(_MOST_ANSWERS))}
+        sums: dict[Couple, Floats] = {}
         rng = np.random.default_rng(seed)
-        observed, null = 0.0, np.zeros(_DRAWS_OF_TABLES)
         for question in self.questions:
-            few = _with_few_answers(question)
-            if len(set(few.answer.tolist()) - {few.n_answers - 1}) < 2:
-                continue
-            observed += float(_asymmetry(few.table[None], few.matched)[0])
-            null += _asymmetry(_drawn(few, _DRAWS_OF_TABLES, rng), few.matched)
-        return _upper_tail(observed, null) if observed > 0 else None
+            codes = [code.get(name, len(code)) if name else len(code) + 1 for name in question.answers]
+            few = replace(question, answer=np.array(codes)[question.answer], n_answers=len(code) + 2)
+            shares = _rows(np.concatenate([few.table[None], _drawn(few, _DRAWS_OF_TABLES, rng)]))[:, :, :-1]
+            for t, u in combinations(range(len(few.truths)), 2):
+                couple = few.truths[t], few.truths[u]
+                pairs = few.matched[t, u] * shares[:, t, :, None] * shares[:, u, None, :]
+                sums[couple] = sums.get(couple, 0) + pairs
+                if len(sums) > _MOST_COUPLES:
+                    return None
+        statistic = sum(map(_bowker, sums.values()), np.zeros(_DRAWS_OF_TABLES + 1))
+        return _upper_tail(float(statistic[0]), statistic[1:]) if statistic[0] > 0 else None
 
-    def _test(self, observed: float, seed: int) -> tuple[float, str]:
+    def _test(self, observed: float, seed: int, draws: int) -> tuple[float, str]:
         from theodolite.stats import sign_flip_test
 
         if all(len(question.pictures) == 2 for question in self.questions):
             test = sign_flip_test([_sum(_balance_kernel, question) for question in self.questions], seed=seed)
             return test.p_value, test.method
         rng = np.random.default_rng(seed)
-        null = np.zeros(_DRAWS)
+        null = np.zeros(draws)
         for question in self.questions:
             start = 0
-            for n in _steps(_DRAWS, len(question.pictures)):
+            for n in _steps(draws, len(question.pictures)):
                 tables = _drawn(question, n, rng)
                 null[start : start + n] += _sums(_balance_kernel, tables, question.matched)
                 start += n
-        words = f"answers permuted within {len(self.questions)} questions, {_DRAWS} random permutations"
+        words = f"answers permuted within {len(self.questions)} questions, {draws} random permutations"
         return _two_sided(observed, null / self.n_pairs), words
 
 
@@ -824,7 +847,7 @@ def _questions_of(pairs: Sequence[AnsweredPair]) -> Iterator[Question]:
         for one, two in allowed:
             mask[code[one], code[two]] = mask[code[two], code[one]] = True
         matched = _matched(np.bincount(truth, minlength=len(truths)).astype(float), mask)
-        yield Question(tuple(rows), truth, answer, matched, len(answers) + 1)
+        yield Question(tuple(rows), truth, answer, matched, len(answers) + 1, tuple(truths), (*answers, ""))
 
 
 def _matched(counts: Floats, mask: NDArray[np.bool_]) -> Floats:
@@ -863,7 +886,7 @@ def _sums(kernel: Kernel, tables: Floats, matched: Floats) -> Floats:
 def _rows(tables: Floats) -> Floats:
     """Return the share of each answer among the pictures with a truth."""
     sizes = tables.sum(axis=2, keepdims=True)
-    return np.asarray(np.divide(tables, sizes, out=np.zeros_like(tables), where=sizes > 0))
+    return np.asarray(tables / np.maximum(sizes, 1))
 
 
 def _without(kernel: Kernel, question: Question, cell: tuple[int, int]) -> tuple[float, float]:
@@ -924,28 +947,7 @@ def _drawn(question: Question, draws: int, rng: np.random.Generator) -> Floats:
     return np.asarray(np.bincount(cells.ravel(), minlength=math.prod(shape)).reshape(shape), np.float64)
 
 
-def _with_few_answers(question: Question) -> Question:
-    """Return the question with its rarer answers counted as one, for a table of bounded size."""
-    if question.n_answers <= _MOST_ANSWERS:
-        return question
-    lost = question.n_answers - 1
-    keep = max(_MOST_ANSWERS, len(question.matched) + 2)
-    counts = np.bincount(question.answer, minlength=question.n_answers)
-    order = sorted(range(len(question.matched), lost), key=lambda answer: (-counts[answer], answer))
-    kept = [*range(len(question.matched)), *order][: keep - 2]
-    code = np.full(question.n_answers, keep - 2)
-    code[kept] = np.arange(len(kept))
-    code[lost] = keep - 1
-    return replace(question, answer=code[question.answer], n_answers=keep)
-
-
-def _asymmetry(tables: Floats, matched: Floats) -> Floats:
-    """Return Bowker's statistic of the expected numbers of pairs with every two answers."""
-    shares = _rows(tables)[:, :, :-1]
-    statistic = np.zeros(len(tables))
-    for t, u in combinations(range(len(matched)), 2):
-        if matched[t, u] > 0:
-            counts = matched[t, u] * shares[:, t, :, None] * shares[:, u, None, :]
-            gap, total = counts - counts.swapaxes(1, 2), counts + counts.swapaxes(1, 2)
-            statistic += (gap**2 / np.maximum(total, 1e-300)).sum(axis=(1, 2)) / 2
-    return statistic
+def _bowker(counts: Floats) -> Floats:
+    """Return Σ (n_ab − n_ba)² / (n_ab + n_ba) over answers a < b; counts are (draws, a, b)."""
+    gap, total = counts - counts.swapaxes(1, 2), counts + counts.swapaxes(1, 2)
+    return np.asarray((gap**2 / np.maximum(total, 1e-300)).sum(axis=(1, 2)) / 2)

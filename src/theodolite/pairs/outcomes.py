@@ -18,6 +18,7 @@ the baseline for answers that change with the picture but not with the truth.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
@@ -349,15 +350,30 @@ class AnsweredPair:
 
         None if the right answers are not numbers. An answer that is no number does not move.
         """
-        try:
-            step = float(str(self.edited_gold)) - float(str(self.gold))
-        except ValueError:
+        golds = _number(self.gold), _number(self.edited_gold)
+        if golds[0] is None or golds[1] is None or golds[0] == golds[1]:
             return None
-        values = [side.value for side in (self.before, self.after)]
-        if not step or not all(isinstance(value, int | float) for value in values):
-            return 0 if step else None
-        moved = float(values[1]) - float(values[0])  # type: ignore[arg-type]
-        return (moved * step > 0) - (moved * step < 0)
+        values = _number(self.before.value), _number(self.after.value)
+        if values[0] is None or values[1] is None:
+            return 0
+        moved = (values[1] - values[0]) * (golds[1] - golds[0])
+        return (moved > 0) - (moved < 0)
+
+    def towards(self, answer: Answer) -> float:
+        """Return the number of an answer, counted in the direction in which the right one moves; NaN without numbers."""
+        value, *golds = map(_number, (answer.value, self.gold, self.edited_gold))
+        if value is None or golds[0] is None or golds[1] is None:
+            return math.nan
+        return value * math.copysign(1, golds[1] - golds[0])
+
+
+def _number(value: object) -> float | None:
+    """Return a number, or one in the text of an option; None for anything else."""
+    try:
+        found = float(str(value))
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
 
 
 SHARES = ("followed", "inverted", "moved", "unmoved", "lost", "kept")

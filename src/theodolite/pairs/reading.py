@@ -40,14 +40,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from theodolite.answers import Answer
+from theodolite.core.tables import Estimate  # pydantic needs it: the record of a diagnosis holds a Reading
 from theodolite.pairs.balance import Couple, PairedPictures, couple_of, is_turned, pictures_of, question_of
 from theodolite.pairs.outcomes import LEVEL, AnsweredPair, Edit, answer_key, is_answer
-
-if TYPE_CHECKING:
-    from theodolite.core.tables import Estimate
 
 __all__ = ["Quad", "Reading", "Uses", "quads_of", "reading_of"]
 

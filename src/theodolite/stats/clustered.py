@@ -315,9 +315,7 @@ def independent_difference(first: ArrayLike, second: ArrayLike, *, level: float 
 # clusters has half of the weight.)
 #
 # No width is zero, and coverage holds where no cluster varies: for 12 to 400 clusters, also of unequal weight, and shares of
-# clusters at +1 from 0 to 1 it is at least 94 % at 95 %, and 98.4 % at 99 % (``bench/balance.py``). Wilson limits of gains and
-# losses, combined by their correlation, were used before: they cover 70 to 80 % where changes are rare and shared
-# within clusters.
+# clusters at +1 from 0 to 1 it is at least 94 % at 95 %, and 98 % at 99 % (``bench/balance.py``).
 
 
 def signed_interval(value: float, variance: float, clusters: float, *, level: float = 0.95) -> Estimate:
