@@ -291,7 +291,7 @@ def text_tokens(
         checkpoint: The model and its processor.
         request: A request with its text after the pictures.
         input_ids: The tokens of its input, without an answer; padding may come before them.
-        within: Parts of the text, in characters; others are passed over. Default: all of it.
+        within: Parts of the text, in characters; others are passed over, and so are blanks. Default: all of it.
 
     Raises:
         UnsupportedError: If they cannot be located.
@@ -306,8 +306,11 @@ def text_tokens(
     ids, spans = checkpoint.token_ids(prompt), checkpoint.token_spans(prompt)
     tokens = []
     for index, (low, high) in enumerate(spans):
-        parts = within if within is not None else [(0, len(text))]
-        if not any(prompt[max(low, start + a) : min(high, start + b)].strip() for a, b in parts):
+        if within is None:
+            belongs = low < start + len(text) and high > start
+        else:
+            belongs = any(prompt[max(low, start + a) : min(high, start + b)].strip() for a, b in within)
+        if not belongs:
             continue
         position = len(input_ids) - len(ids) + index
         if position < 0 or input_ids[position] != ids[index]:
