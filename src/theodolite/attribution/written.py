@@ -7,9 +7,10 @@ belong to the token after it. Greedy decoding writes exactly this answer if ever
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from theodolite.attribution.flow import upcast
 from theodolite.attribution.maps import SpanTargets
 from theodolite.core.errors import UnsupportedError, UsageError
-from theodolite.core.types import Request
+from theodolite.core.types import Picture, Request
 from theodolite.models import Checkpoint
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _WORD = re.compile(
     rf"[{_IDEOGRAPHS}]|(?:(?![{_IDEOGRAPHS}])\w)+(?:['’\-](?:(?![{_IDEOGRAPHS}])\w)+|[.,]\d+)*"
 )
 """A word, a number, or one ideograph, since languages written with those put no spaces between words."""
+RERUN_BATCH = 16
+"""Variants of a request that a model reads at a time."""
 _UNFINISHED = "\ufffd"
 """Stands for the bytes of a character of which a token holds only some."""
 
@@ -232,16 +235,41 @@ def encode_answer(checkpoint: Checkpoint, requests: Sequence[Request], answer: W
     return inputs
 
 
-def answer_logits(
-    checkpoint: Checkpoint, requests: Sequence[Request], answer: WrittenAnswer | None
-) -> torch.Tensor:
+def answer_logits(checkpoint: Checkpoint, inputs: Any, answer: WrittenAnswer | None) -> torch.Tensor:
     """Return the logits before each token of an answer, or at the end of bare prompts, (requests, positions, vocabulary)."""
-    inputs = encode_answer(checkpoint, requests, answer)
-    if answer is None:
-        last: torch.Tensor = checkpoint.logits(inputs, 1)
-        return last
-    logits: torch.Tensor = checkpoint.logits(inputs, answer_rows(inputs, answer))
+    logits: torch.Tensor = checkpoint.logits(inputs, 1 if answer is None else answer_rows(inputs, answer))
     return logits
+
+
+def logits_of_variants(
+    checkpoint: Checkpoint,
+    request: Request,
+    answer: WrittenAnswer | None,
+    variants: Iterable[Sequence[Picture]],
+) -> Iterator[torch.Tensor]:
+    """Yield the `answer_logits` of a request with other pictures of the same sizes, a batch at a time.
+
+    The next batch is drawn and encoded while the model reads one.
+
+    Args:
+        checkpoint: The model and its processor.
+        request: The request.
+        answer: The answer that follows it; None for the bare prompt.
+        variants: Its pictures, in other versions.
+    """
+    left = iter(variants)
+
+    def encode(pictures: Sequence[Sequence[Picture]]) -> Any:
+        return encode_answer(checkpoint, [request.with_pictures(each) for each in pictures], answer)
+
+    with ThreadPoolExecutor(max_workers=1) as pool:  # a tokenizer cannot be used by two threads at once
+        batch = list(islice(left, RERUN_BATCH))
+        ready = pool.submit(encode, batch)
+        while batch:
+            inputs = ready.result()
+            batch = list(islice(left, RERUN_BATCH))
+            ready = pool.submit(encode, batch) if batch else ready
+            yield answer_logits(checkpoint, inputs, answer)
 
 
 def answer_rows(inputs: Any, answer: WrittenAnswer) -> torch.Tensor:
@@ -257,7 +285,7 @@ def score_answer(checkpoint: Checkpoint, requests: Sequence[Request], answer: Wr
     import torch
 
     with torch.inference_mode():
-        scores = answer_logits(checkpoint, requests, answer)
+        scores = answer_logits(checkpoint, encode_answer(checkpoint, requests, answer), answer)
         return answer_scores(scores, torch.tensor(answer.ids))
 
 
