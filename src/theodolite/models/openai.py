@@ -309,6 +309,8 @@ def _seconds(value: float) -> float | None:
 
 
 _MEBIBYTE = 1 << 20
+_TOP = 20
+"""Tokens for each position that a server is asked for; most give no more."""
 MOST_TOKENS = 1 << 40
 """No answer has more tokens; a server that says so is wrong."""
 _LONGEST_FINISH = 100
@@ -446,6 +448,29 @@ def read_logprobs(body: bytes) -> tuple[float, ...]:
     try:
         tokens = json.loads(body)["choices"][0]["logprobs"]["content"]
         return tuple(float(token["logprob"]) for token in tokens)
+    except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
+        return ()
+
+
+def read_top_tokens(body: bytes) -> tuple[dict[str, float], ...]:
+    """Read the most probable tokens at each position of a chat completion, the chosen one first. Empty if it has none.
+
+    >>> read_top_tokens(b'''{"choices": [{"logprobs": {"content": [{"token": "A", "logprob": -0.5,
+    ...     "top_logprobs": [{"token": "A", "logprob": -0.5}, {"token": "B", "logprob": -1}]}]}}]}''')
+    ({'A': -0.5, 'B': -1.0},)
+    """
+    try:
+        return tuple(
+            {
+                str(at["token"]): float(at["logprob"]),
+                **{
+                    str(each["token"]): float(each["logprob"])
+                    for each in at["top_logprobs"]
+                    if each["token"] != at["token"]
+                },
+            }
+            for at in json.loads(body)["choices"][0]["logprobs"]["content"]
+        )
     except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
         return ()
 
@@ -647,6 +672,27 @@ class OpenAIModel:
         except Unanswered:
             return ()
         return () if isinstance(answer, Response) else read_logprobs(answer)
+
+    async def top_tokens(self, requests: Sequence[Request]) -> list[tuple[dict[str, float], ...]]:
+        """Ask for the most probable tokens at each position of each answer, the chosen one first.
+
+        Returns:
+            Token to log-probability, by position; empty for a request whose answer has none.
+        """
+
+        async def ask(request: Request) -> tuple[dict[str, float], ...]:
+            try:
+                more = {"logprobs": True, "top_logprobs": _TOP}
+                async with self._here().limiter.slot():
+                    answer = await self._post(self._body(request) | more)
+            except Unanswered:
+                return ()
+            return () if isinstance(answer, Response) else read_top_tokens(answer)
+
+        try:
+            return await all_of(ask(request) for request in requests)
+        finally:
+            await self.aclose()
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
