@@ -125,12 +125,12 @@ class Raster:
 
 
 def hide(pixels: Pixels, hidden: NDArray[np.bool_], filled: Pixels) -> Picture:
-    """Return the picture with some pixels replaced by those of another, as a PNG in memory."""
+    """Return the picture with some pixels replaced by those of another, in memory and not compressed."""
     from PIL import Image
 
     buffer = io.BytesIO()
-    # Not compressed: it is decoded at once, and compressing would take longer than a model's answer.
-    Image.fromarray(np.where(hidden[..., None], filled, pixels)).save(buffer, format="PNG", compress_level=0)
+    # It is decoded at once, and compressing it would take longer than a small model's answer. Servers get a PNG.
+    Image.fromarray(np.where(hidden[..., None], filled, pixels)).save(buffer, format="BMP")
     return Picture.from_bytes(buffer.getvalue())
 
 

@@ -289,6 +289,7 @@ class _Task:
         if inside is None:
             return []
         hit, mass, area = pointing(amounts, inside)
+        beyond = (mass - area) / (1 - area)
         share = (
             f"{mass:.0%} of the map lies on the given evidence, which is {area:.0%} of the picture".replace(
                 "%", " %"
@@ -301,7 +302,7 @@ class _Task:
                 f"the largest value lies {'on' if hit else 'off'} the given evidence",
                 hit,
             ),
-            Finding("RMA", mass, share, mass > area),
+            Finding("RMA beyond", beyond, share, mass > area),
         ]
 
     def word_parts(self, answer: WrittenAnswer) -> list[tuple[str, int, int]]:
@@ -391,8 +392,9 @@ class _Inside(_Task):
         is_own = bool(main.scores.is_best.all())
         if choices.answer and not is_own:
             self._say_own(main)
-        sharing = self._sharing(methods[0])
-        words = self._maps({name: Span(tokens) for name, _, _, tokens in parts}, [methods[0], *sharing])
+        sharing = self._sharing(methods[0]) if parts else []
+        spans = {name: Span(tokens) for name, _, _, tokens in parts}
+        words = self._maps(spans, [methods[0], *sharing]) if parts else main
         panel = self._panel(methods, {ANSWER: explained})
         self.progress("comparing maps", 0, None)
         sanity = self._sanity(methods, {ANSWER: explained}, key, plan.scene, main)

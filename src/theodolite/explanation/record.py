@@ -277,7 +277,6 @@ class Explanation:
             Column("whole_loss", "loss, no picture", "number"),
             Column("deletion", "deletion gain", "number"),
             Column("insertion", "insertion gain", "number"),
-            *(Column(f"check_{i}", f.name, "correlation") for i, f in enumerate(self.test.findings)),
         )
         rows = [
             (
@@ -289,7 +288,6 @@ class Explanation:
                 test.whole_loss,
                 test.deletion.gain,
                 test.insertion.gain,
-                *(finding.value for finding in test.findings),
             )
             for test in self.tests
         ]

@@ -38,7 +38,7 @@ read("explanation").then((given) => {
     for (const [x0, y0, x1, y1] of lines) { pen.moveTo(x0 * scale, y0 * scale); pen.lineTo(x1 * scale, y1 * scale); }
     pen.stroke();
   });
-  const words = [...document.querySelectorAll(".word")], facts = document.getElementById("word-facts");
+  const words = [...document.querySelectorAll(".explained-word")], facts = document.getElementById("word-facts");
   const whole = document.getElementById("whole-answer"), off = document.getElementById("map-off");
   const methods = [...document.querySelectorAll("[data-method]")], first = facts?.textContent;
   let pinned = given.whole, method = given.method;
