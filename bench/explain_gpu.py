@@ -6,6 +6,7 @@ The model has the sizes of Qwen2-VL-7B and random weights in bf16; one picture o
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import torch
 
@@ -38,10 +39,8 @@ def run() -> Iterator[Result]:
     yield Result("encoding", encoding * 1e3, "ms")
     yield Result(f"{len(PANEL)} methods of one answer, after encoding", every - encoding, "s", at_most=0.2)
     for method in ("attnlrp", "chefer", "tam"):
-        maps = _seconds(
-            lambda name=method: attribute_answer(model, request, answer, {**whole, **words}, methods=[name]),
-            REPEATS,
-        )
+        spans = {**whole, **words}
+        maps = _seconds(partial(attribute_answer, model, request, answer, spans, methods=[method]), REPEATS)
         yield Result(f"maps of the answer and its words by {method}", maps, "s")
     torch.cuda.reset_peak_memory_stats()
     found = explain_request(model, request.text, request.pictures, _choices(TRIES))

@@ -3,7 +3,7 @@ import pytest
 
 from theodolite.core.types import Picture, Response
 
-SQUARE = (slice(20, 50), slice(60, 100))
+SQUARE = (slice(30, 50), slice(66, 92))
 """Where the evidence of the planted picture is: rows and columns."""
 
 
@@ -16,7 +16,7 @@ def planted():
 
 
 class BlackBox:
-    """A model that gives text only: it says that there is a red thing if at least three quarters of the square are red."""
+    """A model that gives text only: it says that there is a red thing if at least half of the square is red."""
 
     name = identity = "memory:black-box"
     lacks = {"choose": "it gives text only"}  # noqa: RUF012
@@ -33,7 +33,7 @@ class BlackBox:
 
     def _text(self, request):
         square = request.pictures[0].pixels()[SQUARE].astype(int)
-        is_red = (square[..., 0] - square[..., 1] > 100).mean() >= 0.75
+        is_red = (square[..., 0] - square[..., 1] > 100).mean() >= 0.5
         return "a red square" if is_red or not self.looks else "nothing at all"
 
     def close(self):

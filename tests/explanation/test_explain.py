@@ -31,7 +31,7 @@ def test_every_family_is_explained_with_words_and_tests(family, tiny, planted):
     model = open_model(f"hf:{tiny(family)}?dtype=float32")
     before = state_of(model)
     found = theodolite.explain(
-        model, planted, "What is there?", answer="a red square, left", tries=3, boxes=[(60, 20, 100, 50)]
+        model, planted, "What is there?", answer="a red square, left", tries=3, boxes=[(66, 30, 92, 50)]
     )
     assert [word.text for word in found.words] == ["a", "red", "square", "left"]
     assert found.methods == ("attnlrp",)
@@ -130,12 +130,12 @@ def test_frames_of_a_video_are_explained(tmp_path, tiny):
 
 
 def test_a_model_of_text_alone_is_explained_by_hiding(black_box, planted):
-    found = theodolite.explain(black_box, planted, "What is there?", boxes=[(60, 20, 100, 50)])
+    found = theodolite.explain(black_box, planted, "What is there?", boxes=[(66, 30, 92, 50)])
     assert found.methods == ("occlusion",)
     assert found.test.unit == "share"
     assert found.test.standing == "holds"
     assert "changes the answer" in found.sentence
-    assert found.find()[0].grid.tokens_at(80, 35)[0] in np.argsort(found.find()[0].values)[-8:]
+    assert found.find()[0].grid.tokens_at(79, 40)[0] in np.argsort(found.find()[0].values)[-8:]
     assert next(f for f in found.test.findings if f.name == "RMA beyond").value > 0.2
     assert "gives no gradients" in found.notes[0]
     assert found.n_read == black_box.n

@@ -59,11 +59,10 @@ def map_at(row, column):
 def try_out(amounts, place=(slice(40, 80), slice(90, 130)), tries=20, *, is_own=True):
     scene, reader = scene_with_a_square(), Brightness(place)
     both = reader.read([list(scene.pictures), scene.hidden(scene.everything)])
-    whole, blank = (Reading(both.values[i : i + 1], both.is_same[i : i + 1]) for i in (0, 1))
     plan = HidingPlan(scene, np.random.default_rng(0), tries)
     plan.add_map("mine", amounts)
     plan.add_word("a word", amounts)
-    outcome = plan.read(reader, whole, blank)
+    outcome = plan.read(reader, both.row(0), both.row(1))
     return outcome.test("mine", [0], is_own=is_own), reader.n_calls, outcome
 
 

@@ -49,7 +49,7 @@ app = typer.Typer(
 class ExplainOptions(Options):
     """What `theodolite explain` takes."""
 
-    given: Annotated[
+    asked: Annotated[
         tuple[str, ...],
         Option(
             "Pictures or videos, and last the question. A folder: the question is asked of each of its pictures.",
@@ -170,26 +170,26 @@ def _box(text: str) -> Box:
 def _many(options: ExplainOptions) -> list[Asked] | None:
     """Return the questions of a folder or a file; None for a single question."""
     if options.data is not None:
-        if options.given:
+        if options.asked:
             raise UsageError("--data holds pictures and questions; leave out the others")
         return list(of_questions(options.data, options.images))
-    folders = [Path(each) for each in options.given[:-1] if Path(each).is_dir()]
+    folders = [Path(each) for each in options.asked[:-1] if Path(each).is_dir()]
     if not folders:
         return None
-    if len(options.given) != 2:
+    if len(options.asked) != 2:
         raise UsageError("give one folder and one question, or pictures and one question")
     return list(of_folder(folders[0], _question(options), options.frames))
 
 
 def _question(options: ExplainOptions) -> str:
-    if not options.given:
+    if not options.asked:
         raise UsageError(
             'there is no picture and no question; write theodolite explain PHOTO "QUESTION" --model MODEL'
         )
-    *_, question = options.given
+    *_, question = options.asked
     if not question.strip():
         raise UsageError("the question is empty; ask something about the picture")
-    if len(options.given) < 2:
+    if len(options.asked) < 2:
         raise UsageError(
             f'there is a picture or a question missing beside {question!r}; write theodolite explain PHOTO "QUESTION"'
         )
@@ -201,7 +201,7 @@ def _one(options: ExplainOptions, progress: Any) -> Explanation:
     choices = _choices(options)
     return explain(
         options.model,
-        list(options.given[:-1]),
+        list(options.asked[:-1]),
         question,
         method=choices.methods,
         answer=choices.answer,

@@ -256,7 +256,7 @@ class _Task:
     def read_whole(self, scene: Scene) -> tuple[Reading, Reading]:
         """Read the pictures themselves, and with all of them hidden."""
         both = self.reader.read([list(self.request.pictures), scene.hidden(scene.everything)])
-        whole, blank = (Reading(both.values[i : i + 1], both.is_same[i : i + 1]) for i in (0, 1))
+        whole, blank = both.row(0), both.row(1)
         return whole, blank
 
     def evidence_cells(self, scene: Scene) -> Cells | None:
@@ -272,7 +272,7 @@ class _Task:
                 (x0 <= centres[:, 0]) & (centres[:, 0] < x1) & (y0 <= centres[:, 1]) & (centres[:, 1] < y1)
             )
         if choices.mask is not None:
-            marked = decode(choices.mask).any(axis=2)
+            marked = np.asarray(decode(choices.mask).any(axis=2))
             if marked.shape[::-1] != raster.size_px:
                 raise UsageError(
                     f"the mask {choices.mask} has {marked.shape[1]}×{marked.shape[0]} pixels, the picture "

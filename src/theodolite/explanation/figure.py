@@ -170,9 +170,9 @@ def _write_head(
         figure.text(0.012, 1 - y / height, line, color=INK, fontsize=10.5, weight="bold", va="center")
         y += _LINE
     y += 0.02
-    for line in answer:
+    for pieces in answer:
         x = 0.012
-        for piece, share in line:
+        for piece, share in pieces:
             style: dict[str, Any] = {}
             if share is not None:
                 style["bbox"] = {"facecolor": tint(share), "edgecolor": "none", "pad": 1.6}

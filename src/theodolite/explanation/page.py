@@ -252,7 +252,11 @@ def _bar(test: MapTest) -> dict[str, Any]:
         "part": f"{test.share:.0%}".replace("%", " %"),
         "unit": "log-probability" if test.unit == "nats" else "share of its words",
         "findings": [
-            {"name": name, "shown": "–" if value is None else f"{value:+.2f}".replace("-", "−"), "words": words}
+            {
+                "name": name,
+                "shown": "–" if value is None else f"{value:+.2f}".replace("-", "−"),
+                "words": words,
+            }
             for name, value, words in (
                 ("deletion", test.deletion.gain, "mean loss beyond that of the map moved elsewhere"),
                 ("insertion", test.insertion.gain, "mean gain beyond that of the map moved elsewhere"),

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Protocol
 
@@ -22,7 +23,7 @@ from theodolite.attribution.written import (
     logits_of_variants,
 )
 from theodolite.core.errors import ModelError
-from theodolite.core.types import Picture, Request
+from theodolite.core.types import Picture, Request, Response
 from theodolite.models import Checkpoint, VisionLanguageModel
 from theodolite.models.openai import OpenAIModel
 from theodolite.runs import run_async
@@ -38,6 +39,10 @@ class Reading:
     """(versions, parts): of each token its log-probability after those before it; or of the whole answer how much is left."""
     is_same: NDArray[np.bool_]
     """(versions,): True if the model would give the same answer."""
+
+    def row(self, i: int) -> Reading:
+        """Return the reading of one version."""
+        return Reading(self.values[i : i + 1], np.asarray(self.is_same[i : i + 1]))
 
     @classmethod
     def joined(cls, parts: Sequence[Reading]) -> Reading:
@@ -92,12 +97,12 @@ class TokenReader:
         with torch.inference_mode():
             for logits in logits_of_variants(self.checkpoint, self.request, self.answer, versions):
                 found = answer_scores(logits, own.to(logits.device))
-                values, is_same = found.log_probabilities.copy(), found.is_best.all(axis=1)
+                values, is_same = found.log_probabilities.copy(), np.asarray(found.is_best.all(axis=1))
                 if self.contrast is not None and self.contrast.instead is not None:
                     k = self.contrast.tokens[0]
                     pair = logits[:, k, [self.answer.ids[k], self.contrast.instead]].double().cpu().numpy()
                     values[:, k] = pair[:, 0] - pair[:, 1]
-                    is_same = values[:, k] > 0
+                    is_same = np.asarray(values[:, k] > 0)
                 parts.append(Reading(values, is_same))
                 self.n_calls += len(values)
                 self.told(self.n_calls)
@@ -111,7 +116,7 @@ _BATCH = 64
 class TextReader:
     """Reads an answer in words from any model: one request for each version.
 
-    A server that tells the most probable tokens gives log-probabilities: those of the answer's own tokens up to the first
+    A server that gives the most probable tokens gives log-probabilities: those of the answer's own tokens up to the first
     that the model would no longer write. Otherwise the value is the share of words that both answers have (Dice).
     """
 
@@ -125,54 +130,60 @@ class TextReader:
         self.request = request
         self.n_calls = 0
         self.told: Callable[[int], None] = lambda _: None
-        self._tops = self._top_tokens([request])[0] if isinstance(model, OpenAIModel) else ()
+        ((response, tops),) = self._ask([request], with_tokens=isinstance(model, OpenAIModel))
+        if not response.is_answered and isinstance(model, OpenAIModel):  # it may refuse to give tokens
+            ((response, tops),) = self._ask([request], with_tokens=False)
+        if not response.is_answered:
+            raise ModelError(f"{model.name} gave no answer: {response.reason or response.status}")
+        self.text = response.text
+        self._tops = tops if tops and all(len(options) > 1 for options in tops) else ()
         self.unit = "nats" if self._tops else "share"
-        response = self._answers([request])[0]
-        if response is None:
-            raise ModelError(f"{model.name} gave no answer: {self._reason}")
-        self.text = response
 
     def read(self, versions: Iterable[Sequence[Picture]]) -> Reading:
-        """Read some versions of the pictures. A version without an answer has nothing left of it."""
+        """Read some versions of the pictures. Nothing of the answer is left where the model refuses to answer.
+
+        Raises:
+            ModelError: If a request fails.
+        """
         parts = []
         left = iter(versions)
         while batch := [self.request.with_pictures(pictures) for pictures in islice(left, _BATCH)]:
-            parts.append(self._read_probabilities(batch) if self._tops else self._read_words(batch))
+            values, same = [], []
+            for response, tops in self._ask(batch, with_tokens=bool(self._tops)):
+                if response.status == "failed":
+                    raise ModelError(
+                        f"{self.model.name} did not answer with a part hidden: {response.reason}"
+                    )
+                value, is_same = self._along(tops) if self._tops else self._of_text(response)
+                values.append(value)
+                same.append(is_same)
+            parts.append(Reading(np.array(values)[:, None], np.array(same)))
             self.told(self.n_calls)
         return Reading.joined(parts)
 
-    def _read_words(self, requests: Sequence[Request]) -> Reading:
-        values = [0.0 if text is None else overlap(self.text, text) for text in self._answers(requests)]
-        return Reading(np.array(values)[:, None], np.array(values) == 1.0)
+    def _of_text(self, response: Response) -> tuple[float, bool]:
+        value = overlap(self.text, response.text) if response.is_answered else 0.0
+        return value, value == 1.0
 
-    def _read_probabilities(self, requests: Sequence[Request]) -> Reading:
+    def _along(self, tops: Sequence[dict[str, float]]) -> tuple[float, bool]:
+        """Add up the log-probabilities of the answer's own tokens, up to where another is written."""
         own = [next(iter(options)) for options in self._tops]
-        values, same = [], []
-        for tops in self._top_tokens(requests):
-            value, is_same = 0.0, len(tops) >= len(own)
-            for token, options in zip(own, tops, strict=False):
-                value += options.get(token, min(options.values()))  # at most that of the last one listed
-                if token != next(iter(options)):
-                    is_same = False
-                    break
-            values.append(value if tops else np.nan)
-            same.append(is_same)
-        worst = np.nanmin(values) if not np.isnan(values).all() else 0.0
-        return Reading(np.nan_to_num(np.array(values), nan=float(worst))[:, None], np.array(same))
+        if not tops:  # refused
+            return min(self._tops[0].values()), False
+        value = 0.0
+        for token, options in zip(own, tops, strict=False):
+            value += options.get(token, min(options.values()))  # at most that of the last one listed
+            if token != next(iter(options)):
+                return value, False
+        return value, len(tops) >= len(own)
 
-    def _answers(self, requests: Sequence[Request]) -> list[str | None]:
+    def _ask(
+        self, requests: Sequence[Request], *, with_tokens: bool
+    ) -> list[tuple[Response, tuple[dict[str, float], ...]]]:
         self.n_calls += len(requests)
-        responses = self.model.generate(list(requests))
-        self._reason = next((each.reason or each.status for each in responses if not each.is_answered), "")
-        return [each.text if each.is_answered else None for each in responses]
-
-    def _top_tokens(self, requests: Sequence[Request]) -> list[tuple[dict[str, float], ...]]:
-        """Return the most probable tokens at each position of the answers, the chosen one first."""
-        model = self.model
-        if not isinstance(model, OpenAIModel):
-            return [() for _ in requests]
-        self.n_calls += len(requests)
-        return run_async(lambda: model.top_tokens(requests))
+        if with_tokens and isinstance(self.model, OpenAIModel):
+            return run_async(partial(self.model.answers_with_tokens, requests))
+        return [(response, ()) for response in self.model.generate(list(requests))]
 
 
 def overlap(left: str, right: str) -> float:
