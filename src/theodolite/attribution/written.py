@@ -197,13 +197,16 @@ def answer_scores(scores: torch.Tensor, own: torch.Tensor) -> AnswerScores:
     """
     import torch
 
-    wide = upcast(scores)
-    ids = own.to(wide.device)[None, :, None].expand(len(wide), -1, -1)
-    chosen = wide.gather(2, ids)
-    log_p = (chosen[..., 0] - torch.logsumexp(wide, dim=-1)).double().cpu().numpy()
-    rank = (wide > chosen).sum(dim=-1).cpu().numpy()
-    others = wide.scatter(2, ids, float("-inf")).argmax(dim=-1)
-    return AnswerScores(log_p, rank == 0, rank, others)
+    ids = own.to(scores.device)[:, None]
+    log_p, rank, others = [], [], []
+    for row in scores:  # one by one: in float32 a batch may not fit into memory
+        wide = upcast(row)
+        chosen = wide.gather(1, ids)
+        log_p.append(chosen[:, 0] - torch.logsumexp(wide, dim=-1))
+        rank.append((wide > chosen).sum(dim=-1))
+        others.append(wide.scatter(1, ids, float("-inf")).argmax(dim=-1))
+    ranks = torch.stack(rank).cpu().numpy()
+    return AnswerScores(torch.stack(log_p).double().cpu().numpy(), ranks == 0, ranks, torch.stack(others))
 
 
 def encode_answer(checkpoint: Checkpoint, requests: Sequence[Request], answer: WrittenAnswer | None) -> Any:

@@ -17,7 +17,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.options import DATA, IMAGES, KEPT_FOLDER, MODEL, Option, Options, Seed, limit_of, size_of
 from theodolite.explanation.batch import Asked, explain_all, of_folder, of_questions
 from theodolite.explanation.bench import BENCH_METHODS, BENCH_MODELS, bench
-from theodolite.explanation.explain import FRAMES, Box, Choices, explain
+from theodolite.explanation.explain import FRAMES, METHODS, Box, Choices, explain
 from theodolite.explanation.figure import printable
 from theodolite.explanation.page import document
 from theodolite.explanation.record import Explanation
@@ -61,7 +61,7 @@ class ExplainOptions(Options):
     method: Annotated[
         tuple[str, ...],
         Option(
-            "Methods, separated by commas; the first is shown. See `theodolite list methods`. Default: the first that the model allows of attnlrp, chefer, occlusion."
+            f"Methods, separated by commas; the first is shown. See `theodolite list methods`. Default: the first that the model allows of {', '.join(METHODS)}."
         ),
     ] = ()
     answer: Annotated[str, Option("The answer to explain. Default: the model's own.", metavar="TEXT")] = ""

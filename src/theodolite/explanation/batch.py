@@ -10,6 +10,7 @@ from theodolite.core.errors import ModelError, TheodoliteError, UsageError
 from theodolite.core.types import Picture
 from theodolite.diagnose.request import ModelLike, given_models, opened
 from theodolite.explanation.explain import FRAMES, VIDEOS, Choices, Progress, explain_request, read_pictures
+from theodolite.explanation.figure import map_picture
 from theodolite.explanation.page import Row, numbers, page, write_index
 from theodolite.explanation.record import Explanation
 from theodolite.instruments.ask.data.questions import read_questions
@@ -92,4 +93,5 @@ def _write(found: Explanation, asked: Asked, out: Path, number: int) -> Row:
     write_atomically(out / f"{name}.html", page(found, index=True).encode())
     write_atomically(out / f"{name}.json", numbers(found).encode())
     found.plot().save(out / f"{name}.png")
+    map_picture(found).save(out / f"{name}-map.jpg", quality=88)
     return Row(asked.name, name, asked.question, found.answer, found.sentence, found.test.standing)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite.core.drawing import FAINT, GROUND, INK, PEAK, QUIET, Drawing, new_figure, show_picture, styled
+from theodolite.core.tables import percent
 from theodolite.core.types import Picture, Pixels
 from theodolite.explanation.cells import DrawnMap, levels
 from theodolite.explanation.record import ANSWER, Explanation, MapTest
@@ -15,6 +16,7 @@ from theodolite.explanation.record import ANSWER, Explanation, MapTest
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from PIL.Image import Image
 
 WIDTH = 10.0
 """Inches."""
@@ -35,11 +37,12 @@ def explanation_figure(explanation: Explanation, span: str = ANSWER, method: str
     """
     maps = explanation.find(span, method)[:MOST_PICTURES]
     method = maps[0].method
-    test = next((test for test in explanation.tests if test.method == method), None)
+    word = next((word for word in explanation.words if maps[0].target == word.span), None)
+    test = None if word else next((test for test in explanation.tests if test.method == method), None)
     pictures = [_small(picture) for picture in explanation.pictures[:MOST_PICTURES]]
     heats = levels([DrawnMap.of(each) for each in maps])
     drawn = [DrawnMap.of(each) for each in maps]
-    outlines = test.marked if test is not None and span == ANSWER else [()] * len(maps)
+    outlines = test.marked if test is not None else [()] * len(maps)
     with styled():
         question, answer = _texts(explanation)
         columns = 2 if len(maps) == 1 else min(3, len(maps))
@@ -48,7 +51,7 @@ def explanation_figure(explanation: Explanation, span: str = ANSWER, method: str
         tall = max(p.shape[0] / p.shape[1] for p in pictures) * wide
         tall = min(tall, 6.0)
         head = _LINE * (len(question) + len(answer)) + 0.75
-        foot = (2.0 if test.cautions or len(test.sentence) > 108 else 1.75) if test is not None else 0.3
+        foot = (2.0 if test.cautions or len(test.sentence) > 108 else 1.75) if test is not None else 0.45
         figure = new_figure(WIDTH, head + rows * (tall + 0.3) + foot)
         figure.set_layout_engine("none")
         top = _write_head(figure, question, answer, explanation)
@@ -84,6 +87,8 @@ def explanation_figure(explanation: Explanation, span: str = ANSWER, method: str
             axes.set_anchor("NW")
         if test is not None:
             _draw_test(figure, test, foot)
+        elif word is not None:
+            figure.text(0.012, 0.15 / height, printable(explanation.describe(word)), color=INK, fontsize=9.5)
     return Drawing(figure)
 
 
@@ -123,6 +128,30 @@ def _draw_map(
     axes.add_collection(LineCollection(lines, colors=GROUND, linewidths=1.3, capstyle="projecting"))
     axes.set_xlim(0, pixels.shape[1])
     axes.set_ylim(pixels.shape[0], 0)
+
+
+def map_picture(explanation: Explanation, longest_px: int = 480) -> Image:
+    """Return the first picture in grey with the map of the whole answer over it, without words."""
+    from matplotlib import colormaps
+    from PIL import Image
+
+    maps = explanation.find()
+    drawn = DrawnMap.of(maps[0])
+    heat = levels([DrawnMap.of(each) for each in maps])[0]
+    picture = explanation.pictures[0].load()
+    width, height = picture.size
+    picture.thumbnail((longest_px, longest_px))
+    grey = np.asarray(picture.convert("L"), np.float64)[..., None] * 0.75
+    rows, columns = (
+        np.searchsorted(edges, (np.arange(n) + 0.5) * full / n, side="right") - 1
+        for edges, n, full in ((drawn.ys, grey.shape[0], height), (drawn.xs, grey.shape[1], width))
+    )
+    padded = np.zeros((heat.shape[0] + 1, heat.shape[1] + 1))  # what the model does not see has no relevance
+    padded[:-1, :-1] = heat
+    level = padded[np.clip(rows, -1, heat.shape[0])][:, np.clip(columns, -1, heat.shape[1])]
+    over = np.asarray(colormaps["inferno"](0.15 + 0.85 * level))[..., :3] * 255
+    share = opacity(level)[..., None]
+    return Image.fromarray((grey * (1 - share) + over * share).round().astype(np.uint8))
 
 
 def opacity(heat: Any) -> Any:
@@ -255,7 +284,7 @@ def _draw_test(figure: Figure, test: MapTest, foot: float) -> None:
         color=PEAK,
         edgecolors=GROUND,
         zorder=4,
-        label=f"the marked {test.share:.0%} hidden".replace("%", " %"),
+        label=f"the marked {percent(test.share)} hidden",
     )
     axes.scatter(
         [test.whole_loss], [0], marker="|", s=260, color=INK, zorder=3, label="the whole picture hidden"

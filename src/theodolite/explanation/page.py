@@ -15,9 +15,9 @@ import numpy as np
 
 from theodolite.attribution import find_methods
 from theodolite.core.errors import UsageError
-from theodolite.core.tables import duration
+from theodolite.core.tables import duration, percent
 from theodolite.explanation.cells import DrawnMap, levels
-from theodolite.explanation.record import ANSWER, Explanation, MapTest, Standing, Word
+from theodolite.explanation.record import ANSWER, Explanation, MapTest, Standing
 from theodolite.report.html.parts import DataBlock, Pictures, into_page, render_page
 from theodolite.report.tables import tables_json
 from theodolite.runs import write_atomically
@@ -145,7 +145,7 @@ def page(explanation: Explanation, *, index: bool = False) -> str:
         "maps": maps,
         "grids": grids,
         "marked": {t.method: [lines.round(1).tolist() for lines in t.marked] for t in explanation.tests},
-        "facts": {word.span: facts(explanation, word) for word in explanation.words},
+        "facts": {word.span: explanation.describe(word) for word in explanation.words},
         "whole": ANSWER,
         "method": methods[0],
     }
@@ -201,29 +201,6 @@ def pieces(explanation: Explanation) -> list[Piece]:
     return found
 
 
-def facts(explanation: Explanation, word: Word) -> str:
-    """Describe a word: where it came from, how sure it is, and whether its map holds."""
-
-    def share(value: float) -> str:
-        return f"{value:.0%}".replace("%", " %")
-
-    parts = []
-    if word.shares is not None:
-        s = word.shares
-        parts.append(
-            f"{share(s.picture)} from the picture, {share(s.question)} from the question, {share(s.earlier)} from earlier words"
-        )
-    if word.log_probability is not None:
-        parts.append(f"probability {np.exp(word.log_probability):.2g}")
-    if word.loss is not None:
-        n = len(explanation.test.other_losses)
-        lost = share(1 - float(np.exp(-word.loss))) if word.loss > 0 else "nothing"
-        parts.append(
-            f"hiding what it marks costs it {lost}, as much elsewhere costs this in {word.n_as_large} of {n} tries"
-        )
-    return f"“{word.text}”: {'; '.join(parts)}."
-
-
 def _bar(test: MapTest) -> dict[str, Any]:
     """Return the places on the test's bar, in the units of its drawing."""
     values = [test.loss, test.whole_loss, 0.0, *test.other_losses]
@@ -249,7 +226,7 @@ def _bar(test: MapTest) -> dict[str, Any]:
         "whole": place(test.whole_loss),
         "zero": place(0.0),
         "others": [(place(x), round(float(y), 1)) for x, y in zip(test.other_losses, heights, strict=True)],
-        "part": f"{test.share:.0%}".replace("%", " %"),
+        "part": percent(test.share),
         "unit": "log-probability" if test.unit == "nats" else "share of its words",
         "findings": [
             {
@@ -297,12 +274,16 @@ def write_index(folder: Path, model: str, rows: Sequence[Row], failed: Sequence[
     if not rows and not failed:
         raise UsageError("there is nothing to explain")
     n = sum(row.standing == "holds" for row in rows)
-    summary = f"{n} of {len(rows)} maps are true"
+    summary = (
+        f"{n} of {len(rows)} maps hold"
+        if len(rows) != 1
+        else ("The map holds" if n else "The map does not hold")
+    )
     shown = [
         {
             "name": row.name,
             "page": f"{row.folder}.html",
-            "picture": f"{row.folder}.png",
+            "picture": f"{row.folder}-map.jpg",
             "question": row.question,
             "answer": row.answer,
             "sentence": row.sentence,

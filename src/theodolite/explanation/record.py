@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from theodolite.attribution import RelevanceMap, TokenShares
 from theodolite.core.errors import UsageError
-from theodolite.core.tables import Column, Table
+from theodolite.core.tables import Column, Table, percent
 from theodolite.core.types import Picture
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class MapTest:
     @property
     def sentence(self) -> str:
         """The outcome, in one plain sentence."""
-        part, n = f"{self.share:.0%}".replace("%", " %"), len(self.other_losses)
+        part, n = percent(self.share), len(self.other_losses)
         least = LEAST_NATS if self.unit == "nats" else 0.0
         if self.standing == "blind":
             same = "the same" if self.is_own else "as probable"
@@ -151,11 +151,11 @@ class MapTest:
     def cost(self) -> str:
         """What the answer loses with the marked part hidden, in words."""
         if self.unit == "share":
-            return f"{self.loss:.0%} of its words".replace("%", " %")
+            return f"{percent(self.loss)} of its words"
         left = float(np.exp(-self.loss))
-        if left < 0.001:
+        if left < 0.005:
             return "nearly all of its probability"
-        return f"{1 - left:.0%} of its probability".replace("%", " %")
+        return f"{percent(1 - left)} of its probability"
 
     @property
     def cautions(self) -> tuple[str, ...]:
@@ -245,6 +245,25 @@ class Explanation:
             spans = ", ".join(dict.fromkeys(m.target for m in self.maps if m.method == method)) or "none"
             raise UsageError(f"there is no map of {span!r} by {method}; by {method} there are: {spans}")
         return found
+
+    def describe(self, word: Word) -> str:
+        """Say where a word came from, how probable it is, and whether its own map holds."""
+        parts = []
+        if word.shares is not None:
+            s = word.shares
+            parts.append(
+                f"{percent(s.picture)} from the picture, {percent(s.question)} from the question, {percent(s.earlier)} from "
+                "earlier words"
+            )
+        if word.log_probability is not None:
+            parts.append(f"probability {np.exp(word.log_probability):.2g}")
+        if word.loss is not None:
+            n = len(self.test.other_losses)
+            lost = percent(1 - float(np.exp(-word.loss))) if word.loss > 0 else "nothing"
+            parts.append(
+                f"hiding what it marks costs it {lost}, as much elsewhere costs this in {word.n_as_large} of {n} tries"
+            )
+        return f"“{word.text}”: {'; '.join(parts)}."
 
     def plot(self, span: str = ANSWER, method: str = "") -> Drawing:
         """Draw the picture, the map, the answer and the test. The drawing is displayed in a notebook and has ``save``."""
