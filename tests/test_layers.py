@@ -12,6 +12,7 @@ LAYERS = [
     {"__main__"},
     {"cli"},
     {"testing"},
+    {"explanation"},
     {"report"},
     {"diagnose"},
     {"twins"},

@@ -245,6 +245,12 @@ INSTRUMENTS = (
 
 
 COMMANDS = (
+    (
+        "explain",
+        "explain:app",
+        "everyday",
+        "Show where a model looks for one answer, and whether that is true.",
+    ),
     ("diagnose", "diagnose:app", "everyday", "Run every instrument on a model: does it look?"),
     ("report", "report:app", "everyday", "Write the page of a diagnosis or of runs."),
     ("view", "view:app", "everyday", "Serve runs and diagnoses to this machine's browser."),

@@ -484,6 +484,10 @@ def _readable_errors(source: str) -> Iterator[None]:
                 f"{source} is not part of transformers: it comes with its own Python code, as Phi-3.5-Vision does; read that "
                 "code, then add ?trust_remote_code=true"
             ) from error
+        if "Unrecognized configuration class" in first:
+            raise ModelError(
+                f"{source} takes no pictures: transformers knows no model of pictures and text of its kind"
+            ) from error
         raise ModelError(f"cannot load the checkpoint {source}: {first}") from error
 
 

@@ -309,6 +309,8 @@ def _seconds(value: float) -> float | None:
 
 
 _MEBIBYTE = 1 << 20
+_TOP = 20
+"""Tokens for each position that a server is asked for; most give no more."""
 MOST_TOKENS = 1 << 40
 """No answer has more tokens; a server that says so is wrong."""
 _LONGEST_FINISH = 100
@@ -447,6 +449,29 @@ def read_logprobs(body: bytes) -> tuple[float, ...]:
         tokens = json.loads(body)["choices"][0]["logprobs"]["content"]
         return tuple(float(token["logprob"]) for token in tokens)
     except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
+        return ()
+
+
+def read_top_tokens(body: bytes) -> tuple[dict[str, float], ...]:
+    """Read the most probable tokens at each position of a chat completion, the chosen one first. Empty if it has none.
+
+    >>> read_top_tokens(b'''{"choices": [{"logprobs": {"content": [{"token": "A", "logprob": -0.5,
+    ...     "top_logprobs": [{"token": "A", "logprob": -0.5}, {"token": "B", "logprob": -1}]}]}}]}''')
+    ({'A': -0.5, 'B': -1.0},)
+    """
+    try:
+        return tuple(
+            {
+                str(at["token"]): float(at["logprob"]),
+                **{
+                    str(each["token"]): float(each["logprob"])
+                    for each in at.get("top_logprobs") or ()
+                    if each["token"] != at["token"]
+                },
+            }
+            for at in json.loads(body)["choices"][0]["logprobs"]["content"]
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
         return ()
 
 
@@ -614,30 +639,36 @@ class OpenAIModel:
 
     async def answer(self, request: Request) -> Response:
         """Send a request until there is an answer, no retry is left, or a retry cannot help."""
+        return (await self._answer(request, {}))[0]
+
+    async def _answer(self, request: Request, more: Mapping[str, Any]) -> tuple[Response, bytes]:
+        """Return the response to a request with more fields in its body, and what the server sent."""
         limiter = self._here().limiter
         started = time.monotonic()
         try:
-            body = self._body(request)
+            body = self._body(request) | dict(more)
         except (UsageError, OSError, SyntaxError, ValueError) as error:  # a picture that cannot be sent
-            return Response.failed(describe(error))
+            return Response.failed(describe(error)), b""
         for attempt in range(self.options.retries + 1):
             try:
                 async with limiter.slot():
                     asked = time.monotonic()
-                    response = await self._ask_once(body)
+                    sent = await self._post(body)
+                    response = sent if isinstance(sent, Response) else read_completion(sent, self._secret)
                 limiter.succeeded(time.monotonic() - asked)
             except Unanswered as failure:
                 if failure.strain:
                     limiter.strained()
                 if not failure.again or attempt == self.options.retries:
-                    return self._gave_up(failure, time.monotonic() - started, attempt + 1)
+                    return self._gave_up(failure, time.monotonic() - started, attempt + 1), b""
                 if failure.wait is not None:
                     limiter.pause(min(failure.wait, self.retry.patience_seconds))
                 await asyncio.sleep(self.retry.delay(attempt, failure.wait))
             else:
                 self._unanswered_in_a_row = 0
                 seconds = time.monotonic() - started
-                return replace(_cut(response, request.stop), seconds=seconds, attempts=attempt + 1)
+                found = replace(_cut(response, request.stop), seconds=seconds, attempts=attempt + 1)
+                return found, b"" if isinstance(sent, Response) else sent
         raise AssertionError("unreachable: the last attempt returns")
 
     async def logprobs(self, request: Request) -> tuple[float, ...]:
@@ -647,6 +678,21 @@ class OpenAIModel:
         except Unanswered:
             return ()
         return () if isinstance(answer, Response) else read_logprobs(answer)
+
+    async def answers_with_tokens(
+        self, requests: Sequence[Request]
+    ) -> list[tuple[Response, tuple[dict[str, float], ...]]]:
+        """Answer requests, and give the most probable tokens at each position of each answer, the chosen one first.
+
+        Returns:
+            For each request its response, and by position token to log-probability; empty if the server gives none.
+        """
+        more = {"logprobs": True, "top_logprobs": _TOP}
+        try:
+            answers = await all_of(self._answer(request, more) for request in requests)
+        finally:
+            await self.aclose()
+        return [(response, read_top_tokens(sent)) for response, sent in answers]
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
@@ -674,10 +720,6 @@ class OpenAIModel:
             )
             self._connections[loop] = _Connection(client, AdaptiveLimiter(self.options.max_in_flight))
         return self._connections[loop]
-
-    async def _ask_once(self, body: dict[str, Any]) -> Response:
-        answer = await self._post(body)
-        return answer if isinstance(answer, Response) else read_completion(answer, self._secret)
 
     async def _post(self, body: dict[str, Any]) -> bytes | Response:
         """Return the body of the server's answer, or a refusal."""
