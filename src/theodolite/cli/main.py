@@ -45,7 +45,6 @@ _FLAGS = frozenset(
             "json",
             "plan",
             "prompts",
-            "questions",
             "score-only",
             "spare-reference",
             "pairs",
@@ -57,7 +56,7 @@ _FLAGS = frozenset(
         *("pictures", "no-pictures"),
     )
 ) | {"-h"}
-"""The options of old commands that take no value. All others do."""
+"""The options of old commands that take no value. All others do, but for the flags of a single command: `Spelling.flags`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +73,20 @@ class Spelling:
     """The option that takes what were arguments."""
     having: str = ""
     """Only with this option, or with this option and value."""
+    flags: frozenset[str] = frozenset()
+    """Options that take no value here, but do elsewhere."""
     gone: str = ""
     """Why there is no such command any more."""
 
 
 TABLE = (
-    Spelling("data squares", "ask make", {"--questions": ""}, having="--questions"),
+    Spelling(
+        "data squares",
+        "ask make",
+        {"--questions": ""},
+        having="--questions",
+        flags=frozenset({"--questions"}),
+    ),
     Spelling("data squares", "compass make --world squares"),
     Spelling("data drawn", "compass make --world things"),
     Spelling("data coco-pairs", "compass import --format coco", {"--annotations": "--data"}),
@@ -123,6 +130,12 @@ TABLE = (
         "",
         gone="certificates are now made by `python -m train certify`, in a clone of the repository; `theodolite twins "
         "certificate` shows those of the shipped models",
+    ),
+    Spelling(
+        "data",
+        "",
+        gone="pairs are now made by `theodolite compass make` and `theodolite compass import`, and checked by `theodolite "
+        "compass audit`; `theodolite ask make` makes questions",
     ),
 )
 """The first row that fits counts."""
@@ -176,7 +189,7 @@ def _rewritten(words: Sequence[str], row: Spelling) -> list[str]:
             (options if row.arguments else arguments).extend(filter(None, (row.arguments, word)))
             continue
         name = row.options.get(word, word)
-        if word in _FLAGS:
+        if word in _FLAGS | row.flags:
             options += [name] if name else []
             continue
         if not equals:
