@@ -35,7 +35,7 @@ from theodolite.instruments.compass.experiments.faithfulness.plan import (
 from theodolite.instruments.compass.experiments.faithfulness.score import (
     VARIANTS,
     HiddenAnswers,
-    MapScore,
+    MapOnPairs,
     map_on_pairs,
     pair_effects,
     sound_table,
@@ -166,7 +166,7 @@ def faithfulness_table(samples, seed):
     effects = {v: [pair_effects(hidden, trial, fill, v) for trial in found.trials] for v in VARIANTS}
     return sound_table(
         [
-            MapScore(key, *map_on_pairs(key, found.trials, effects, hidden, fill[0]), seed)
+            MapOnPairs(key, *map_on_pairs(key, found.trials, effects, hidden, fill[0]), seed)
             for key in found.keys
         ]
     )

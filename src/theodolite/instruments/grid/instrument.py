@@ -111,11 +111,11 @@ def make_grids(options: MakeGrids, messages: Messages) -> Outcome:  # noqa: ARG0
     from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
     from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
     from theodolite.instruments.grid.data.recipe import find_recipe
-    from theodolite.instruments.grid.data.world import World
+    from theodolite.instruments.grid.data.world import GridShape
 
     chosen = {name: getattr(options, name) for name in ("boost", "overload", "margin", "max_answer")}
     given = cast("Any", {name: value for name, value in chosen.items() if value is not None})
-    world = World(options.rows, options.columns, options.cell_px)
+    world = GridShape(options.rows, options.columns, options.cell_px)
     recipe = replace(find_recipe(options.preset), world=world, **given)
     densities = tuple(_density(word) for word in options.density)
     most = max(recipe.world.max_count, *map(recipe.objects, densities))

@@ -27,7 +27,7 @@ from theodolite.core.tables import Table
 from theodolite.core.types import PLAIN
 from theodolite.core.views import Cell, CellsView, HeatMap
 from theodolite.instruments.grid.data.files import SceneRecord, read_dataset
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import GridShape
 from theodolite.instruments.grid.experiments import accuracy
 from theodolite.instruments.grid.experiments.depth import (
     BucketInteraction,
@@ -249,7 +249,7 @@ def _views(run: Run) -> dict[str, CellsView]:
     return views
 
 
-def _view(record: SceneRecord, world: World, **maps: Any) -> CellsView:
+def _view(record: SceneRecord, world: GridShape, **maps: Any) -> CellsView:
     cells = [
         Cell(
             row=int(thing["cell"]) // world.columns,

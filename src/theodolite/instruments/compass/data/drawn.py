@@ -232,7 +232,7 @@ def drawn_picture(scene: Json) -> Picture:
 
 
 def _scene(data: Any) -> relation.DrawnScene:
-    return relation.DrawnScene(tuple(relation.PlacedThing(*t) for t in data["things"]), data["ground"])
+    return relation.DrawnScene(tuple(relation.DrawnThing(*t) for t in data["things"]), data["ground"])
 
 
 def _roles(pair: Pair) -> tuple[int, int]:

@@ -49,7 +49,7 @@ Maps = list[dict[str, RelevanceMap]]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MapComparison:
     """Two conditions whose maps are compared."""
 
     name: str
@@ -60,10 +60,10 @@ class Comparison:
 
 
 COMPARISONS = (
-    Comparison("bfloat16", "bf16", "float64"),
-    Comparison("float32", "fp32", "float64"),
-    Comparison("eager", "eager", "float32"),
-    Comparison("batch", "batch", "float32"),
+    MapComparison("bfloat16", "bf16", "float64"),
+    MapComparison("float32", "fp32", "float64"),
+    MapComparison("eager", "eager", "float32"),
+    MapComparison("batch", "batch", "float32"),
 )
 
 

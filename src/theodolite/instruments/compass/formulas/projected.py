@@ -35,8 +35,8 @@ from theodolite.instruments.compass.formulas.baselines import (
 from theodolite.instruments.compass.formulas.dae import (
     KEPT,
     NO_MEAN,
-    Compass,
     DegenerateError,
+    DirectionMass,
     Exclusion,
     code_of,
     dae,
@@ -400,7 +400,7 @@ def _field(columns: Sequence[NDArray[Any]], index: int | slice) -> tuple[Any, ..
     )
 
 
-def _angles(compass: Compass, uniform: Compass) -> list[NDArray[Any]]:
+def _angles(compass: DirectionMass, uniform: DirectionMass) -> list[NDArray[Any]]:
     """Return the fields of `MapAngles` for compasses on one grid; all are left out if the uniform map has no direction."""
     codes = np.where(compass.codes == KEPT, uniform.codes, compass.codes)
     kept = codes == KEPT

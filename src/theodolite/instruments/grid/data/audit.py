@@ -37,12 +37,12 @@ from theodolite.instruments.grid.data.question_types import (
     BUCKETS,
     MOST_ANCHORS,
     Bucket,
-    Questions,
+    QuestionTable,
     read_questions,
     words_of,
     write_questions,
 )
-from theodolite.instruments.grid.data.recipe import Recipe, guarantee_of
+from theodolite.instruments.grid.data.recipe import GridRecipe, guarantee_of
 from theodolite.instruments.grid.data.world import (
     COLOUR_OF,
     COLOURS,
@@ -50,9 +50,9 @@ from theodolite.instruments.grid.data.world import (
     SHAPE_OF,
     SHAPES,
     Flags,
+    GridShape,
     Integers,
     Mode,
-    World,
     class_name,
     read_cells,
 )
@@ -189,7 +189,7 @@ def _half(kinds: NDArray[np.uint8], half: str) -> NDArray[np.uint8]:
     return (5 * colour if half == "colour" else shape).astype(np.uint8)
 
 
-def _anywhere(cells: NDArray[np.uint8], asked: Questions) -> Integers:
+def _anywhere(cells: NDArray[np.uint8], asked: QuestionTable) -> Integers:
     sides = [
         look_alikes(cells, asked.targets[:, side]) & (asked.targets[:, side] > 0)[:, None] for side in (0, 1)
     ]
@@ -422,7 +422,7 @@ def _fault(data: StoredDataset, check: str, is_broken: NDArray[np.bool_], how: C
     return Fault(check, len(rows), example)
 
 
-def broken_scenes(world: World, data: StoredDataset, questions: Questions) -> Iterator[Fault]:
+def broken_scenes(world: GridShape, data: StoredDataset, questions: QuestionTable) -> Iterator[Fault]:
     """Check bucket, objects and anchors; in spurious data also that a bag of words is right.
 
     Args:
@@ -681,7 +681,7 @@ class Promise:
     """Families that are known to pay."""
 
 
-def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Promise:
+def promise_of(bucket: Bucket, objects: int, recipe: GridRecipe, mode: Mode) -> Promise:
     """Return the promise of a bucket with a number of objects.
 
     Args:
@@ -723,7 +723,7 @@ def _theorem(bucket: Bucket, objects: int) -> Promise:
     return Promise(f"As far as objects suffice: {theorem[0].lower()}{theorem[1:]}; {guarantee.reason}.")
 
 
-def _balanced(bucket: Bucket, objects: int, recipe: Recipe) -> Promise:
+def _balanced(bucket: Bucket, objects: int, recipe: GridRecipe) -> Promise:
     left_out = (
         set()
         if bucket.is_relational
@@ -878,7 +878,7 @@ def audit(
     )
 
 
-def _questions(data: StoredDataset) -> tuple[Questions, NDArray[np.uint8], NDArray[np.uint8]]:
+def _questions(data: StoredDataset) -> tuple[QuestionTable, NDArray[np.uint8], NDArray[np.uint8]]:
     words = np.stack([words_of(record.question) for record in data.records])
     questions = read_questions(words)
     return questions, *write_questions(questions)

@@ -34,9 +34,9 @@ from theodolite.instruments.grid.data.world import (
     SHAPES,
     Cells,
     Flags,
+    GridShape,
     Integers,
     RowTable,
-    World,
     kind_code,
 )
 
@@ -77,7 +77,7 @@ Divide: TypeAlias = Callable[[int, int, int], tuple[tuple[Integers, ...], bool]]
 class Asks:
     """What a question asks of the numbers of its targets.
 
-    >>> world = World()
+    >>> world = GridShape()
     >>> [world.answers[i] for i in COMPARISON.answer(world, np.array([[3, 2], [2, 2]]))]
     ['yes', 'no']
     """
@@ -112,12 +112,12 @@ class Asks:
         """The form of the answers."""
         return NUMBERS if self.is_number else YES_OR_NO
 
-    def options(self, world: World) -> tuple[str, ...]:
+    def options(self, world: GridShape) -> tuple[str, ...]:
         """Return the possible answers."""
         return world.answers[: world.max_count + 1] if self.is_number else world.answers[-2:]
 
-    def answer(self, world: World, counts: Integers) -> Integers:
-        """Return the answers, as indices into `World.answers`, to numbers of targets, (n, 2)."""
+    def answer(self, world: GridShape, counts: Integers) -> Integers:
+        """Return the answers, as indices into `GridShape.answers`, to numbers of targets, (n, 2)."""
         if self.is_yes is None:
             return counts[:, 0]
         return np.where(self.is_yes(counts), world.yes, world.yes + 1)
@@ -539,7 +539,7 @@ _DIRECTION_WORDS = np.array(
 
 
 @dataclass(frozen=True, slots=True)
-class Questions(RowTable):
+class QuestionTable(RowTable):
     """What is asked, one row per question: the logic without its words."""
 
     bucket: NDArray[np.uint8]
@@ -579,7 +579,7 @@ def _template(bucket: Bucket) -> list[tuple[str, int]]:
     return [*slots, ("?", -1)]
 
 
-def write_questions(questions: Questions) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def write_questions(questions: QuestionTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return word ids ``(n, MAX_WORDS)``, padded with 0, and spans ``(n, phrases, 2)``: first word and the word after the last.
 
     A phrase that is not in a question has the span (0, 0).
@@ -593,7 +593,7 @@ def write_questions(questions: Questions) -> tuple[NDArray[np.uint8], NDArray[np
     return words, spans
 
 
-def _write_bucket(q: Questions, bucket: Bucket) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def _write_bucket(q: QuestionTable, bucket: Bucket) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     columns: list[NDArray[np.uint8]] = []
     positions: dict[int, tuple[int, int]] = {}
     for slot, number in _template(bucket):
@@ -729,7 +729,7 @@ class _ParsedQuestion:
     relations: list[list[tuple[int, tuple[int, int]]]] = field(default_factory=list)
 
 
-def read_questions(words: NDArray[np.uint8]) -> Questions:
+def read_questions(words: NDArray[np.uint8]) -> QuestionTable:
     """Parse questions from their word ids, (n, words). The inverse of `write_questions`.
 
     Raises:
@@ -741,7 +741,7 @@ def read_questions(words: NDArray[np.uint8]) -> Questions:
     """
     distinct, back = np.unique(words, axis=0, return_inverse=True)
     n = len(distinct)
-    read = Questions(
+    read = QuestionTable(
         np.zeros(n, np.uint8),
         np.zeros((n, MOST_SIDES), np.uint8),
         np.zeros((n, MOST_ANCHORS), np.uint8),
@@ -759,7 +759,7 @@ def _unreadable(sentence: NDArray[np.uint8]) -> UsageError:
     return UsageError(f"{text_of(sentence)!r} is not a question of the grid")
 
 
-def _read_into(read: Questions, row: int, sentence: NDArray[np.uint8]) -> None:
+def _read_into(read: QuestionTable, row: int, sentence: NDArray[np.uint8]) -> None:
     words = [VOCABULARY[w] for w in sentence if w != PAD]
     parsed = _parse_phrases(words)
     bucket = _bucket(words, parsed)

@@ -34,7 +34,7 @@ EXPLAINERS = definition("grid.anchor_mass").variants
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MapMeasure:
     """How a metric is read from one map."""
 
     value: Callable[[SceneMap], float | None]
@@ -42,23 +42,23 @@ class Measure:
     """False where a map cannot have it."""
 
 
-def _of_truth(read: Callable[[MapScore], float]) -> Measure:
-    return Measure(lambda scene_map: read(scene_map.truth) if scene_map.truth else None)
+def _of_truth(read: Callable[[MapScore], float]) -> MapMeasure:
+    return MapMeasure(lambda scene_map: read(scene_map.truth) if scene_map.truth else None)
 
 
-def _of_pixels(read: Callable[[MapScore], float]) -> Measure:
-    return Measure(
+def _of_pixels(read: Callable[[MapScore], float]) -> MapMeasure:
+    return MapMeasure(
         lambda scene_map: read(scene_map.pixel) if scene_map.pixel else None,
         applies=lambda scene_map: scene_map.pixel is not None,
     )
 
 
-def _mass(part: MaskName, applies: Callable[[SceneMap], bool] = lambda _: True) -> Measure:
-    return Measure(lambda scene_map: scene_map.mass.get(part), applies)
+def _mass(part: MaskName, applies: Callable[[SceneMap], bool] = lambda _: True) -> MapMeasure:
+    return MapMeasure(lambda scene_map: scene_map.mass.get(part), applies)
 
 
-def _words(role: str) -> Measure:
-    return Measure(
+def _words(role: str) -> MapMeasure:
+    return MapMeasure(
         lambda scene_map: (scene_map.words or {}).get(role),
         applies=lambda scene_map: scene_map.words is not None and scene_map.bucket.is_relational,
     )
@@ -68,7 +68,7 @@ def _is_relational(scene_map: SceneMap) -> bool:
     return scene_map.bucket.is_relational
 
 
-MEASURES: Mapping[str, Measure] = {
+MEASURES: Mapping[str, MapMeasure] = {
     "rma": _of_truth(lambda s: s.rma),
     "area": _of_truth(lambda s: s.area),
     "normalised_rma": _of_truth(lambda s: s.normalised_rma),
@@ -90,7 +90,7 @@ MEASURES: Mapping[str, Measure] = {
     "target_words": _words("target"),
     "anchor_words": _words("anchor"),
     "other_words": _words("other"),
-    "interacting_words": Measure(
+    "interacting_words": MapMeasure(
         lambda each: each.scalars.get("interacting_words"),
         applies=lambda each: each.explainer == "interacting-words" and each.bucket.is_relational,
     ),

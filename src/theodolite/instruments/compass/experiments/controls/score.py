@@ -34,7 +34,7 @@ from theodolite.instruments.compass.experiments.controls.plan import (
 )
 from theodolite.instruments.compass.experiments.controls.results import (
     PROJECTIONS,
-    Batch,
+    ControlBatch,
     ControlRow,
     ControlScore,
     NothingToScoreError,
@@ -443,7 +443,7 @@ def variance_control(
         seed: Seed of random maps and the bootstrap.
     """
     samples = [*moved, *translated]
-    batch = Batch(samples, shared_keys(samples, methods), seed=seed)
+    batch = ControlBatch(samples, shared_keys(samples, methods), seed=seed)
     levels = [str(sample.meta["probe"]) for sample in samples]
     bases = ["/".join(base_of(sample)) for sample in samples]
     is_direction = np.arange(len(samples)) < len(moved)

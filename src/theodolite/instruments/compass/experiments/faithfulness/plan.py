@@ -28,7 +28,7 @@ from theodolite.instruments.compass.formulas.baselines import (
     name_grids,
     uniform_compass,
 )
-from theodolite.instruments.compass.formulas.dae import Compass, DegenerateError, Exclusion
+from theodolite.instruments.compass.formulas.dae import DegenerateError, DirectionMass, Exclusion
 from theodolite.instruments.compass.formulas.projection import (
     PAPER,
     PROJECTIONS,
@@ -389,7 +389,7 @@ def _trial(sample: Sample, grids: Mapping[str, str], options: FaithfulnessOption
     )
 
 
-def _uniform(sample: Sample, grid: TokenGrid, options: ProjectionOptions) -> Compass:
+def _uniform(sample: Sample, grid: TokenGrid, options: ProjectionOptions) -> DirectionMass:
     compass = uniform_compass(
         [grid], references=[sample.reference.box], targets=[sample.target.box], options=options
     )
@@ -398,7 +398,7 @@ def _uniform(sample: Sample, grid: TokenGrid, options: ProjectionOptions) -> Com
     return compass[0]
 
 
-def _order(compass: Compass) -> SectorOrder:
+def _order(compass: DirectionMass) -> SectorOrder:
     shares = compass.distribution / compass.distribution.max()
     order = np.argsort(-np.round(shares, 9), kind="stable")  # equal but for rounding is equal
     return SectorOrder(tuple(int(k) for k in order), float(compass.error_deg()))
