@@ -11,6 +11,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
@@ -24,7 +25,7 @@ from theodolite.core.scores import ALIGNED, SPLITS, Capability, ItemScore, Metri
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item, Picture
 from theodolite.core.views import UNSEEN, ItemRow, RowStatus
-from theodolite.models import VisionLanguageModel
+from theodolite.models import VisionLanguageModel, open_model
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.pairs.outcomes import answered_pairs, repeated_pairs, split_of
 from theodolite.runs import Measurer, MeasurerFactory, Result, Run
@@ -346,9 +347,10 @@ class RunPlan:
     items: Callable[[Run], Iterable[Item]]
     """Function that returns the items, given what the run already contains."""
     measurer: Callable[[VisionLanguageModel], Measurer]
-    """Function that returns the measurer for an open model."""
-    factory: Callable[[str], MeasurerFactory]
-    """Function that returns the measurer factory for a model name, for workers in other processes."""
+    """Function that returns the measurer for an open model. It is pickled for workers in other processes."""
+    factory: Callable[[str], MeasurerFactory] = None  # type: ignore[assignment] # filled in below
+    """Function that returns the measurer factory for a model name. Default: open the model in the process that calls it,
+    and call `measurer`."""
     calls: int = 1
     """Model calls for each item, at most."""
     more: int = 0
@@ -361,6 +363,19 @@ class RunPlan:
     """Function that returns the main tables of the run. Default: `Instrument.tables`."""
     preview: Callable[[], Sequence[Table]] = tuple
     """Function that returns tables about what is planned."""
+
+    def __post_init__(self) -> None:
+        """Fill in the default factory."""
+        if cast("Any", self.factory) is None:
+            object.__setattr__(self, "factory", partial(_measurer_factory, self.measurer))
+
+
+def _measurer_factory(measurer: Callable[[VisionLanguageModel], Measurer], model: str) -> MeasurerFactory:
+    return partial(_open_measurer, measurer, model)
+
+
+def _open_measurer(measurer: Callable[[VisionLanguageModel], Measurer], model: str) -> Measurer:
+    return measurer(open_model(model))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from theodolite.instruments.instrument import (
     has_file,
     made,
 )
-from theodolite.models import Answering, ask_factory, ask_measurer
+from theodolite.models import Answering, ask_measurer
 from theodolite.pairs import AnsweredPair
 from theodolite.pairs.outcomes import with_repeats
 from theodolite.runs import Run
@@ -307,7 +307,6 @@ def plan_answers(study: Study, options: GridRun, data: Path) -> RunPlan:  # noqa
         options.stored(),
         lambda _: items,
         partial(ask_measurer, answering=options.answer),
-        partial(ask_factory, answering=options.answer),
     )
 
 
@@ -576,7 +575,6 @@ def _asked(
         {"data": {split: str(folder.absolute()) for split, folder in folders.items()}, "gives": gives},
         items,
         partial(ask_measurer, answering=answering),
-        partial(ask_factory, answering=answering),
     )
 
 

@@ -52,7 +52,7 @@ from theodolite.instruments.instrument import (
 from theodolite.instruments.trace.formulas.sgr import Counting, Handling
 from theodolite.instruments.trace.formulas.tcs import SENTENCE_MODEL
 from theodolite.instruments.trace.questions import STYLES
-from theodolite.models import ask_factory, ask_measurer
+from theodolite.models import ask_measurer
 from theodolite.pairs.outcomes import with_repeats
 from theodolite.runs import Run
 from theodolite.worlds.episodes import FAMILIES, Family
@@ -384,7 +384,6 @@ def plan_traces(study: Study, options: TraceRun, data: Path) -> RunPlan:
         {**options.stored(), "wordings": wordings},
         lambda _: items,
         ask_measurer,
-        ask_factory,
         notes=(
             *_bare(questions.without_pictures(episodes), len(episodes)),
             *_unlearnt(study.model, episodes),
@@ -433,7 +432,6 @@ def plan_relevance(study: Study, options: TraceRun, data: Path) -> RunPlan:  # n
         {"data": str(data.absolute())},
         lambda _: items,
         relevance.RelevanceMeasurer,
-        relevance.relevance_factory,
         notes=tuple(notes),
         tables=lambda run: [relevance.relevance_table(run)],
     )
@@ -1115,5 +1113,4 @@ def _run_plan(name: str, folder: Path, *, split: str, are_pairs: bool = False) -
         {"data": str(folder.absolute()), "split": split, "max_tokens": _MAX_TOKENS},
         items,
         ask_measurer,
-        ask_factory,
     )

@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -39,8 +39,8 @@ from theodolite.instruments.compass.formulas.projection import (
 )
 from theodolite.instruments.compass.measure import Sample, read_samples, shown_key
 from theodolite.instruments.compass.questions import PLAIN
-from theodolite.models import VisionLanguageModel, ask_measurer, open_model
-from theodolite.runs import MeasurerFactory, Reuse, Run
+from theodolite.models import VisionLanguageModel, ask_measurer
+from theodolite.runs import Reuse, Run
 
 # Hiding sectors of a picture: which pixels lie in which sector around the reference, and what replaces them.
 
@@ -512,15 +512,6 @@ def shown_request(request: Request) -> Request:
     hiding = check(Hiding, request.hint["hide"])
     hint = {name: value for name, value in request.hint.items() if name != "hide"}
     return replace(request.with_pictures([hiding.draw(each) for each in request.pictures]), hint=hint)
-
-
-def hiding_factory(name: str) -> MeasurerFactory:
-    """Return a factory that opens the model and returns a `HidingMeasurer`."""
-    return partial(_open_measurer, name)
-
-
-def _open_measurer(name: str) -> HidingMeasurer:
-    return HidingMeasurer(open_model(name))
 
 
 class HidingMeasurer:
