@@ -82,8 +82,8 @@ def _as_json(compared: Compared, page: Path | None) -> dict[str, Any]:
             }
             for row in compared.verdicts
         ],
-        "followed": [{**asdict(each), "is_lower": each.is_lower} for each in compared.followed],
-        "comparisons": [each.model_dump(mode="json") for each in compared.comparisons],
+        "followed": [{**asdict(change), "is_lower": change.is_lower} for change in compared.followed],
+        "comparisons": [comparison.model_dump(mode="json") for comparison in compared.comparisons],
     }
 
 

@@ -611,7 +611,7 @@ def find_instruments(names: Iterable[str]) -> tuple[Instrument, ...]:
 
 def instrument_of_run(kind: str) -> Instrument | None:
     """Return the instrument that scores runs of a kind, or None."""
-    return next((each for each in instruments() if kind in each.run_kinds), None)
+    return next((instrument for instrument in instruments() if kind in instrument.run_kinds), None)
 
 
 def _load(name: str) -> Instrument:

@@ -243,7 +243,7 @@ def cut(size_px: tuple[int, int], frames: Sequence[PictureCrop], cell: int) -> T
         cell: Side of a token in pixels of a frame.
     """
     rects = [lattice(frame.shape(cell), frame.seen_px(cell)) for frame in frames]
-    part = np.repeat(np.arange(len(frames)), [len(each) for each in rects])
+    part = np.repeat(np.arange(len(frames)), [len(region) for region in rects])
     return TokenGrid(np.concatenate(rects), *size_px, part)
 
 

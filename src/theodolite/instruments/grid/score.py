@@ -124,20 +124,20 @@ def score_explanations(
     if not runs:
         raise UsageError("there is no run to score")
     if crossed is None:
-        crossed = [each for run in runs for each in interactions(run, pid=pid, seed=seed)]
+        crossed = [interaction for run in runs for interaction in interactions(run, pid=pid, seed=seed)]
     separations = [
-        each
+        separation
         for pure in runs
         for spur in runs
         if (pure.logic, spur.logic) == ("pure", "spur") and pure.data == spur.data
-        for each in separate_maps(pure, spur, seed=seed)
+        for separation in separate_maps(pure, spur, seed=seed)
     ]
     return ExplainScore(
         tuple(runs),
-        tuple(each for run in runs for each in map_means(run, map_scores(run))),
+        tuple(mean for run in runs for mean in map_means(run, map_scores(run))),
         tuple(separations),
         tuple(crossed),
-        tuple(each for run in runs for each in depth_checks(run, seed=seed)),
+        tuple(check for run in runs for check in depth_checks(run, seed=seed)),
     )
 
 

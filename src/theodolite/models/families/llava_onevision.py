@@ -171,6 +171,6 @@ def _in_tiles(edges: NDArray[np.float64], side: int, patch: int, tile: int) -> N
 def _boxes(rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Combine rows (n, 2) and columns (m, 2) of starts and ends into rectangles (n, m, 4)."""
     n, m = len(rows), len(columns)
-    y0, y1 = (np.broadcast_to(each[:, None], (n, m)) for each in rows.T)
-    x0, x1 = (np.broadcast_to(each[None, :], (n, m)) for each in columns.T)
+    y0, y1 = (np.broadcast_to(edges[:, None], (n, m)) for edges in rows.T)
+    x0, x1 = (np.broadcast_to(edges[None, :], (n, m)) for edges in columns.T)
     return np.stack([x0, y0, x1, y1], axis=-1)

@@ -320,20 +320,20 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
         if not shortcuts:
             continue
         best = [strongest(shortcuts, family) for family in FAMILIES]
-        most = max(shortcuts, key=lambda each: each.gain.value)
+        most = max(shortcuts, key=lambda shortcut: shortcut.gain.value)
         right.append(
             [
                 data,
                 bucket,
                 objects,
-                next(each.base for each in shortcuts if each.name == "objects"),
-                *(each.accuracy if each else None for each in best),
+                next(shortcut.base for shortcut in shortcuts if shortcut.name == "objects"),
+                *(clue.accuracy if clue else None for clue in best),
                 most.name,
                 most.gain,
-                max((each.above_constant for each in shortcuts), key=lambda each: each.value),
+                max((shortcut.above_constant for shortcut in shortcuts), key=lambda above: above.value),
             ]
         )
-        bits.append([data, bucket, objects, *(each.bits if each else None for each in best)])
+        bits.append([data, bucket, objects, *(clue.bits if clue else None for clue in best)])
     shares = [column("grid.learned_success", _name(family), family) for family in FAMILIES]
     notes = [
         "Of each family the clue with the largest gain; each map is measured on scenes it was not learned from.",
@@ -527,7 +527,7 @@ def broken_splits(data: StoredDataset, words: NDArray[np.uint8]) -> Iterator[Fau
     hashes = hash_scenes(data.cells, words)
     splits = split_of(hashes)
     stored = np.array([record.hash for record in data.records])
-    fresh = np.array([f"{int(each):016x}" for each in hashes])
+    fresh = np.array([f"{int(value):016x}" for value in hashes])
     yield _fault(data, "the hash is the scene's", stored != fresh, lambda i: f"{stored[i]}, not {fresh[i]}")
     named = np.array([record.split for record in data.records])
     yield _fault(data, "the split is the hash's", named != splits, lambda i: f"{named[i]}, not {splits[i]}")

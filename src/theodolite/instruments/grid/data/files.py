@@ -261,7 +261,11 @@ class Description(BaseModel):
         """Refuse a recipe with a missing or unknown parameter, since a default could be wrong. Older data had one law."""
         if isinstance(value, dict) and value.get("name") != "sound":
             value = {"law": "theorem", **value}
-        wrong = {each.name for each in fields(GridRecipe)} ^ set(value) if isinstance(value, dict) else set()
+        wrong = (
+            {parameter.name for parameter in fields(GridRecipe)} ^ set(value)
+            if isinstance(value, dict)
+            else set()
+        )
         if wrong:
             raise ValueError(f"missing or unknown: {', '.join(sorted(wrong))}")
         return value

@@ -210,7 +210,7 @@ def comparison_table(per_side: int, slots: int, most: int) -> tuple[tuple[Intege
                     continue
                 if first + second + a1 + a2 + e1 + e2 <= slots:
                     rows[2 * (not is_yes) + (not bag_yes)].append([first, second, c1, c2, e1, e2])
-    tables = [np.array(each, np.int64).reshape(-1, 6) for each in rows]
+    tables = [np.array(group, np.int64).reshape(-1, 6) for group in rows]
     if not per_side:
         tables[1], tables[2] = tables[0], tables[3]
     return tuple(tables), all(map(len, tables))
@@ -452,12 +452,12 @@ class Palette:
         has_colour = [COLOUR_OF[None] == colours[:, side, None] for side in range(bucket.sides)]
         has_shape = [SHAPE_OF[None] == shapes[:, side, None] for side in range(bucket.sides)]
         any_colour, any_shape = np.logical_or.reduce(has_colour), np.logical_or.reduce(has_shape)
-        self.colour = [each & ~any_shape & self.other for each in has_colour]
-        self.shape = [each & ~any_colour & self.other for each in has_shape]
+        self.colour = [cells & ~any_shape & self.other for cells in has_colour]
+        self.shape = [cells & ~any_colour & self.other for cells in has_shape]
         self.neither = ~any_colour & ~any_shape & self.other if bucket.names_whole else self.other
         self.is_ok = self.neither.any(axis=1)
-        for each in (*self.colour, *self.shape) if bucket.names_whole else ():
-            self.is_ok &= each.any(axis=1)
+        for cells in (*self.colour, *self.shape) if bucket.names_whole else ():
+            self.is_ok &= cells.any(axis=1)
 
 
 def kinds_with_decoys(
@@ -658,8 +658,8 @@ def _tokens(text: str) -> list[tuple[str, tuple[int, int]]]:
     is_that = [words[i : i + 2] == ["that", "are"] for i in range(len(words))]
     is_left_out = [word == "the" or is_that[i] for i, word in enumerate(words)]
     if any(not asks.link and _starts(words, asks) for asks in ALL_ASKS):
-        is_left_out = [each or (i > 0 and is_that[i - 1]) for i, each in enumerate(is_left_out)]
-    return [each for each, left_out in zip(tokens, is_left_out, strict=True) if not left_out]
+        is_left_out = [is_own or (i > 0 and is_that[i - 1]) for i, is_own in enumerate(is_left_out)]
+    return [token for token, left_out in zip(tokens, is_left_out, strict=True) if not left_out]
 
 
 def words_of(text: str) -> NDArray[np.uint8]:

@@ -134,7 +134,7 @@ class _Scene:
                     )
                     allowed = np.where(is_first[:, k, None], line[None] > 0, line[None] < size - 1)
                     waiting.append((k, ~is_pair & (is_first | is_second)[:, k], allowed))
-        for k, mine, allowed in sorted(waiting, key=lambda each: each[0]):
+        for k, mine, allowed in sorted(waiting, key=lambda entry: entry[0]):
             put(k, mine, allowed)
         holds = offsets(self.world.rows, self.world.columns)[directions, positions] >= 1
         for side, own in enumerate(groups):
@@ -284,7 +284,7 @@ class _Scene:
         """Move look-alikes into a random C_k that had a free cell, if it still has another one."""
         if not start:
             return cell
-        there = np.stack([each.any(axis=1) for each in start], axis=1)
+        there = np.stack([cells.any(axis=1) for cells in start], axis=1)
         which = (self.rng.random(there.shape) * there).argmax(axis=1)
         allowed = np.stack(start, axis=1)[self.rows, which] & free
         allowed[self.rows, cell] = False

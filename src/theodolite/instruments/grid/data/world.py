@@ -57,9 +57,9 @@ class RowTable:
         """Return the rows of all tables; other fields are those of the first."""
         columns = [table.columns() for table in tables]
         joined = {
-            name: value.concatenate([each[name] for each in columns])
+            name: value.concatenate([table[name] for table in columns])
             if isinstance(value, RowTable)
-            else np.concatenate([each[name] for each in columns])
+            else np.concatenate([table[name] for table in columns])
             for name, value in columns[0].items()
         }
         return cast("Self", replace(cast("Any", tables[0]), **joined))

@@ -80,7 +80,7 @@ MEASURES: Mapping[str, MapMeasure] = {
     "pixel_iou": _of_pixels(lambda s: s.iou),
     "pixel_iou_paper": _of_pixels(lambda s: s.iou_paper),
     "adversarial_mass": _mass(
-        "adversarial", applies=lambda each: each.bucket.is_relational and each.has_look_alike
+        "adversarial", applies=lambda scored: scored.bucket.is_relational and scored.has_look_alike
     ),
     "anchor_mass": _mass("anchors", applies=_is_relational),
     "target_mass": _mass("targets"),
@@ -91,8 +91,8 @@ MEASURES: Mapping[str, MapMeasure] = {
     "anchor_words": _words("anchor"),
     "other_words": _words("other"),
     "interacting_words": MapMeasure(
-        lambda each: each.scalars.get("interacting_words"),
-        applies=lambda each: each.explainer == "interacting-words" and each.bucket.is_relational,
+        lambda scored: scored.scalars.get("interacting_words"),
+        applies=lambda scored: scored.explainer == "interacting-words" and scored.bucket.is_relational,
     ),
 }
 """How each metric of maps is read; against anchors and targets unless its definition says otherwise."""
@@ -195,13 +195,13 @@ _BUCKET_KINDS = (
 )
 _GROUPINGS: Mapping[str, tuple[Callable[[SceneMap], str], Iterable[str]]] = {
     "all": (lambda _: "all", MEASURES),
-    "bucket": (lambda each: each.group, _BUCKET_KINDS),
+    "bucket": (lambda scored: scored.group, _BUCKET_KINDS),
     "answer": (
-        lambda each: each.gold if each.gold in {"yes", "no"} else "",
+        lambda scored: scored.gold if scored.gold in {"yes", "no"} else "",
         ("rma", "normalised_rma", "iou"),
     ),
-    "correctness": (lambda each: "right" if each.is_right else "wrong", ("rma", "adversarial_mass")),
-    "form": (lambda each: f"form {each.bucket.form}", ("rma", "normalised_rma")),
+    "correctness": (lambda scored: "right" if scored.is_right else "wrong", ("rma", "adversarial_mass")),
+    "form": (lambda scored: f"form {scored.bucket.form}", ("rma", "normalised_rma")),
 }
 
 
@@ -288,23 +288,23 @@ def separate_maps(pure: ExplainedRun, spur: ExplainedRun, *, seed: int = 0) -> l
         spur: Run of the model that counts words, on the same scenes.
         seed: Seed of resampling.
     """
-    known = {each.explainer for each in spur.maps}
-    names = [name for name in dict.fromkeys(each.explainer for each in pure.maps) if name in known]
+    known = {scored.explainer for scored in spur.maps}
+    names = [name for name in dict.fromkeys(scored.explainer for scored in pure.maps) if name in known]
     separations = [_separate(pure, spur, name, kind, seed) for name in names for kind in KINDS]
-    return [each for each in separations if each is not None]
+    return [separation for separation in separations if separation is not None]
 
 
 def _separate(
     pure: ExplainedRun, spur: ExplainedRun, explainer: str, kind: str, seed: int
 ) -> MapSeparation | None:
     maps = [
-        (label, each)
+        (label, scored)
         for label, run in enumerate((pure, spur))
-        for each in run.maps
-        if each.explainer == explainer and each.bucket.is_relational and each.has_look_alike
+        for scored in run.maps
+        if scored.explainer == explainer and scored.bucket.is_relational and scored.has_look_alike
     ]
     read = MEASURES[kind].value
-    values = [(label, value, each.scene) for label, each in maps if (value := read(each)) is not None]
+    values = [(label, value, scored.scene) for label, scored in maps if (value := read(scored)) is not None]
     if not values:
         return None
     sides = [[value for label, value, _ in values if label == side] for side in (0, 1)]

@@ -287,7 +287,7 @@ class Trial:
         """Yield every set of sectors that the deletion curves pass through, each once; the empty set comes first."""
         seen: dict[frozenset[int], None] = {frozenset(): None}
         own = [self.orders[key].order for key in keys if key in self.orders]
-        for order in (*own, *(each[::-1] for each in own), *self.random_orders):
+        for order in (*own, *(sectors[::-1] for sectors in own), *self.random_orders):
             for n in range(1, len(order) + 1):
                 seen[self.effective(order[:n])] = None
         yield from seen
@@ -329,7 +329,7 @@ def make_trials(samples: Iterable[Sample], options: FaithfulnessOptions) -> Tria
         raise UsageError(f"the run holds no map {unknown[0]!r}; it holds: {held}")
     keys = tuple(dict.fromkeys(by_name[name] for name in options.maps)) or tuple(all_keys)
     grids, named = name_grids(
-        [{key: GridMark.of(each.maps[key].grid) for key in keys if key in each.maps} for each in plain]
+        [{key: GridMark.of(sample.maps[key].grid) for key in keys if key in sample.maps} for sample in plain]
     )
     trials: list[Trial] = []
     excluded: dict[str, int] = {"another prompt": n_others} if n_others else {}
@@ -511,7 +511,7 @@ def shown_request(request: Request) -> Request:
         return request
     hiding = check(Hiding, request.hint["hide"])
     hint = {name: value for name, value in request.hint.items() if name != "hide"}
-    return replace(request.with_pictures([hiding.draw(each) for each in request.pictures]), hint=hint)
+    return replace(request.with_pictures([hiding.draw(picture) for picture in request.pictures]), hint=hint)
 
 
 class HidingMeasurer:
