@@ -13,6 +13,7 @@ import pytest
 
 from theodolite.__main__ import run
 from theodolite.cli.main import main
+from theodolite.core.scores import metric_of
 from theodolite.core.tables import Table
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
@@ -112,6 +113,21 @@ def test_an_unfinished_run_is_exported_with_what_is_missing_told(squares, tmp_pa
     again = ["export", str(tmp_path / "part"), "--to", "lmms-eval", "--out", str(tmp_path / "tasks-part")]
     assert main(again) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_several_models_are_compared_as_the_command_of_that_name_does(squares, tmp_path, capsys):
+    models = ["scripted:looker", "scripted:guesser"]
+    assert main(ask(squares, tmp_path / "run", models[0], "--model", models[1], "--json")) == 0
+    value = json.loads(capsys.readouterr().out)
+    table = table_of(value, "ask.differences")
+    assert {tuple(row[:2]) for row in table.rows} == {tuple(models)}
+    assert main(["compare", *value["runs"], "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)["comparisons"]
+    p_values = {(metric_of(found["metric"]).name, found["split"]): found["p_holm"] for found in compared}
+    shown = {(metric, split): p for _, _, metric, split, *_, p in table.rows}
+    assert shown == {key: p_values[key] for key in shown}
+    assert len(shown) > 1
+    assert min(shown.values()) < 0.05
 
 
 def test_a_run_prints_json_of_one_shape(squares, tmp_path, capsys):

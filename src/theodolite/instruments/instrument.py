@@ -21,14 +21,23 @@ from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.files import lines_of, parse_json
 from theodolite.core.options import DATA, RUN, Options
 from theodolite.core.registry import registry
-from theodolite.core.scores import ALIGNED, SPLITS, Capability, ItemScore, Metric, Signature, metrics_of
+from theodolite.core.scores import (
+    ALIGNED,
+    SPLITS,
+    Capability,
+    ItemScore,
+    Metric,
+    Signature,
+    headlines,
+    metrics_of,
+)
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item, Picture
 from theodolite.core.views import UNSEEN, ItemRow, RowStatus
 from theodolite.models import VisionLanguageModel, open_model
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.pairs.outcomes import answered_pairs, repeated_pairs, split_of
-from theodolite.runs import Measurer, MeasurerFactory, Result, Run
+from theodolite.runs import Measurer, MeasurerFactory, Result, Run, read_info
 
 __all__ = [
     "Instrument",
@@ -461,8 +470,8 @@ class Instrument(ABC):
         return [metric_table(self, self.score(run))]
 
     def compare(self, folders: Sequence[Path]) -> list[Table]:
-        """Build the tables that compare runs of several models on the same items. Default: none."""
-        return []
+        """Build the tables that compare runs of several models on the same items. Default: the headline metrics."""
+        return differences_of_runs(self, folders)
 
     def pairs(self, run: Run) -> Iterable[AnsweredPair]:
         """Return the answers before and after edits. Default: of all items that name an edit and the item before it."""
@@ -560,6 +569,47 @@ def chance_of_runs(folders: Sequence[Path]) -> float | None:
         if counted:
             return sum(1 / size for size in counted) / len(counted)
     return None
+
+
+_DIFFERENCES_NOTE = (
+    "Paired by item; p by flipping the signs of whole clusters, corrected by Holm over all metrics, as `theodolite compare` "
+    "does, which shows the others."
+)
+
+
+def differences_of_runs(instrument: Instrument, folders: Iterable[Path]) -> list[Table]:
+    """Compare several models on the headline metrics, or on all if the instrument names none. Empty for one model."""
+    from theodolite.stats import Scores  # takes a second to import
+
+    by_model: dict[str, list[Path]] = {}
+    for folder in folders:
+        info = read_info(folder)
+        if info.instrument in instrument.run_kinds:
+            by_model.setdefault(info.model, []).append(folder)
+    if len(by_model) < 2:
+        return []
+    scores = Scores(
+        {model: score_runs(instrument, own) for model, own in by_model.items()}, instrument.metrics
+    )
+    chosen = {entry.key for entry in headlines(instrument.name)}
+    columns = [
+        Column("first", "model"),
+        Column("second", "minus"),
+        Column("metric", "metric"),
+        Column("split", "split"),
+        Column("difference", "difference", "number", signed=True),
+        Column("n", "items of both", "count"),
+        Column("p_holm", "p (Holm)", "p"),
+    ]
+    rows = [
+        [
+            *(difference.first, difference.second, difference.metric.name, difference.split),
+            *(difference.estimate or difference.why_not, difference.n_items, difference.p_holm),
+        ]
+        for difference in scores.difference()
+        if not chosen or difference.metric.kind in chosen
+    ]
+    return [Table.of(f"{instrument.name}.differences", "Differences", columns, rows, [_DIFFERENCES_NOTE])]
 
 
 def metric_table(instrument: Instrument, scores: Sequence[ItemScore], *, title: str = "") -> Table:

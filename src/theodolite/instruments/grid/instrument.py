@@ -475,7 +475,7 @@ class Grid(Instrument):
 
     def compare(self, folders: Sequence[Path]) -> list[Table]:
         """Return the accuracy of several models on the same scenes, and paired tests."""
-        return compare_runs(list(folders))
+        return compare_runs(list(folders)) or super().compare(folders)
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Yield runs on scenes and their edits, questions with several anchors, explained scenes, and the user's own scenes."""
