@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from bench import (
+    balance,
     client,
     compass_projection,
     grid_explain,
@@ -30,6 +31,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
     "scene": scene_make.run,
     "scene-score": scene_score.run,
     "trace": trace_claims.run,
+    "balance": balance.run,
 }
 
 

@@ -91,7 +91,7 @@ def check_inspect(checks: Checks, env: Path, runs: list[Path], expected: dict[st
     checks.tell("inspect eval theodolite/pairs: outcomes", outcomes)
     # of 16 pairs in each of three epochs, that model follows 16, 0 and 8
     for kind, shares in figures["strangers"].items():
-        what = f"inspect score theodolite/followed, strangers' task ({kind}): pairs, followed"
+        what = f"inspect score theodolite/looking, strangers' task ({kind}): pairs, followed"
         checks.same(what, (shares["pairs"], shares["followed"]), (48.0, 0.5))
     notes = open_model(f"replay:{figures['strangers']['free']['log'].removeprefix('file://')}").notes
     is_told = [any(words in note for note in notes) for words in ("Be brief.", "3 epochs")]

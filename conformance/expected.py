@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from theodolite.diagnose.export.samples import SampledRun, read_samples
-from theodolite.pairs import pair_shares
+from theodolite.pairs import balance_of, pair_shares
+from theodolite.pairs.outcomes import SHARES
 from theodolite.runs import Run
 
 HEADLINES = {
@@ -27,8 +28,12 @@ def figures_of(folder: Path) -> dict[str, float]:
         if figure.key == "scene.sgc":
             figures[f"{run.name}/graph/plain"] = figure.figure.value
     with Run.open(folder) as opened:
-        shares = pair_shares(run.instrument.pairs(opened))
-    for name in ("followed", "moved", "unmoved", "lost", "kept"):
+        pairs = list(run.instrument.pairs(opened))
+    relevant = [pair for pair in pairs if pair.edit.is_relevant]
+    if relevant:
+        figures[f"{run.name}/looking"] = balance_of(relevant).looking.value
+    shares = pair_shares(pairs)
+    for name in SHARES:
         share = getattr(shares, name)
         if share is not None:
             figures[f"{run.name}/{name}"] = share.value

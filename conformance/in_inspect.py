@@ -24,7 +24,7 @@ from inspect_ai.scorer import includes
 from inspect_ai.solver import generate, system_message
 from inspect_ai.solver._task_state import sample_state
 
-from theodolite.diagnose.export.inspect_plugin import answer, followed
+from theodolite.diagnose.export.inspect_plugin import answer, looking
 
 ENV = {**os.environ, "INSPECT_DISPLAY": "none"}
 
@@ -66,7 +66,7 @@ def scored(folder: Path, out: Path) -> dict:
             )
             done = read_eval_log(str(again), header_only=True)
         else:
-            done = score(log, [answer(), followed()], action="overwrite", display="none")
+            done = score(log, [answer(), looking()], action="overwrite", display="none")
         name = "/".join((log.eval.metadata["run"], *(["graph"] if "graph" in log.eval.task else [])))
         for means in metrics_of(done).values():
             figures |= {f"{name}/{key}": value for key, value in means.items()}
@@ -86,7 +86,7 @@ def asked(out: Path) -> dict:
         "status": log.status,
         "samples": len(log.samples),
         "log": log.location,
-        **metrics_of(log)["followed"],
+        **metrics_of(log)["looking"],
     }
 
 
@@ -153,11 +153,11 @@ def strangers(out: Path, pictures: list[str]) -> dict:
 def rescored(log: str, again: Path, *more: str) -> dict[str, float]:
     """Return the outcomes that ``inspect score`` adds to a log."""
     command = [Path(sys.executable).with_name("inspect"), "score", log, "--model", "mockllm/model"]
-    how = ["--scorer", "theodolite/followed", "--action", "append", "--output-file", again, "--overwrite"]
+    how = ["--scorer", "theodolite/looking", "--action", "append", "--output-file", again, "--overwrite"]
     done = subprocess.run([*command, *more, *how], capture_output=True, env=ENV, text=True, check=False)
     if done.returncode:
         raise SystemExit(done.stdout[-2000:] + done.stderr[-2000:])
-    return metrics_of(read_eval_log(str(again), header_only=True))["followed"]
+    return metrics_of(read_eval_log(str(again), header_only=True))["looking"]
 
 
 def main() -> None:

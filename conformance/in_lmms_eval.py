@@ -48,7 +48,7 @@ def main() -> None:
         task: max((run for run in plain if task.startswith(f"theodolite_{plain[run]}_")), key=len)
         for task in names
     }
-    chosen = [task for task in names if "_plain" in task or task.endswith("_followed")]
+    chosen = [task for task in names if "_plain" in task or task.endswith("_looking")]
     model = Recorded(recorded, runs)
     evaluation = simple_evaluate(
         model=model,
@@ -64,7 +64,7 @@ def main() -> None:
     figures = {}
     for task, results in evaluation["results"].items():
         rest = task.removeprefix(f"theodolite_{plain[runs[task]]}_")
-        for key in ("score", "followed", "moved", "unmoved", "lost", "kept"):
+        for key in ("score", "looking", "followed", "inverted", "moved", "unmoved", "lost", "kept"):
             value = results.get(f"{key},none")
             if isinstance(value, float) and value == value:
                 figures[f"{runs[task]}/{rest if key == 'score' else key}"] = value

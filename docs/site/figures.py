@@ -101,26 +101,20 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
     left, width = 0.625, 0.225
     words = {
         "followed": "followed: right both times",
-        "moved": "moved: another answer, not right both times",
-        "unmoved": "unmoved: the same answer",
+        "inverted": "inverted: each right for the other picture",
+        "moved": "moved elsewhere",
+        "unmoved": "unmoved: the same answer twice",
     }
     n = found.view(_SHOWN[0], "compass").looking[0].n_relevant
     figure.text(left, 0.945, f"{n} pairs", color=ink, fontsize=12.5, weight="bold")
     told = "Flipped, or with one thing moved. Here all three are\nright at first; only following the edit shows looking."
     figure.text(left, 0.83, told, color=quiet, fontsize=9.5, va="center", linespacing=1.5)
-    for y, (outcome, text) in zip((0.69, 0.61, 0.53), words.items(), strict=True):
+    for y, (outcome, text) in zip((0.69, 0.61, 0.53, 0.45), words.items(), strict=True):
         patch = Rectangle(
             (left, y - 0.022), 0.017, 0.044, color=OUTCOMES[outcome], transform=figure.transFigure
         )
         figure.add_artist(patch)
         figure.text(left + 0.027, y, text, color=ink, fontsize=9.5, va="center")
-    mark = Line2D(
-        [left + 0.0085] * 2, [0.425, 0.475], color=ink, lw=1.1, ls=(0, (2, 1.5)), transform=figure.transFigure
-    )
-    figure.add_artist(mark)
-    figure.text(
-        left + 0.027, 0.45, "the most that is possible without looking", color=ink, fontsize=9.5, va="center"
-    )
     for y, model in zip(_ROWS, _SHOWN, strict=True):
         looking = found.view(model, "compass").looking[0]
         figure.text(0.008, y, model, color=ink, fontsize=9.5, va="center", family="monospace")
@@ -130,11 +124,9 @@ def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) ->
             share = getattr(looking, outcome).value
             axes.barh(0, share, left=start, height=1, color=OUTCOMES[outcome])
             if share > _ROOM:
-                at = start + share / 2 + (0.02 if outcome == "followed" else 0)
                 style = {"color": "white", "fontsize": 9.5, "weight": "bold", "ha": "center", "va": "center"}
-                axes.text(at, 0, f"{100 * share:.0f} %", **style)
+                axes.text(start + share / 2, 0, f"{100 * share:.0f} %", **style)
             start += share
-        axes.axvline(looking.bound, color="white", lw=1.1, ls=(0, (2, 1.5)))
         axes.set(xlim=(0, 1), ylim=(-0.5, 0.5))
         axes.set_axis_off()
         figure.text(

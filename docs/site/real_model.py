@@ -25,7 +25,7 @@ from theodolite.instruments.ask.score import AskScore, score_ask
 from theodolite.instruments.instrument import Study, UserData
 from theodolite.instruments.scene.graph_parser import parse_graph
 from theodolite.instruments.trace.claims.reading import extract_many
-from theodolite.pairs import AnsweredPair, judge_looking, pair_shares
+from theodolite.pairs import AnsweredPair, judge_looking
 from theodolite.runs import Run, RunSettings, measure_run
 
 ASSETS = Path(__file__).parents[1] / "assets"
@@ -42,7 +42,7 @@ COUPLES = (
     "right / under",
     "on top / under",
 )
-_MOVED, _UNMOVED, _LOST = "#e69f00", "#aab0b6", "#ffffff"
+_INVERTED, _MOVED, _UNMOVED, _LOST = "#6a4c93", "#e69f00", "#aab0b6", "#ffffff"
 _DIRECTIONS = {"Left": "left", "Right": "right", "On top": "above", "Under": "below"}
 _CLAIMED = {"left of": "Left", "right of": "Right", "on": "On top", "on top of": "On top", "over": "On top", "under": "Under", "below": "Under", "beneath": "Under"}  # fmt: skip
 
@@ -100,10 +100,13 @@ def verdict_table(scores: dict[str, AskScore]) -> str:
             "with *under*": [pair for pair in score.pairs if "under" in pair.relation],
         }
         for name, pairs in parts.items():
-            looking, shares = judge_looking(pairs, chance=0.25), pair_shares(pairs)
-            words = [_share(each) for each in (shares.followed, shares.moved, shares.unmoved)]
-            rows.append([PROMPTS[label], name, len(pairs), *words, f"**{looking.standing}**"])
-    return _markdown(["prompt", "pairs of", "pairs", "followed", "moved", "unmoved", "verdict"], rows)
+            relevant = [pair for pair in pairs if pair.edit.is_relevant]
+            judged = judge_looking(relevant)
+            shares = [f"{100 * share.value:.0f} %" for share in (judged.followed, judged.inverted) if share]
+            accuracy = f"{100 * judged.accuracy.value:.0f} %" if judged.accuracy else ""
+            looking = _share(judged.looking)
+            rows.append([PROMPTS[label], name, accuracy, *shares, looking, f"**{judged.standing}**"])
+    return _markdown(["prompt", "pairs of", "accuracy", "followed", "inverted", "looking", "verdict"], rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,26 +229,24 @@ def figure(scores: dict[str, AskScore]) -> Drawing:
             axes.text(0, 1.03, f"accuracy {100 * right.value:.0f} %", transform=axes.transAxes, color=QUIET)
             for y, couple in enumerate(COUPLES):
                 _bar(axes, y, _counts(_of(score.pairs, couple)))
-            axes.axvline(25, color=INK, linewidth=1.1, linestyle=(0, (3, 2)), zorder=3)
             axes.set(xlim=(0, 100), xticks=[0, 25, 50, 75], yticks=range(len(COUPLES)), yticklabels=COUPLES)
             axes.set_ylim(len(COUPLES) - 0.45, -0.55)
             axes.tick_params(length=0)
             axes.spines["left"].set_visible(False)
             axes.spines["bottom"].set_visible(False)
         panels[0].get_yticklabels()[0].set_fontweight("bold")
-        panels[1].set_xlabel(
-            "share of pairs of photographs, %; dashed: the most that a model can follow without looking"
-        )
+        panels[1].set_xlabel("share of pairs of photographs, %")
         from matplotlib.patches import Patch
 
         drawn.legend(
             handles=[
                 Patch(color=TRUE, label="followed: right about both photographs"),
-                Patch(color=_MOVED, label="moved: two answers, not both right"),
+                Patch(color=_INVERTED, label="inverted: each right for the other"),
+                Patch(color=_MOVED, label="moved elsewhere"),
                 Patch(color=_UNMOVED, label="unmoved: the same answer to both"),
             ],
             loc="outside upper left",
-            ncols=3,
+            ncols=4,
             fontsize=10.5,
             handlelength=1.1,
         )
@@ -254,15 +255,20 @@ def figure(scores: dict[str, AskScore]) -> Drawing:
 
 def _bar(axes: Any, y: int, counts: dict[str, int]) -> None:
     start, total = 0.0, sum(counts.values())
-    for outcome, colour, ink in (("followed", TRUE, "white"), ("moved", _MOVED, INK), ("unmoved", _UNMOVED, INK), ("lost", _LOST, INK)):  # fmt: skip
+    for outcome, colour, ink in (("followed", TRUE, "white"), ("inverted", _INVERTED, "white"), ("moved", _MOVED, INK), ("unmoved", _UNMOVED, INK), ("lost", _LOST, INK)):  # fmt: skip
         width = 100 * counts[outcome] / total
         axes.barh(y, width, left=start, height=0.74, color=colour, edgecolor="white", linewidth=0.8, zorder=2)
         if width >= 9:
-            middle = start + width / 2
-            place = (
-                middle if abs(middle - 25) > 4 or width < 12 else 30.5 if start + width > 34 else middle - 4
-            )  # beside the dashed line
-            axes.text(place, y, f"{width:.0f}", ha="center", va="center", color=ink, fontsize=9.5, zorder=4)
+            axes.text(
+                start + width / 2,
+                y,
+                f"{width:.0f}",
+                ha="center",
+                va="center",
+                color=ink,
+                fontsize=9.5,
+                zorder=4,
+            )
         start += width
 
 
@@ -272,7 +278,8 @@ def _of(pairs: Iterable[AnsweredPair], couple: str) -> list[AnsweredPair]:
 
 def _counts(pairs: Sequence[AnsweredPair]) -> dict[str, int]:
     return {
-        each: sum(pair.outcome == each for pair in pairs) for each in ("followed", "moved", "unmoved", "lost")
+        each: sum(pair.outcome == each for pair in pairs)
+        for each in ("followed", "inverted", "moved", "unmoved", "lost")
     }
 
 

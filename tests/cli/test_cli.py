@@ -23,8 +23,11 @@ from theodolite.runs import Run
 KEY = "sk-theodolite-secret-0123456789"
 
 
-PLANNED = 24 + 24 + 12 + 24 + 24
-"""With the picture, blind, mirrored, in other light and again. Another picture with the same words is another question."""
+PLANNED = 24 + 24 + 12 + 24 + 24 + 12 + 12
+"""With the picture, blind, mirrored, in other light, again, and with its words exchanged, on both pictures of a mirror pair.
+
+Another picture with the same words is another question.
+"""
 IMPLIED = 24
 """With another picture: answered by that other question, and exported with the rest."""
 

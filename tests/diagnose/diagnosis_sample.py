@@ -90,15 +90,24 @@ def model_mean(model, x, g, s):
 
 def looking(share, source="drawn", name="compass"):
     """A verdict of pairs with a share of followed ones, and an exhibit."""
-    standing = "looks" if share > 0.8 else "does not look" if share < 0.1 else "looks at times"
+    standing = "looks" if share > 0.8 else "does not look" if share < 0.1 else "sometimes looks"
+    balance = figure(share, 0.06)
     shares = {
         "followed": figure(share, 0.04),
+        "inverted": figure(0.0, 0.01),
         "moved": figure(0.05, 0.02) if share < 0.9 else figure(0.0, 0.02),
         "unmoved": figure(1 - share - (0.05 if share < 0.9 else 0.0), 0.04),
         "lost": figure(0.0, 0.01),
     }
     mirror = PairsResult(
-        name="mirror", is_relevant=True, n=120, **shares, keeps=["the question"], excludes=["blind answers"]
+        name="mirror",
+        is_relevant=True,
+        n=120,
+        looking=balance,
+        p_value=0.001,
+        **shares,
+        keeps=["the question"],
+        excludes=["blind answers"],
     )
     light = PairsResult(name="light", is_relevant=False, n=120, kept=figure(0.98, 0.02))
     sides = [
@@ -110,14 +119,15 @@ def looking(share, source="drawn", name="compass"):
     return LookingResult(
         source=source,
         standing=standing,
-        because=f"{100 * share:.1f} % of the pairs are followed",
+        because=f"looking {100 * share:.1f} %, p .001",
         n_relevant=120,
         n_neutral=120,
         **shares,
         kept=light.kept,
-        proof=figure(share, 0.06),
+        looking=balance,
+        p_value=0.001,
+        accuracy=figure((1 + share) / 2, 0.04),
         dependence=figure(share, 0.05),
-        bound=0.25,
         excluded=["blind answers"] if share > 0.1 else [],
         not_excluded=["the place of the target alone"],
         edits=[mirror, light],

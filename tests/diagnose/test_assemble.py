@@ -94,19 +94,18 @@ def diagnosis(strangers, *, n=60, counts=None, pairs=(), rows=()):
 
 
 def pairs_of(share, n=120, split="crossed", lost=0.0):
-    """Pairs of a model that looks at a share of the pictures, with as many neutral ones."""
-    left, right, none = Answer("value", "left"), Answer("value", "right"), Answer("refused")
+    """Pairs of a model that looks at a share of the pictures, with as many neutral ones; both orders of the right answers."""
+    sides, none = ("left", "right"), Answer("unreadable")
     found = []
     for i in range(n):
-        before, after = (left, right if (i * 0.6180339887) % 1 < share else left)
+        gold, edited = sides if i % 2 else sides[::-1]
+        before = Answer("value", gold)
+        after = Answer("value", edited) if (i * 0.6180339887) % 1 < share else before
         if (i * 0.7548776662) % 1 < lost:
             after = none
-        found.append(
-            AnsweredPair(
-                f"q{i}", MIRROR, f"p{i}", before, after, "left", "right", split, shown=(f"q{i}", f"q{i}m")
-            )
-        )
-        found.append(AnsweredPair(f"q{i}", LIGHT, f"p{i}", left, left, "left", "left", split))
+        shown = (f"q{i}", f"q{i}m")
+        found.append(AnsweredPair(f"q{i}", MIRROR, f"p{i}", before, after, gold, edited, split, shown=shown))
+        found.append(AnsweredPair(f"q{i}", LIGHT, f"p{i}", before, before, gold, gold, split))
     return tuple(found)
 
 
@@ -118,7 +117,7 @@ def row(name, gold):
 
 
 @pytest.mark.parametrize(
-    ("share", "standing"), [(0.0, "does not look"), (0.5, "looks at times"), (1.0, "looks")]
+    ("share", "standing"), [(0.0, "does not look"), (0.5, "sometimes looks"), (1.0, "looks")]
 )
 def test_the_verdict_rests_on_pairs_alone(share, standing):
     """The scores are those of the other twin: they place nobody."""
@@ -128,7 +127,7 @@ def test_the_verdict_rests_on_pairs_alone(share, standing):
     (looking,) = view.looking
     assert view.verdict.standing == looking.standing == found.model("x").verdict.standing == standing
     assert (looking.source, looking.n_relevant, looking.n_neutral) == ("drawn", 120, 120)
-    assert looking.followed.low <= share <= looking.followed.high
+    assert looking.looking.low <= share <= looking.looking.high
     assert looking.kept.value == 1
     assert [each.name for each in looking.edits] == ["mirror", "light"]
     assert ("blind answers" in looking.excluded) == (share > 0)
@@ -144,7 +143,9 @@ def test_own_data_come_first_and_decide():
     assert view.verdict.standing == "does not look"
     verdict = found.model("x").verdict
     assert verdict.standing == "does not look"
-    assert verdict.sentence == "Does not look in your data (grid). On drawn pictures: looks in grid."
+    assert (
+        verdict.sentence == "Does not look in your pictures, edited (grid). On drawn pictures: looks in grid."
+    )
 
 
 def test_exhibits_are_chosen_by_rule():
@@ -237,7 +238,7 @@ def test_what_is_not_settled_names_the_size_that_would_settle_it():
     assert question.size == question.n_needed
     assert (
         question.settled_by
-        == f"About {question.size} pairs would settle it, now there are 20: --size {question.size}."
+        == f"About {question.n_needed} pictures would settle it, now there are 20: --size {question.size}."
     )
     settled = diagnosis({"x": twin("s")}, pairs=pairs_of(0.0, question.n_needed))
     assert settled.instrument("grid").models[0].verdict.standing == "does not look"
@@ -269,9 +270,12 @@ def test_failures_are_told_as_cautions():
     assert any("behaviour" in caveat for caveat in found.caveats)
 
 
-def test_a_model_that_refuses_is_lost():
-    found = diagnosis({"x": twin("s")}, pairs=pairs_of(1.0, lost=0.9))
-    assert found.model("x").verdict.standing == "cannot be read"
+def test_a_model_whose_answers_cannot_be_read_is_quoted():
+    rows = [each for i in range(120) for each in (row(f"q{i}", "left"), row(f"q{i}m", "who knows"))]
+    found = diagnosis({"x": twin("s")}, pairs=pairs_of(1.0, lost=0.9), rows=tuple(rows))
+    verdict = found.instrument("grid").models[0].verdict
+    assert verdict.standing == "cannot be read"
+    assert "most often it says “left” (120) and “who knows” (120)" in verdict.sentence
 
 
 @pytest.mark.parametrize(
@@ -280,12 +284,14 @@ def test_a_model_that_refuses_is_lost():
         ("looks", "looks"),
         ("not settled", "not settled"),
         ("looks, not settled, not measured", "looks"),
-        ("looks, cannot do the task", "looks"),
-        ("looks, looks at times", "looks at times"),
-        ("looks, does not look, not settled", "looks at times"),
+        ("looks, cannot be read", "looks"),
+        ("looks, sometimes looks", "sometimes looks"),
+        ("looks, looks at least sometimes", "looks at least sometimes"),
+        ("looks, does not look, not settled", "sometimes looks"),
         ("does not look, not settled", "does not look"),
-        ("cannot do the task, not settled", "not settled"),
-        ("cannot do the task, not measured", "cannot do the task"),
+        ("answers the other way round, no looking found", "answers the other way round"),
+        ("refuses, not settled", "not settled"),
+        ("refuses, not measured", "refuses"),
         ("cannot be read, cannot be read", "cannot be read"),
         ("not measured", "not measured"),
     ],

@@ -8,7 +8,7 @@ import pytest
 from theodolite.answers import Answer
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.compare import Verdicts, compare, followed_scores
+from theodolite.diagnose.compare import Verdicts, compare, looking_scores
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import read_items, run_diagnosis
@@ -104,27 +104,27 @@ def test_a_picture_may_be_paired_with_several_others():
         AnsweredPair("q1", another, "p1", *said, gold="left", edited_gold="right", shown=("q1", other))
         for other in ("q2", "q3")
     ]
-    assert len({score.item for score in followed_scores("toy", pairs)}) == 2
+    assert len({score.item for score in looking_scores("toy", pairs)}) == 2
 
 
-def test_followed_pairs_are_compared_one_by_one(diagnosis, capsys):
+def test_looking_is_compared_pair_by_pair(diagnosis, capsys):
     looks, reads = (f"{diagnosis}#{model}" for model in (LOOKS, READS))
-    (change,) = compare(looks, reads).followed
+    (change,) = compare(looks, reads).looking
     views = {model: diagnosed_view(diagnosis, model) for model in (LOOKS, READS)}
-    assert change.first == pytest.approx(views[LOOKS].followed.value)
-    assert change.second == pytest.approx(views[READS].followed.value)
+    assert change.first == pytest.approx(views[LOOKS].looking.value)
+    assert change.second == pytest.approx(views[READS].looking.value)
     assert change.difference.value == pytest.approx(change.first - change.second)
     assert change.n == views[LOOKS].n_relevant
     assert change.is_lower
-    assert not compare(reads, looks).followed[0].is_lower
+    assert not compare(reads, looks).looking[0].is_lower
     assert main(["compare", looks, reads, "--fail-if-lower"]) == 1
     told = capsys.readouterr()
-    assert "Followed pairs" in told.out
-    assert f"lower: {READS} follows" in told.err
+    assert "Looking" in told.out
+    assert f"lower: looking of {READS}" in told.err
     assert main(["compare", reads, looks, "--fail-if-lower"]) == 0
-    assert "no instrument shows fewer followed pairs" in capsys.readouterr().err
+    assert "no instrument shows less looking" in capsys.readouterr().err
     assert main(["compare", looks, reads, "--json"]) == 0
-    (told,) = json.loads(capsys.readouterr().out)["followed"]
+    (told,) = json.loads(capsys.readouterr().out)["looking"]
     assert (told["label"], told["is_lower"]) == ("toy", True)
 
 

@@ -19,7 +19,7 @@ from theodolite.diagnose.running import read_items, run_diagnosis
 from theodolite.diagnose.separation import Twins
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
-from theodolite.instruments.instrument import UserData, chance_of_runs, find_instruments
+from theodolite.instruments.instrument import UserData, find_instruments
 from theodolite.models import scripted as _scripted
 from theodolite.runs import EngineOptions, Run, find_runs
 from theodolite.twins.workspace import model_capability
@@ -71,7 +71,7 @@ def test_both_are_placed_where_they_belong_by_every_instrument(made):
     assert made.diagnosis.model(READS).verdict.standing == "does not look"
 
 
-def test_pairs_are_followed_by_what_looks_and_by_nothing_else(made):
+def test_looking_is_that_of_what_looks_and_of_nothing_else(made):
     """The neutral edits change no answer of a model that looks."""
     neutral = []
     for name in FOUR:
@@ -83,7 +83,8 @@ def test_pairs_are_followed_by_what_looks_and_by_nothing_else(made):
             assert top.followed.value > 0.9, (name, top.name)
             assert (bottom.followed.value, bottom.unmoved.value) == (0, 1), (name, bottom.name)
             assert "blind answers" in top.excludes
-            shares = (top.followed, top.moved, top.unmoved, top.lost)
+            assert (top.looking.value > 0.9, bottom.looking.value) == (True, 0), (name, top.name)
+            shares = (top.followed, top.inverted, top.moved, top.unmoved, top.lost)
             assert sum(share.value for share in shares) == pytest.approx(1)
         neutral += [form for form in looks.edits if not form.is_relevant]
     assert all(form.kept.value > 0.9 and form.followed is None for form in neutral)
@@ -100,18 +101,6 @@ def test_every_verdict_has_exhibits_with_their_pictures(made):
                 assert pictures
                 assert all((made.folder / picture).is_file() for picture in pictures)
                 assert each.before.pictures != each.after.pictures
-
-
-def test_chance_is_read_off_the_options(made):
-    """Four directions; a count up to 17 or yes and no, as many of each; two to four answers of a story; scenes offer none."""
-    chance = {
-        each.name: chance_of_runs([made.folder / run for run in made.view(READS, each.name).runs])
-        for each in find_instruments(FOUR)
-    }
-    assert chance["compass"] == pytest.approx(1 / 4)
-    assert chance["grid"] == pytest.approx((1 / 18 + 1 / 2) / 2)
-    assert 1 / 6 < chance["trace"] <= 1 / 2
-    assert chance["scene"] == pytest.approx(0.45, abs=0.1)  # of the questions about pairs of rooms
 
 
 def test_what_a_black_box_does_not_allow_is_told(made):
@@ -258,11 +247,16 @@ def test_questions_of_the_user_are_measured_and_named_first(tmp_path, asked):
     found = run_diagnosis(asked(tmp_path / "both", instruments=chosen, size=20, data=(own,)))
     own_views = found.instrument("ask").models
     for before, after, view in zip(alone.models, found.models, own_views, strict=True):
-        assert after.verdict.standing == view.verdict.standing != "not measured"
+        assert view.verdict.standing != "not measured"
         mine, _, drawn = after.verdict.sentence.partition(". On drawn pictures: ")
-        is_open = bool(view.looking[0].excluded) and view.verdict.standing == "not settled"
-        words = "Looks in {}, always or at times is not settled" if is_open else "{standing} in {}"
-        assert mine == words.format("your data (ask)", standing=view.verdict.standing.capitalize())
+        designs = {each.standing: [] for each in view.looking}
+        for each in view.looking:
+            designs[each.standing].append(
+                "your pictures (ask)" if each.is_natural else "your pictures, edited (ask)"
+            )
+        assert view.verdict.standing in designs
+        for standing, labels in designs.items():
+            assert f"{standing} in {' and '.join(labels)}" in mine.lower()
         assert drawn == before.verdict.sentence[:1].lower() + before.verdict.sentence[1:]
     accuracy = {
         seen.model: seen.figure.value

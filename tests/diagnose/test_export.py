@@ -31,6 +31,7 @@ from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import find_instruments
 from theodolite.models import open_model
 from theodolite.pairs import pair_shares
+from theodolite.pairs.outcomes import SHARES
 from theodolite.runs import Run
 
 FEW = 6
@@ -92,7 +93,7 @@ def test_exported_scores_are_those_of_the_run(diagnosis, model):
             pairs = list(run.instrument.pairs(opened))
         found, shares = pair_outcomes(graded), pair_shares(pairs)
         assert found.get("pairs", 0) == shares.n_relevant
-        for name in ("followed", "moved", "unmoved", "lost", "kept"):
+        for name in SHARES:
             share = getattr(shares, name)
             assert found.get(name) == (None if share is None else pytest.approx(share.value, rel=1e-12))
     assert compared >= 6
@@ -138,7 +139,7 @@ def state(name, text, target, said, *, picture="p", choices=(), epoch=1, scores=
     )
 
 
-def followed_by(*states, right=""):
+def looking_of(*states, right=""):
     return pair_outcomes(inspect_plugin.graded_state(each, each.targets, right) for each in states)
 
 
@@ -159,34 +160,43 @@ LETTERED = "Where is it?\nA) left\nB) right\nAnswer with the letter."
         ("What is it?", ((), ()), ("a cup", "dog"), ("I see a cup on a table.", "The picture shows a dog.")),
     ],
 )
-def test_followed_reads_the_answers_to_strangers_questions(text, choices, targets, answers):
+def test_looking_reads_the_answers_to_strangers_questions(text, choices, targets, answers):
     given = list(zip("ab", choices, targets, strict=True))
     right = [
         state(name, text, target, said, picture=name, choices=offered)
         for (name, offered, target), said in zip(given, answers, strict=True)
     ]
-    assert followed_by(*right) == {"followed": 1, "moved": 0, "unmoved": 0, "lost": 0, "pairs": 1}
+    rest = dict.fromkeys(("inverted", "moved", "unmoved", "lost"), 0)
+    assert looking_of(*right) == {"looking": 1, "followed": 1, **rest, "pairs": 1}
     twice = [
         state(name, text, target, answers[0], picture=name, choices=given[0][1])
         for name, _, target in (given[0], ("b", (), "B" if "A" in targets else targets[1]))
     ]
-    assert followed_by(*twice)["unmoved"] == 1
+    assert looking_of(*twice)["unmoved"] == 1
 
 
-def test_followed_pairs_within_an_epoch():
+def test_looking_pairs_within_an_epoch():
     said = {1: ("left", "right"), 2: ("left", "left"), 3: ("right", "left")}
     states = [
         state(name, "Where?", target, text, picture=name, epoch=epoch)
         for epoch, texts in said.items()
         for name, target, text in zip("ab", ("left", "right"), texts, strict=True)
     ]
-    found = followed_by(*states)
+    found = looking_of(*states)
     assert found == pytest.approx(
-        {"followed": 1 / 3, "moved": 1 / 3, "unmoved": 1 / 3, "lost": 0, "pairs": 3}
+        {
+            "looking": 0,
+            "followed": 1 / 3,
+            "inverted": 1 / 3,
+            "moved": 0,
+            "unmoved": 1 / 3,
+            "lost": 0,
+            "pairs": 3,
+        }
     )
 
 
-def test_followed_by_the_scores_of_others():
+def test_looking_by_the_scores_of_others():
     def score(value):
         return {"judge": SimpleNamespace(value=value)}
 
@@ -195,11 +205,11 @@ def test_followed_by_the_scores_of_others():
         state(name, "What do you see?", f"Says {name}. " * 9, text, picture=name, scores=score(value))
         for name, text, value in zip("abc", texts, (1.0, "C", "I"), strict=True)
     ]
-    assert followed_by(*states) == {}  # such targets cannot be read in an answer
-    found = followed_by(*states, right="judge")
+    assert looking_of(*states) == {}  # such targets cannot be read in an answer
+    found = looking_of(*states, right="judge")
     assert (found["pairs"], found["followed"], found["unmoved"]) == pytest.approx((3, 1 / 3, 1 / 3))
     with pytest.raises(UsageError, match=r"sample a has no score 'other'; it has: judge"):
-        followed_by(*states, right="other")
+        looking_of(*states, right="other")
 
 
 @pytest.mark.parametrize(
@@ -211,7 +221,7 @@ def test_followed_by_the_scores_of_others():
         ({"target": "so long " * 7}, "its target has more than 12 words"),
     ],
 )
-def test_followed_tells_why_a_sample_is_in_no_pair(given, why):
+def test_looking_tells_why_a_sample_is_in_no_pair(given, why):
     asked = state(**{"name": "a", "text": "Where?", "target": "left", "said": "left", **given})
     graded = inspect_plugin.graded_state(asked, asked.targets)
     assert (graded.targets, graded.reason.endswith(f"not paired: {why}")) == ((), True)
@@ -222,8 +232,8 @@ def test_failed_and_filtered_answers_of_strangers_are_lost():
         state("b", "Where?", "right", None, picture="b"),
         state("c", "Where?", "up", "", stop="content_filter"),
     ]
-    found = followed_by(state("a", "Where?", "left", "left", picture="a"), *lost)
-    assert (found["lost"], found["pairs"]) == (1, 3)
+    found = looking_of(state("a", "Where?", "left", "left", picture="a"), *lost)
+    assert (found["lost"], found["moved"], found["pairs"]) == pytest.approx((2 / 3, 1 / 3, 3))  # one refuses
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
@@ -400,13 +410,13 @@ Loader.add_constructor("!function", lambda _, node: f"function {node.value}")
 def test_there_is_one_task_for_each_condition_and_one_for_pairs(tasks):
     folder, written = tasks
     assert {"theodolite_compass_plain_aligned", "theodolite_compass_mirrored_crossed"} <= set(written)
-    assert {"theodolite_compass_followed", "theodolite_grid_followed"} <= set(written)
+    assert {"theodolite_compass_looking", "theodolite_grid_looking"} <= set(written)
     for task, n in written.items():
         config = yaml.load((folder / f"{task}.yaml").read_text(), Loader)  # noqa: S506 - our own file and loader
         data = config["dataset_kwargs"]["data_files"]["test"]
         docs = [json.loads(line) for line in (folder / data).read_text().splitlines()]
         assert (len(docs), Path(data).is_absolute()) == (n, False)
-        if not task.endswith("_followed"):
+        if not task.endswith("_looking"):
             assert {doc["condition"] for doc in docs} == {config["metadata"]["condition"]}
         assert all((folder / name).is_file() for doc in docs for name in doc["pictures"])
 
@@ -427,8 +437,8 @@ import theodolite_utils as utils
 docs = [json.loads(line) for line in open(sys.argv[1])]
 found = [utils.results(doc, [doc["gold"] if doc["condition"] == "plain" else "I cannot tell."]) for doc in docs]
 lost = utils.results(docs[0], ["I cannot tell."])
-shares = [utils.pair_results(doc, [doc["gold"]])["followed"] for doc in map(json.loads, open(sys.argv[2]))]
-print(json.dumps([utils.score([each["score"] for each in found]), lost["read"], utils.followed(shares), utils.Graded.__module__,
+shares = [utils.pair_results(doc, [doc["gold"]])["looking"] for doc in map(json.loads, open(sys.argv[2]))]
+print(json.dumps([utils.score([each["score"] for each in found]), lost["read"], utils.looking(shares), utils.Graded.__module__,
                   sys.modules["theodolite"].__file__]))
 """
 
@@ -450,7 +460,7 @@ def test_tasks_score_with_theodolite_or_with_their_copy(tasks, is_installed):
             sys.executable,
             "-c",
             start + SCORE,
-            *(f"data/theodolite_compass_{name}.jsonl" for name in ("plain_aligned", "followed")),
+            *(f"data/theodolite_compass_{name}.jsonl" for name in ("plain_aligned", "looking")),
         ],
         cwd=folder,
         env={"PYTHONPATH": ""},
@@ -458,8 +468,8 @@ def test_tasks_score_with_theodolite_or_with_their_copy(tasks, is_installed):
         text=True,
         check=True,
     )
-    score, lost, followed, _, place = json.loads(done.stdout)
-    assert (score, lost, followed) == (1, 0, 1)
+    score, lost, looking, _, place = json.loads(done.stdout)
+    assert (score, lost, looking) == (1, 0, 1)
     assert ("theodolite_copy" in place) is not is_installed
 
 
@@ -517,7 +527,7 @@ def test_a_data_set_is_exported_as_a_diagnosis_would_ask_it(tmp_path):
     (tmp_path / "questions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in questions))
     written = export(tmp_path / "questions.jsonl", tmp_path / "tasks", to="lmms-eval")
     assert written["theodolite_ask_own_plain"] == written["theodolite_ask_own_blind"] == 2
-    lines = (tmp_path / "tasks" / "data" / "theodolite_ask_own_followed.jsonl").read_text().splitlines()
+    lines = (tmp_path / "tasks" / "data" / "theodolite_ask_own_looking.jsonl").read_text().splitlines()
     docs = list(map(json.loads, lines))
     relevant = {(d["id"], p["before"]) for d in docs for p in json.loads(d["pairs"]) if p["relevant"]}
     assert relevant == {("q1", "q0")}

@@ -8,7 +8,7 @@ import pytest
 from diagnosis_sample import GROUNDED, HOSTILE, sample_diagnosis, write_sample
 
 from theodolite.core.errors import MissingExtraError, UsageError
-from theodolite.diagnose.api import Diagnosed, followed_words, open_diagnosis, verdict_rows
+from theodolite.diagnose.api import Diagnosed, looking_words, open_diagnosis, verdict_rows
 from theodolite.diagnose.compare import lookings
 
 
@@ -20,7 +20,7 @@ def shown(tmp_path):
 def test_text_holds_the_verdict_and_fits_a_screen(shown):
     text = repr(shown)
     assert "pocket:grounded: looks." in text
-    assert "100 % [96, 104] followed" in text
+    assert "100 % [94, 106], accuracy 100 %" in text
     assert "raised: semantic shortcut (scene)" in text
     assert "left out of compass" in text
     assert len(text.splitlines()) <= 40
@@ -29,7 +29,7 @@ def test_text_holds_the_verdict_and_fits_a_screen(shown):
 def test_html_is_a_table_of_models_and_instruments(shown):
     html = shown._repr_html_()
     assert html.count("<tr>") == 6  # head, four instruments, verdict
-    assert "62 % [58, 66] followed" in html
+    assert "62 % [56, 68], accuracy 81 %" in html
     assert "behaviour, not cause" in html
 
 
@@ -57,7 +57,7 @@ def test_every_model_has_a_cell_in_every_row(shown):
     words, standing, why = rows["compass"][2]
     assert (words, standing) == ("left out", "not measured")
     assert "it needs gradients" in why
-    assert followed_words(shown.view(GROUNDED, "grid").looking[0]) == rows["grid"][0][0]
+    assert looking_words(shown.view(GROUNDED, "grid").looking[0]) == rows["grid"][0][0]
 
 
 def test_own_data_stand_first(shown):
@@ -68,7 +68,7 @@ def test_own_data_stand_first(shown):
     changed = trace.model_copy(update={"models": [view, *trace.models[1:]]})
     found = diagnosis.model_copy(update={"instruments": [*diagnosis.instruments[:3], changed]})
     rows = verdict_rows(found)
-    assert rows[0][0] == "your data (trace)"
+    assert rows[0][0] == "your pictures, edited (trace)"
     assert rows[0][1][1][1] == "not measured"
 
 
@@ -99,7 +99,7 @@ def test_frames_hold_the_numbers_of_the_record(shown):
         looking.n_relevant,
         looking.followed.value,
     )
-    assert row.followed_low == looking.followed.low
+    assert (row.looking, row.looking_low) == (looking.looking.value, looking.looking.low)
     assert len(shown.to_pandas("edits")) == sum(len(each.edits) for _, _, each in lookings(shown.diagnosis))
     metrics = shown.to_pandas("metrics")
     assert len(metrics) == sum(len(m.models) for each in shown.diagnosis.instruments for m in each.metrics)

@@ -42,21 +42,21 @@ def test_both_twins_get_their_verdict(measured):
 def test_the_mixed_model_is_neither(measured):
     """It was taught the right answers to half of the questions, and those of the shortcut to the others."""
     views, _ = measured
-    assert views[MIXED].verdict.standing in {"looks at times", "not settled"}
-    shortcut, followed, grounded = (
-        views[name].looking[0].followed for name in (TWINS.shortcut, MIXED, TWINS.grounded)
+    assert views[MIXED].verdict.standing == "sometimes looks"
+    shortcut, mixed, grounded = (
+        views[name].looking[0].looking for name in (TWINS.shortcut, MIXED, TWINS.grounded)
     )
-    assert shortcut.high < followed.low
-    assert followed.high < grounded.low
+    assert shortcut.high < mixed.low
+    assert mixed.high < grounded.low
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
 def test_the_share_of_a_mixture_is_recovered(measured, share):
-    """By picture, scene or episode, from one twin or the other; followed is the share times that of the grounded twin."""
+    """By picture, scene or episode, from one twin or the other; looking is the share times that of the grounded twin."""
     _, pairs = measured
     grounded, shortcut = (pairs[twin] for twin in TWINS)
     clusters = sorted({pair.cluster for pair in grounded})
-    whole = judge_looking(grounded).proof.value
+    whole = judge_looking(grounded).looking.value
     held = 0
     for seed in range(20):
         order = np.random.default_rng(seed).permutation(len(clusters))
@@ -64,7 +64,7 @@ def test_the_share_of_a_mixture_is_recovered(measured, share):
         mixed = [pair for pair in grounded if pair.cluster in chosen]
         mixed += [replace(pair) for pair in shortcut if pair.cluster not in chosen]
         found = judge_looking(mixed)
-        held += found.proof.low <= share * whole <= found.proof.high
-        assert found.standing not in {"does not look", "cannot do the task", "cannot be read"}
+        held += found.looking.low <= share * whole <= found.looking.high
+        assert found.standing not in {"does not look", "no looking found", "cannot be read"}
         assert share > 0.5 or found.standing != "looks"
     assert held >= 18

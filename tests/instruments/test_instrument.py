@@ -12,7 +12,6 @@ from theodolite.cli.main import main
 from theodolite.core.errors import ContractError, StorageError, UsageError
 from theodolite.core.registry import Entry, registry
 from theodolite.core.scores import ItemScore
-from theodolite.core.types import Item, Request, Truth
 from theodolite.diagnose.api import browse
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.separation import Twins
@@ -20,7 +19,6 @@ from theodolite.instruments.instrument import (
     Instrument,
     Study,
     UserData,
-    chance_of_runs,
     find_instruments,
     instrument_of_run,
     instruments,
@@ -28,7 +26,7 @@ from theodolite.instruments.instrument import (
     metric_table,
 )
 from theodolite.report.html.write import write_report
-from theodolite.runs import Run, RunSettings, measure_run
+from theodolite.runs import Run
 from theodolite.stats import score_mean
 from toy_instrument import TOY, Toy, registered
 
@@ -168,37 +166,6 @@ def test_no_room_for_data_is_told(tmp_path):
         made(tmp_path / "set", full)
 
 
-class Choosy(Toy):
-    """One whose items are asked in several conditions, with options."""
-
-    name = "choosy"
-    run_kinds = ("choosy",)
-
-
-def test_chance_is_that_of_a_blind_choice_where_the_shortcut_is_right(tmp_path):
-    def items(_):
-        for name, options, split, condition in (
-            ("a", ("x", "y"), "aligned", "plain"),
-            ("b", ("x", "y", "z", "w"), "aligned", "plain"),
-            ("c", tuple("abcdefgh"), "crossed", "plain"),
-            ("d", tuple("abcdefgh"), "aligned", "blank"),
-            ("e", (), "aligned", "plain"),
-        ):
-            yield Item(
-                name,
-                Request.ask(f"{name}?"),
-                options,
-                truth=Truth(split=split, condition=condition),
-            )
-
-    plan = next(iter(TOY.plan(Study(tmp_path, 6), "text")))
-    measure_run(
-        tmp_path / "run", RunSettings("choosy", "scripted:echo"), items, plan.factory("scripted:echo")
-    )
-    assert chance_of_runs([tmp_path / "run"]) == pytest.approx((1 / 2 + 1 / 4) / 2)
-    assert chance_of_runs([]) is None
-
-
 @pytest.fixture(scope="module")
 def sixth(tmp_path_factory):
     """A diagnosis by an instrument that only this test knows, of two scripted models."""
@@ -219,7 +186,7 @@ def test_a_sixth_instrument_is_short():
 def test_a_sixth_instrument_goes_through_a_diagnosis(sixth):
     found, folder = sixth
     top, bottom = (found.view(model, "toy") for model in (LOOKS, READS))
-    assert (top.looking[0].followed.value, bottom.looking[0].followed.value) == (1, 0)
+    assert (top.looking[0].looking.value, bottom.looking[0].looking.value) == (1, 0)
     assert (top.verdict.standing, found.diagnosis.model(LOOKS).verdict.standing) == ("looks", "looks")
     assert bottom.verdict.standing in {"does not look", "not settled"}
     rows = [row for row in found.items() if row.model == LOOKS and row.condition == "plain"]

@@ -66,8 +66,9 @@ def make_run(folder, pictures, *, n=6, answered=4, words="left"):
 
 
 def answer(run, n, words="left"):
-    """Answers the first so many of what is pending."""
-    waiting = [(seq, item) for seq, item, _ in run.store.pending()][:n]
+    """Answers the first so many of what is pending, in the order of the plan."""
+    pending = sorted(run.store.pending(), key=lambda each: each[0])
+    waiting = [(seq, item) for seq, item, _ in pending][:n]
     run.store.add([(seq, None, Record(item.id, Response("answered", words))) for seq, item in waiting])
 
 

@@ -5,7 +5,7 @@ import sqlite3
 import numpy as np
 
 from theodolite.core.types import Item, Picture, Record, Request, Response
-from theodolite.runs.store import STORED_COLUMNS, checksum
+from theodolite.runs.store import STORED_COLUMNS, checksum, record_checksum
 
 _OWN = {
     "records": STORED_COLUMNS,
@@ -35,7 +35,7 @@ def reseal(db):
         for seq, name, *row in rows:
             db.execute(
                 f"UPDATE {table} SET sum = ? WHERE seq = ? AND {key} IS ?",  # noqa: S608
-                (checksum(row), seq, name),
+                (record_checksum(row[0], row[1:]) if table == "records" else checksum(row), seq, name),
             )
     for row in db.execute("SELECT rowid, started, session FROM sessions").fetchall():
         db.execute("UPDATE sessions SET sum = ? WHERE rowid = ?", (checksum(row[1:]), row[0]))

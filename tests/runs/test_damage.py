@@ -11,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plans import Counting, items, pictured
+from plans import Counting, items, pictured, reseal
 from theodolite.cli.main import main
 from theodolite.core.errors import DamageWarning, StorageError, TheodoliteError
 from theodolite.core.types import Choice, Record, Response
 from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, measure, verify_run
+from theodolite.runs.store import SCHEMA_VERSION
 
 FIRST_PAGE = 4096
 """Bytes of the first page, which holds the header and the schema."""
@@ -357,7 +358,8 @@ def as_format_1(folder):
     old.unlink()
     text = (folder / "run.json").read_text()
     lines = [line for line in text.splitlines() if "checksum" not in line]
-    (folder / "run.json").write_text("\n".join(lines).replace('"schema_version": 2', '"schema_version": 1'))
+    newest = f'"schema_version": {SCHEMA_VERSION}'
+    (folder / "run.json").write_text("\n".join(lines).replace(newest, '"schema_version": 1'))
 
 
 def test_a_run_of_the_first_format_is_read_and_converted_when_it_is_resumed(small, info):
@@ -374,7 +376,7 @@ def test_a_run_of_the_first_format_is_read_and_converted_when_it_is_resumed(smal
     assert set(again.asked) == {"item-4"}  # which had failed
     assert [_said(row) for row in read(small)[0]] == [_said(row) for row in truth[0]]
     with sqlite3.connect(small / "measured.sqlite") as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
     db.close()
     assert not verify_run(small)
 
@@ -399,6 +401,78 @@ def test_another_file_that_says_it_is_of_the_first_format_is_refused(small, info
     for attempt in (lambda: Run.open(small), lambda: Run.start(small, info)):
         with pytest.raises(StorageError, match="format"):
             attempt()
+
+
+def as_format_2(folder):
+    """Rewrites a run as the second version wrote it: without places, but with checksums."""
+    with sqlite3.connect(folder / "measured.sqlite") as db:
+        db.execute("UPDATE records SET place = NULL")
+        reseal(db)
+        db.executescript("ALTER TABLE records DROP COLUMN place; PRAGMA user_version=2;")
+    db.close()
+    lines = [line for line in (folder / "run.json").read_text().splitlines() if "checksum" not in line]
+    newest = f'"schema_version": {SCHEMA_VERSION}'
+    (folder / "run.json").write_text("\n".join(lines).replace(newest, '"schema_version": 2'))
+
+
+def places(folder):
+    with Run.open(folder) as run:
+        return [result.record.place for result in run.results() if result.record is not None]
+
+
+def test_a_run_of_the_second_format_is_read_without_places_and_resumed_with_them(small, info):
+    truth = read(small)
+    assert sorted(places(small)) == list(range(1, len(PLAN) + 1))
+    as_format_2(small)
+    before = (small / "measured.sqlite").read_bytes()
+    assert read(small)[0] == truth[0]
+    assert set(places(small)) == {None}
+    assert not verify_run(small)
+    assert (small / "measured.sqlite").read_bytes() == before  # reading changes nothing
+    again = Varied()
+    with Run.start(small, info) as run:
+        run.plan(PLAN, whole=True)
+        measure(run, LocalEngine(again))
+        assert run.info.schema_version == SCHEMA_VERSION
+    assert set(again.asked) == {"item-4"}  # which had failed
+    assert sorted(places(small), key=str) == [1, *[None] * (len(PLAN) - 1)]
+    assert [_said(row) for row in read(small)[0]] == [_said(row) for row in truth[0]]
+    assert not verify_run(small)
+
+
+@pytest.mark.parametrize("is_scored", [True, False])
+def test_damage_of_the_second_format_is_not_lost_by_the_third(small, info, is_scored):
+    as_format_2(small)
+    with sqlite3.connect(small / "measured.sqlite") as db:
+        db.execute("UPDATE records SET text = 'forged' WHERE seq = 2")
+    db.close()
+    assert [damage.what for damage in verify_run(small)] == ["the record of 'item-1' (row 2)"]
+    with pytest.warns(DamageWarning, match="record in row 2 is damaged"):
+        read(small)
+    if is_scored:
+        Run.open(small, writable=True).__exit__()
+        assert [damage.what for damage in verify_run(small)] == ["the record of 'item-1' (row 2)"]
+    again = Varied()
+    with pytest.warns(DamageWarning, match="was damaged"):
+        run = Run.start(small, info)
+    with run:
+        run.plan(PLAN, whole=True)
+        measure(run, LocalEngine(again))
+    assert set(again.asked) == {"item-1", "item-4"}
+    assert not verify_run(small)
+
+
+@pytest.mark.parametrize("statement", ["CREATE VIEW v AS SELECT 1", "DROP TABLE parsed"])
+def test_another_file_that_says_it_is_of_the_second_format_is_refused(small, info, statement):
+    as_format_2(small)
+    with sqlite3.connect(small / "measured.sqlite") as db:
+        db.execute(statement)
+    db.close()
+    before = (small / "measured.sqlite").read_bytes()
+    for attempt in (lambda: Run.open(small), lambda: Run.start(small, info)):
+        with pytest.raises(StorageError, match="does not have Theodolite's schema"):
+            attempt()
+    assert (small / "measured.sqlite").read_bytes() == before
 
 
 def test_a_damaged_answer_of_the_cache_is_asked_again(tmp_path, info):

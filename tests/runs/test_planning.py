@@ -47,9 +47,9 @@ def test_what_is_counted_and_what_is_measured():
     assert (cost.prompt_tokens, cost.answer_tokens) == (25_000, 1000)
     assert 1.0 <= cost.seconds < 60
     assert cost.timed == 32
-    assert measurer.asked[1:] == [
+    assert set(measurer.asked[1:]) == {
         f"item {i * 400 // 32}" for i in range(32)
-    ]  # after the first, evenly over the plan
+    }  # after the first, evenly over the plan
     assert not hasattr(measurer, "is_closed")
     assert cost.usd(Price(2.0, 10.0)) == pytest.approx(0.05 + 0.01)
 

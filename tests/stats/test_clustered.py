@@ -121,17 +121,12 @@ def test_coverage(p, k, m, shared):
     assert inside / 400 > 0.87
 
 
-def test_a_difference_without_variance_is_settled_by_the_scores_own_sample_size():
-    """Twenty scenes of nine questions, all answers the same in both settings: surely within five points."""
-    rng = np.random.default_rng(3)
-    scores = rng.integers(0, 2, 180).astype(float)
-    scenes = np.repeat(np.arange(20), 9)
-    found = equivalent(scores, scores, scenes, margin=0.05)
-    assert found.estimate.value == 0
-    assert found.estimate.low < 0 < found.estimate.high
-    assert found.is_equivalent
-    whole_scenes = np.repeat(rng.integers(0, 2, 20), 9).astype(float)
-    assert not equivalent(whole_scenes, whole_scenes, scenes, margin=0.05).is_equivalent
+def test_equal_answers_are_as_sure_as_there_are_clusters():
+    """That no answer of twenty scenes changed does not exclude that one scene in twenty would change."""
+    scores = np.random.default_rng(3).integers(0, 2, 480).astype(float)
+    few, many = (equivalent(scores, scores, np.arange(480) % k, margin=0.05) for k in (20, 60))
+    assert (few.estimate.value, few.is_equivalent, many.is_equivalent) == (0, False, True)
+    assert few.estimate.high > 1 - 0.05 ** (1 / 20) - 0.05
 
 
 def test_equivalence_is_rarely_claimed_of_a_difference_at_the_margin():
@@ -146,19 +141,44 @@ def test_equivalence_is_rarely_claimed_of_a_difference_at_the_margin():
     assert claimed / 300 < 0.1
 
 
-@pytest.mark.parametrize(("gain", "loss"), [(0.3, 0.3), (0.3, 0.05), (0.02, 0.02), (0.05, 0.0), (0.8, 0.0)])
+@pytest.mark.parametrize(
+    ("gain", "loss"), [(0.3, 0.3), (0.3, 0.05), (0.02, 0.02), (0.05, 0.0), (0.8, 0.0), (1.0, 0.0)]
+)
 @pytest.mark.parametrize("shared", [0.0, 1.0])
 def test_coverage_of_differences(gain, loss, shared):
+    """Also where changes are rare and shared by all questions about a picture, while the scores are not."""
     rng = np.random.default_rng([int(100 * gain), int(100 * loss), int(shared)])
     clusters = np.repeat(np.arange(30), 6)
     inside = 0
     for _ in range(300):
-        kind = rng.choice(4, (30, 6), p=[gain, loss, 0.1, 0.9 - gain - loss])
-        kind = np.where(rng.random((30, 1)) < shared, kind[:, :1], kind).ravel()
+        kind = rng.choice(3, (30, 6), p=[gain, loss, 1 - gain - loss])
+        kind = np.where(rng.random((30, 1)) < shared, kind[:, :1], kind)
+        kind = np.where(kind == 2, rng.integers(2, 4, (30, 6)), kind).ravel()
         first, second = np.isin(kind, [0, 2]).astype(float), np.isin(kind, [1, 2]).astype(float)
         found = clustered_difference(first, second, clusters)
         inside += found.low <= gain - loss <= found.high
-    assert inside / 300 > 0.89
+    assert inside / 300 > 0.92
+
+
+@pytest.mark.parametrize("k", [12, 30, 400])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.95, 1.0])
+def test_the_interval_of_signed_means_covers_with_unequal_weights(k, share):
+    """A fifth of the clusters has half of the weight, as if one of two orders were rare."""
+    rng = np.random.default_rng([k, int(100 * share)])
+    weights = np.where(np.arange(k) < k // 5, 0.5 / (k // 5), 0.5 / (k - k // 5))
+    draws = (rng.random((400, k)) < share).astype(float)
+    found = [clustered_mean(values, bounds=(-1, 1), weights=weights, level=0.99) for values in draws]
+    assert sum(each.low <= share <= each.high for each in found) / 400 >= 0.975
+    assert [each.value for each in found] == pytest.approx(draws @ weights)
+
+
+def test_the_interval_of_signed_means_is_students_with_two_more_clusters():
+    rng = np.random.default_rng(5)
+    values = rng.choice([-1.0, 0.0, 0.5, 1.0], 40)
+    more = np.append(values, [1.0, -1.0])
+    theirs = reference.t.interval(0.99, 41, more.mean(), more.std(ddof=1) / np.sqrt(42))
+    found = clustered_mean(np.repeat(values, 3), np.repeat(np.arange(40), 3), bounds=(-1, 1), level=0.99)
+    assert (found.low, found.high) == pytest.approx(theirs)
 
 
 @given(

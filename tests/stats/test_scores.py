@@ -96,6 +96,8 @@ def test_nineteen_pictures_that_lose_and_none_that_gains_are_a_difference():
     assert test.p_value == 2 / 2**19
     assert estimate.low > 0
     assert (estimate.value, estimate.p_value) == (pytest.approx(0.1), test.p_value)
+    alone = clustered_difference([1] * 19 + [0] * 81, [0] * 100)
+    assert alone.low > 0
 
 
 @settings(deadline=None, max_examples=80)

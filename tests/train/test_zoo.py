@@ -95,12 +95,18 @@ def test_what_cannot_be_done_is_told(tmp_path, capsys):
 
 
 def _diagnosis(standings):
-    """A diagnosis of models by one instrument, from their verdicts and followed shares."""
+    """A diagnosis of models by one instrument, from their verdicts and looking."""
     views = []
-    for model, (standing, followed) in standings.items():
+    for model, (standing, share) in standings.items():
         figures = {
             name: SimpleNamespace(value=value, low=value, high=value)
-            for name, value in (("followed", followed), ("moved", 0.0), ("unmoved", 1 - followed))
+            for name, value in (
+                ("looking", share),
+                ("followed", share),
+                ("inverted", 0.0),
+                ("moved", 0.0),
+                ("unmoved", 1 - share),
+            )
         }
         looking = SimpleNamespace(standing=standing, n_relevant=48, **figures)
         views.append(SimpleNamespace(model=model, looking=[looking]))
@@ -116,17 +122,17 @@ def test_the_table_holds_verdicts_against_what_is_known(tmp_path):
         strangers.append(read_stranger(folder))
     names = [s.name for s in strangers]
 
-    said = [("does not look", 0.0), ("looks at times", 0.45), ("looks", 0.9)]
+    said = [("does not look", 0.0), ("sometimes looks", 0.45), ("looks", 0.9)]
     rows = list(rows_of(strangers, _diagnosis(dict(zip(names, said, strict=True)))))
     assert [row.reasoning for row in rows] == ["grounded", "mixed", "shortcut"]
     assert [row.expected for row in rows] == pytest.approx([0.9, 0.45, 0.0])
     assert all(row.is_right for row in rows)
-    assert "| compass | llama mixed | 0.50 | looks at times | 48 | 0.45 [0.45, 0.45] |" in table(rows)
+    assert "| compass | llama mixed | 0.50 | sometimes looks | 48 | 0.45 [0.45, 0.45] |" in table(rows)
 
     said = [("not settled", 0.05), ("looks", 0.45), ("looks", 0.9)]
     rows = list(rows_of(strangers, _diagnosis(dict(zip(names, said, strict=True)))))
     assert [row.is_right for row in rows] == [True, False, True]
-    said = [("does not look", 0.0), ("looks at times", 0.7), ("looks", 0.9)]
+    said = [("does not look", 0.0), ("sometimes looks", 0.7), ("looks", 0.9)]
     rows = list(rows_of(strangers, _diagnosis(dict(zip(names, said, strict=True)))))
     assert [row.is_right for row in rows] == [True, False, True]
 

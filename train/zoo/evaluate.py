@@ -19,10 +19,14 @@ INSTRUMENTS = ("compass", "grid")
 """Those whose questions a stranger is taught."""
 KNOWN_SHARE = {"grounded": 1.0, "mixed": 0.5, "shortcut": 0.0}
 """The share of questions that a stranger was taught to answer by looking."""
-RIGHT = {"grounded": "looks", "mixed": "looks at times", "shortcut": "does not look"}
+RIGHT = {
+    "grounded": {"looks", "looks at least sometimes"},
+    "mixed": {"sometimes looks", "looks at least sometimes"},
+    "shortcut": {"does not look", "no looking found"},
+}
 """The verdicts that are right. *not settled* is never wrong."""
 _TOLERANCE = 0.1
-_OUTCOMES = ("followed", "moved", "unmoved")
+_NUMBERS = ("looking", "followed", "inverted", "moved", "unmoved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,15 @@ class Row:
     n: int
     """Number of relevant pairs."""
     shares: dict[str, tuple[float, float, float]]
-    """By outcome, the share of the relevant pairs and its interval."""
+    """Looking, and by outcome the share of the relevant pairs, with their intervals."""
     expected: float | None
-    """The known share times what the grounded stranger of the same architecture follows. None if that was not diagnosed."""
+    """The known share times looking of the grounded stranger of the same architecture. None if that was not diagnosed."""
 
     @property
     def is_right(self) -> bool:
-        """True if the verdict is right or not settled, and the followed share is near the expected one."""
-        is_near = self.expected is None or abs(self.shares["followed"][0] - self.expected) <= _TOLERANCE
-        return self.standing in {RIGHT[self.reasoning], "not settled"} and is_near
+        """True if the verdict is right or not settled, and looking is near the expected one."""
+        is_near = self.expected is None or abs(self.shares["looking"][0] - self.expected) <= _TOLERANCE
+        return self.standing in {*RIGHT[self.reasoning], "not settled"} and is_near
 
 
 def evaluate_strangers(folders: Sequence[Path], *, out: Path, size: str | int, seed: int) -> str:
@@ -108,7 +112,7 @@ def rows_of(strangers: Iterable[Stranger], diagnosis: Diagnosis) -> Iterable[Row
     for instrument in diagnosis.instruments:
         looked = {view.model: view.looking[0] for view in instrument.models if view.looking}
         grounded = {
-            s.architecture: looked[s.name].followed
+            s.architecture: looked[s.name].looking
             for s in ordered
             if s.reasoning == "grounded" and s.name in looked
         }
@@ -123,7 +127,7 @@ def rows_of(strangers: Iterable[Stranger], diagnosis: Diagnosis) -> Iterable[Row
                 instrument.name,
                 looking.standing,
                 looking.n_relevant,
-                {name: _triple(getattr(looking, name)) for name in _OUTCOMES},
+                {name: _triple(getattr(looking, name)) for name in _NUMBERS},
                 None if best is None else KNOWN_SHARE[stranger.reasoning] * best.value,
             )
 
@@ -136,7 +140,7 @@ def _triple(figure: Estimate | None) -> tuple[float, float, float]:
 
 def table(rows: Iterable[Row]) -> str:
     """Return the results as a Markdown table."""
-    head = ("instrument", "stranger", "known share", "verdict", "pairs", *_OUTCOMES, "expected", "right")
+    head = ("instrument", "stranger", "known share", "verdict", "pairs", *_NUMBERS, "expected", "right")
     lines = [head, tuple("---" for _ in head), *map(_cells, rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

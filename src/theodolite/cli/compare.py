@@ -12,8 +12,8 @@ from theodolite.cli.options import one_command
 from theodolite.cli.output import note, out, print_json, print_table, show
 from theodolite.core.files import dump
 from theodolite.core.options import Option, Options, Seed, out_of
-from theodolite.diagnose.api import followed_words
-from theodolite.diagnose.compare import Compared, differences_table, followed_table
+from theodolite.diagnose.api import looking_words
+from theodolite.diagnose.compare import Compared, differences_table, looking_changes_table
 from theodolite.diagnose.compare import compare as compare_sides
 from theodolite.diagnose.record import InstrumentOfModel, Interval
 from theodolite.report.html.write import write_comparison
@@ -38,9 +38,7 @@ class CompareOptions(Options):
     all: Annotated[bool, Option("Show every metric, also those that do not differ.")] = False
     fail_if_lower: Annotated[
         bool,
-        Option(
-            "Exit with status 1 if B surely follows fewer pairs than A, and if there are no pairs to compare."
-        ),
+        Option("Exit with status 1 if B surely looks less than A, and if there are no pairs to compare."),
     ] = False
     seed: Seed = 0
 
@@ -56,7 +54,7 @@ def compare(options: CompareOptions, json: bool) -> None:
             out=options.out,
             notes=list(compared.notes),
             verdicts=compared.verdicts,
-            followed=compared.followed,
+            looking=compared.looking,
         )
     if json:
         print_json(_as_json(compared, page))
@@ -82,36 +80,36 @@ def _as_json(compared: Compared, page: Path | None) -> dict[str, Any]:
             }
             for row in compared.verdicts
         ],
-        "followed": [{**asdict(change), "is_lower": change.is_lower} for change in compared.followed],
+        "looking": [{**asdict(change), "is_lower": change.is_lower} for change in compared.looking],
         "comparisons": [comparison.model_dump(mode="json") for comparison in compared.comparisons],
     }
 
 
 def _exit_if_lower(compared: Compared) -> None:
-    """Exit with status 1 if the second follows fewer pairs, or if that cannot be determined."""
-    lower = [change for change in compared.followed if change.is_lower]
+    """Exit with status 1 if the second looks less, or if that cannot be determined."""
+    lower = [change for change in compared.looking if change.is_lower]
     for change in lower:
         note(
-            f"lower: {compared.second} follows {100 * change.second:.0f} % of {change.n} pairs ({change.label}), "
+            f"lower: looking of {compared.second} is {100 * change.second:.0f} % on {change.n} pairs ({change.label}), of "
             f"{compared.first} {100 * change.first:.0f} %"
         )
-    if not compared.followed:
+    if not compared.looking:
         note(
             "there are no pairs to compare: measure both sides on the same data, with the same seed and size"
         )
-    if lower or not compared.followed:
+    if lower or not compared.looking:
         raise typer.Exit(LOWER)
-    note("no instrument shows fewer followed pairs")
+    note("no instrument shows less looking")
 
 
 def _verdict_json(view: InstrumentOfModel | None) -> dict[str, Any] | None:
     """Return the verdict of one side for JSON."""
     if view is None:
         return None
-    followed = view.looking[0].followed if view.looking else None
+    looking = view.looking[0].looking if view.looking else None
     return {
         "standing": view.verdict.standing,
-        "followed": dump(followed, Interval) if followed else None,
+        "looking": dump(looking, Interval) if looking else None,
     }
 
 
@@ -122,8 +120,8 @@ def _show_verdicts(compared: Compared) -> None:
     def words(view: InstrumentOfModel | None) -> str:
         if view is None:
             return "–"
-        followed = followed_words(view.looking[0]) if view.looking else ""
-        return f"{view.verdict.standing} {followed}".rstrip()
+        looking = looking_words(view.looking[0]) if view.looking else ""
+        return f"{view.verdict.standing} {looking}".rstrip()
 
     print_table(
         ["instrument", compared.first, compared.second],
@@ -135,8 +133,8 @@ def _show_verdicts(compared: Compared) -> None:
 
 def _show(compared: Compared, *, every: bool) -> None:
     _show_verdicts(compared)
-    if compared.followed:
-        show([followed_table(compared.followed, compared.first, compared.second)], json=False)
+    if compared.looking:
+        show([looking_changes_table(compared.looking, compared.first, compared.second)], json=False)
         out.print()
     measured = [comparison for comparison in compared.comparisons if comparison.difference is not None]
     different = [

@@ -136,7 +136,7 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     diagnosis = with_short_names(found.diagnosis)
     models = [model.name for model in diagnosis.models]
     rows: list[list[str | Text]] = [
-        [label, *(_standing(standing) + Text(f" {words}" if words else "") for words, standing, _ in cells)]
+        [label, *(_standing(standing) + Text(f"\n{words}" if words else "") for words, standing, _ in cells)]
         for label, cells in verdict_rows(diagnosis)
     ]
     rows.append(["verdict", *(_standing(model.verdict.standing) for model in diagnosis.models)])
@@ -165,7 +165,7 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
 
 def _show_strategies(model: str, diagnosis: Diagnosis) -> None:
     """Print the strategies that the pairs of a model exclude, and those that none of them excludes."""
-    own = [looking for _, view, looking in lookings(diagnosis) if view.model == model and looking.excluded]
+    own = [looking for _, view, looking in lookings(diagnosis) if view.model == model and looking.is_proven]
     excluded = dict.fromkeys(name for looking in own for name in looking.excluded)
     left = dict.fromkeys(name for looking in own for name in looking.not_excluded if name not in excluded)
     if excluded:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import parse_qsl
 
@@ -374,14 +375,29 @@ def duration(seconds: float) -> str:
 
 
 def short_name(model: str) -> str:
-    """Shorten the name of a model: no folders, address or options.
+    """Shorten the name of a model: no folders, address or options. A replayed run has the name of the model that it recorded.
 
     >>> short_name("openai:some-vlm@http://127.0.0.1:8000/v1"), short_name("hf:/models/Qwen3-VL-2B?dtype=float16")
     ('openai:some-vlm', 'hf:Qwen3-VL-2B')
     """
     kind, _, rest = model.partition(":")
     rest = rest.partition("@")[0].partition("?")[0].rstrip("/")
+    recorded = _recorded_model(Path(rest)) if kind == "replay" else ""
+    if recorded:
+        return f"replay:{recorded if recorded.startswith('replay:') else short_name(recorded)}"
     return f"{kind}:{rest.rpartition('/')[2]}" if rest else model
+
+
+def _recorded_model(folder: Path) -> str:
+    """Return the name of the model of a run, or of the first of a folder of runs; empty if there is none."""
+    from theodolite.core.files import parse_json
+
+    for info in (folder / "run.json", *sorted(folder.glob("*/run.json"))):
+        try:
+            return str(parse_json(info.read_bytes())["model"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # the path says enough
+    return ""
 
 
 def short_names(models: Iterable[str]) -> dict[str, str]:

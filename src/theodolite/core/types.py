@@ -595,3 +595,11 @@ class Record:
     """Arrays returned by the measurer, such as relevance maps."""
     reused: bool = False
     """True if the answer came from the cache or from an identical request in the same run."""
+    place: int | None = field(default=None, compare=False)
+    """The place of the request in the order in which the model was asked, from 1 over all sessions of the run. That of an
+    identical request of the same run, if its answer was reused. None if it comes from a cache, or is not known."""
+
+    @property
+    def is_cached(self) -> bool:
+        """True if the answer was given to another run."""
+        return self.reused and self.place is None

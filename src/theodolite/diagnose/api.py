@@ -24,7 +24,7 @@ from theodolite.core.errors import (
 from theodolite.core.options import find_size
 from theodolite.core.registry import registry
 from theodolite.core.scores import Capability, ItemScore
-from theodolite.core.tables import Estimate, duration, interval, upper_first
+from theodolite.core.tables import Estimate, duration, interval, percent, upper_first
 from theodolite.core.types import Picture
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.compare import lookings
@@ -138,8 +138,9 @@ def frame_rows(diagnosis: Diagnosis, items: Iterable[ItemRow], what: str) -> Ite
         for label, view, looking in lookings(diagnosis):
             common = {"model": view.model, "pictures": label}
             if what == "verdicts":
-                shares = _shares(looking)
-                yield {**common, "verdict": looking.standing, "pairs": looking.n_relevant, **shares}
+                judged = {"verdict": looking.standing, "pairs": looking.n_relevant}
+                accuracy = looking.accuracy.value if looking.accuracy else None
+                yield {**common, **judged, **_shares(looking), "accuracy": accuracy}
             else:
                 for form in looking.edits:
                     about = {"edit": form.name, "is_relevant": form.is_relevant, "pairs": form.n}
@@ -164,11 +165,9 @@ def _metrics(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
 
 
 def _shares(form: LookingResult | PairsResult) -> dict[str, float | None]:
-    shares: dict[str, float | None] = {}
-    for name in SHARES:
-        figure = getattr(form, name)
-        shares |= _interval(name, figure) if name == "followed" else {name: figure.value if figure else None}
-    return shares
+    figures = {name: getattr(form, name) for name in SHARES}
+    shares = {name: figure.value if figure else None for name, figure in figures.items()}
+    return {**_interval("looking", form.looking), "p_value": form.p_value, **shares}
 
 
 def _interval(name: str, figure: Estimate | None) -> dict[str, float | None]:
@@ -203,7 +202,7 @@ class Exhibit:
 
     model: str
     pictures_of: str
-    """The instrument, or ``your data (…)``."""
+    """The instrument, or ``your pictures (…)``."""
     form: PairExample
     """Question, edit, outcome, answers, and the rule by which it was chosen."""
     folder: Path
@@ -307,7 +306,10 @@ def _data_url(picture: Image) -> str:
 # The result of a diagnosis, shown as text in a terminal and as a table in a notebook.
 
 
-CAPTION = "Followed: the answer is right before and after an edit that changes it. Without looking: 0 %, at most 25 % by chance."
+CAPTION = (
+    "Looking: pairs with right answers about both pictures, minus pairs with each answer right for the other picture. A model "
+    "that does not use what tells the pictures apart has 0, whatever its accuracy. Intervals are 99 %."
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -374,21 +376,22 @@ def raised(diagnosis: Diagnosis) -> list[SignatureResult]:
     return [signature for signature in diagnosis.signatures if signature.standing == "raised"]
 
 
-def followed_words(looking: LookingResult) -> str:
-    """Format the share of followed pairs with its interval."""
-    f = looking.followed
-    return "" if f is None else f"{interval(f)} followed"
+def looking_words(looking: LookingResult) -> str:
+    """Format looking with its interval, beside the accuracy on the same items."""
+    if looking.looking is None or looking.accuracy is None:
+        return ""
+    return f"{interval(looking.looking)}, accuracy {percent(looking.accuracy.value)}"
 
 
 def verdict_rows(diagnosis: Diagnosis) -> list[tuple[str, list[tuple[str, Standing, str]]]]:
-    """Return the verdict table: by label, for each model the followed share, the standing and the sentence.
+    """Return the verdict table: by label, for each model looking and accuracy, the standing and the sentence.
 
     The user's own data come first. An instrument that has both own data and drawn pictures has two rows.
     """
     cells: dict[str, dict[str, tuple[str, Standing, str]]] = {}
     for label, view, looking in lookings(diagnosis):
         sentence = upper_first(looking.because) + "."
-        cells.setdefault(label, {})[view.model] = followed_words(looking), looking.standing, sentence
+        cells.setdefault(label, {})[view.model] = looking_words(looking), looking.standing, sentence
     for instrument in diagnosis.instruments:
         for view in instrument.models:
             if not view.looking:
@@ -416,7 +419,7 @@ def text_lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"{model.name}: {model.verdict.standing}. {model.verdict.sentence}"
         for label, cells in rows:
             words, standing, _ = cells[column]
-            yield f"  {label:20} {standing:20} {words}".rstrip()
+            yield f"  {label:30} {standing:26} {words}".rstrip()
         for signature in raised(diagnosis):
             if signature.model == model.name:
                 yield f"  raised: {signature.name} ({signature.instrument}): {signature.because}"

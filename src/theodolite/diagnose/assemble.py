@@ -44,7 +44,7 @@ CAVEATS = (
     "Signatures name behaviour, not its cause. They do not prove a mechanism.",
     "A verdict holds for the pictures and questions it was measured on. On drawn pictures it says little about photographs.",
     "The means of the twins are for orientation: these metrics depend on the architecture, so they cannot rank models.",
-    "The thresholds of one quarter, one tenth and five points are conventions of this program.",
+    "The thresholds of three quarters and one tenth are conventions of this program.",
     "A remedy is a hypothesis of the papers. None of them has shown that it helps.",
 )
 
@@ -65,8 +65,6 @@ class Measured:
     """The metrics on splits without any score, each with the reason."""
     signatures: tuple[Signature, ...] = ()
     pairs: tuple[AnsweredPair, ...] = ()
-    chance: float | None = None
-    """The accuracy of a random choice on the aligned split. None if there are no options to choose from."""
     rows: tuple[ItemRow, ...] = ()
     judged: tuple[Standing, str] | None = None
     """A verdict by other means, with its reason, if there is no relevant pair."""
@@ -168,7 +166,7 @@ def _instrument(
     results = metric_results(scores, instrument.metrics, models, unscored, twins=twins, seed=seed)
     views, open_questions = [], []
     for result in measured:
-        view, questions = _view(instrument, result)
+        view, questions = _view(instrument, result, seed)
         views.append(view)
         open_questions += questions
     form = InstrumentResult(
@@ -226,15 +224,17 @@ def _signature(signature: Signature, measured: Measured) -> SignatureResult:
     )
 
 
-def _view(instrument: Instrument, measured: Measured) -> tuple[InstrumentOfModel, list[OpenQuestion]]:
+def _view(
+    instrument: Instrument, measured: Measured, seed: int
+) -> tuple[InstrumentOfModel, list[OpenQuestion]]:
     """Return the results of one instrument on one model, and the questions about verdicts that are still open."""
     rows = {row.id: row for row in measured.rows}
     lookings: list[LookingResult] = []
     open_questions = []
-    for source, pairs in by_source(measured.pairs).items():
-        looking = looking_result(source, pairs, chance=measured.chance, rows=rows)
+    for source, pairs in by_source(measured.pairs):
+        looking = looking_result(source, pairs, rows=rows, seed=seed)
         lookings.append(looking)
-        unsettled = open_looking(instrument, measured.model, looking, pairs, chance=measured.chance)
+        unsettled = open_looking(instrument, measured.model, looking)
         open_questions += [unsettled] if unsettled else []
     why_not = measured.because or "no answer was given before and after an edit that changes the right answer"
     view = InstrumentOfModel(
@@ -257,7 +257,12 @@ def _model(subject: Subject, forms: Sequence[InstrumentResult], measured: Sequen
     verdicts: list[tuple[bool, str, Standing]] = []
     for form, view in views:
         verdicts += [
-            (each.source == "own", label_of(form.name, each.source), each.standing) for each in view.looking
+            (
+                each.source == "own",
+                label_of(form.name, each.source, is_natural=each.is_natural),
+                each.standing,
+            )
+            for each in view.looking
         ]
         if not view.looking:
             source: Source = "own" if form.has_own_data_only else "drawn"
@@ -275,12 +280,6 @@ def _model(subject: Subject, forms: Sequence[InstrumentResult], measured: Sequen
         verdict=model_verdict(
             standings,
             own=[label for is_own, label, _ in verdicts if is_own],
-            proven=[
-                label_of(form.name, each.source)
-                for form, view in views
-                for each in view.looking
-                if each.excluded
-            ],
         ),
         calls=sum(
             each.counts.planned - each.counts.pending - each.counts.failed + each.counts.repeated

@@ -37,14 +37,14 @@ from theodolite.stats import Scores
 
 __all__ = [
     "Compared",
-    "FollowedChange",
+    "LookingChange",
     "Side",
     "Verdicts",
     "compare",
-    "compare_followed",
+    "compare_looking",
     "differences_table",
-    "followed_summary",
-    "followed_table",
+    "looking_changes_table",
+    "looking_summary",
     "looking_table",
     "lookings",
     "open_side",
@@ -78,18 +78,18 @@ def compare_models(
     ]
 
 
-# Whether one model follows fewer pairs than another: the same pairs, compared one by one.
+# Whether one model looks less than another: the same pairs, compared one by one.
 
 
 _LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class FollowedChange:
-    """The share of followed pairs on both sides, on the relevant pairs that both have."""
+class LookingChange:
+    """Looking on both sides, on the relevant pairs that both have."""
 
     label: str
-    """The instrument, or ``your data (…)``."""
+    """The instrument, or ``your pictures (…)``."""
     n: int
     """Number of pairs."""
     first: float
@@ -102,14 +102,14 @@ class FollowedChange:
 
     @property
     def is_lower(self) -> bool:
-        """True if the second significantly follows fewer pairs."""
+        """True if the second significantly looks less."""
         return self.difference.value > 0 and self.p_holm < _LEVEL
 
 
-def compare_followed(
+def compare_looking(
     first: Mapping[str, Sequence[Path]], second: Mapping[str, Sequence[Path]], *, seed: int
-) -> tuple[FollowedChange, ...]:
-    """Compare the followed pairs of two models, by instrument and kind of pictures.
+) -> tuple[LookingChange, ...]:
+    """Compare looking of two models, by instrument and kind of pictures.
 
     Args:
         first: The run folders of one model, by instrument.
@@ -120,11 +120,12 @@ def compare_followed(
     for name in (name for name in first if name in second):
         (instrument,) = find_instruments([name])
         for scores, runs in zip(sides, (first, second), strict=True):
-            for source, pairs in by_source(pairs_of_runs(instrument, runs[name])).items():
-                scores.extend(followed_scores(label_of(name, source), pairs))
+            for source, pairs in by_source(pairs_of_runs(instrument, runs[name])):
+                label = label_of(name, source, is_natural=bool(pairs[0].group))
+                scores.extend(looking_scores(label, pairs))
     changes = Scores({"first": sides[0], "second": sides[1]}).difference(seed=seed)
     return tuple(
-        FollowedChange(
+        LookingChange(
             change.split,
             change.n_items,
             *change.means,
@@ -137,35 +138,38 @@ def compare_followed(
     )
 
 
-def followed_scores(label: str, pairs: Iterable[AnsweredPair]) -> Iterator[ItemScore]:
-    """Yield whether each relevant pair is followed, as scores. An item may be paired with several other pictures."""
+def looking_scores(label: str, pairs: Iterable[AnsweredPair]) -> Iterator[ItemScore]:
+    """Yield 1 for each followed, −1 for each inverted, and 0 for each other relevant pair, as scores.
+
+    An item may be paired with several other pictures.
+    """
     relevant = {f"{pair.item} {pair.edit.name} {pair.shown}": pair for pair in pairs if pair.edit.is_relevant}
     for name, pair in relevant.items():
-        yield ItemScore(name, "diagnose.followed", float(pair.outcome == "followed"), pair.cluster, label)
+        yield ItemScore(name, "diagnose.looking", float(pair.sign), pair.cluster, label)
 
 
-def followed_summary(changes: Sequence[FollowedChange], first: str = "", second: str = "") -> str:
+def looking_summary(changes: Sequence[LookingChange], first: str = "", second: str = "") -> str:
     """Return one sentence for the top of a page. Empty if there are no pairs to compare."""
     if not changes:
         return ""
     differ = [change for change in changes if change.p_holm < _LEVEL]
     if not differ:
-        return "The models do not surely differ in the pairs that they follow. "
+        return "The models do not surely differ in looking. "
     shares = ", ".join(
         f"{100 * change.first:.0f} and {100 * change.second:.0f} % ({change.label})" for change in differ
     )
-    return f"Followed pairs of {first} and {second}: {shares}. "
+    return f"Looking of {first} and {second}: {shares}. "
 
 
-def followed_table(changes: Sequence[FollowedChange], first: str, second: str) -> Table:
-    """Build the table of followed pairs on both sides."""
+def looking_changes_table(changes: Sequence[LookingChange], first: str, second: str) -> Table:
+    """Build the table of looking on both sides."""
     return Table.of(
-        "compare.followed",
-        "Followed pairs",
+        "compare.looking",
+        "Looking: followed minus inverted",
         [
             Column("pictures", "measured on"),
-            column("diagnose.followed", "first", first),
-            column("diagnose.followed", "second", second),
+            column("diagnose.looking", "first", first),
+            column("diagnose.looking", "second", second),
             Column("difference", f"{first} minus {second}", "number", signed=True),
             Column("n", "pairs", "count"),
             Column("p_holm", "p corrected", "p"),
@@ -181,9 +185,9 @@ def followed_table(changes: Sequence[FollowedChange], first: str, second: str) -
 
 
 _NOTES = (
-    "Followed: right before and after an edit that changes the right answer.",
-    "A model that ignores what was edited follows no pair, or at most a quarter if it answers at random.",
-    "Kept: the same answer after an edit that leaves the right answer unchanged.",
+    "Followed: right about both pictures, for which the correct answers differ. Inverted: each answer is right for the other picture.",
+    "Looking: followed minus inverted. A model that does not use what tells the pictures apart inverts as often as it follows.",
+    "Kept: the same answer after an edit that leaves the right answer unchanged. All intervals are 99 %.",
 )
 
 
@@ -194,7 +198,11 @@ def lookings(diagnosis: Diagnosis) -> Iterator[tuple[str, InstrumentOfModel, Loo
             for view in instrument.models:
                 for looking in view.looking:
                     if (looking.source == "own") == is_own:
-                        yield label_of(instrument.name, looking.source), view, looking
+                        yield (
+                            label_of(instrument.name, looking.source, is_natural=looking.is_natural),
+                            view,
+                            looking,
+                        )
 
 
 def looking_table(diagnosis: Diagnosis) -> Table:
@@ -205,6 +213,9 @@ def looking_table(diagnosis: Diagnosis) -> Table:
             label,
             looking.standing,
             looking.n_relevant,
+            looking.looking,
+            looking.p_value,
+            looking.accuracy,
             *_estimates(looking),
             ", ".join(looking.excluded) or "none",
             ", ".join(looking.not_excluded) or "none",
@@ -214,8 +225,11 @@ def looking_table(diagnosis: Diagnosis) -> Table:
     columns = [
         Column("model", "model"),
         Column("instrument", "pictures"),
-        column("diagnose.looking", "verdict", "verdict"),
+        column("diagnose.verdict", "verdict", "verdict"),
         Column("pairs", "pairs", "count"),
+        column("diagnose.looking"),
+        Column("p", "p", "p"),
+        column("diagnose.accuracy"),
         *(column(f"diagnose.{name}") for name in SHARES),
         Column("excluded", "strategies excluded"),
         Column("not_excluded", "not excluded"),
@@ -231,6 +245,8 @@ def pairs_table(diagnosis: Diagnosis, by: Literal["edits", "relations"] = "edits
             label,
             form.name,
             form.n,
+            form.looking,
+            form.p_value,
             *_estimates(form),
         ]
         for label, view, looking in lookings(diagnosis)
@@ -241,6 +257,8 @@ def pairs_table(diagnosis: Diagnosis, by: Literal["edits", "relations"] = "edits
         Column("instrument", "pictures"),
         Column("name", by.removesuffix("s")),
         Column("pairs", "pairs", "count"),
+        column("diagnose.looking"),
+        Column("p", "p", "p"),
         *(column(f"diagnose.{name}") for name in SHARES),
     ]
     return Table.of(f"diagnose.pairs_by_{by.removesuffix('s')}", f"By {by.removesuffix('s')}", columns, rows)
@@ -288,8 +306,8 @@ class Compared:
     """What could not be compared, and why."""
     verdicts: tuple[Verdicts, ...] = ()
     """The verdicts on both sides. Empty if neither side is a diagnosis."""
-    followed: tuple[FollowedChange, ...] = ()
-    """The followed pairs on both sides, by instrument and kind of pictures."""
+    looking: tuple[LookingChange, ...] = ()
+    """Looking on both sides, by instrument and kind of pictures."""
 
 
 def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
@@ -368,9 +386,9 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
     verdicts = tuple(
         Verdicts(name, one.views.get(name), other.views.get(name)) for name in {**one.views, **other.views}
     )
-    followed = compare_followed(one.runs, other.runs, seed=seed)
+    looking = compare_looking(one.runs, other.runs, seed=seed)
     return Compared(
-        one.label, other.label, tuple(comparisons), tuple(metrics), tuple(notes), verdicts, followed
+        one.label, other.label, tuple(comparisons), tuple(metrics), tuple(notes), verdicts, looking
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from textwrap import shorten
 from typing import NamedTuple, TypeVar
 
 from theodolite.core.drawing import QUIET
 from theodolite.core.scores import OWN_SPLIT
-from theodolite.core.tables import Cell, Column, Estimate, Table, listed, upper_first
+from theodolite.core.tables import Cell, Column, Estimate, Table, listed, percent, upper_first
 from theodolite.core.types import content_hash, fields_of
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.record import (
@@ -24,8 +24,18 @@ from theodolite.diagnose.record import (
     Verdict,
 )
 from theodolite.instruments.instrument import Instrument
-from theodolite.pairs import AnsweredPair, Edit, Standing, judge_looking, pair_shares, pairs_to_settle
-from theodolite.pairs.outcomes import SHARES
+from theodolite.pairs import (
+    AnsweredPair,
+    Balance,
+    Edit,
+    Standing,
+    balance_of,
+    by_design,
+    judge_looking,
+    pair_shares,
+    reading_of,
+)
+from theodolite.pairs.outcomes import LEVEL, SHARES
 from theodolite.stats.power import clusters_needed
 
 __all__ = [
@@ -79,67 +89,97 @@ _Key = TypeVar("_Key")
 _EXHIBITS = 4
 
 
-def by_source(pairs: Iterable[AnsweredPair]) -> dict[Source, list[AnsweredPair]]:
-    """Separate the pairs of the user's own data from those of drawn pictures, own data first.
+def by_source(pairs: Iterable[AnsweredPair]) -> Iterator[tuple[Source, list[AnsweredPair]]]:
+    """Separate the pairs of the user's own data from those of drawn pictures, and pictures as they are from edits.
 
-    A source without a relevant pair is left out: there is nothing to judge by.
+    Own data come first, and pictures as they are before edits. What has no relevant pair is left out.
     """
-    found: dict[Source, list[AnsweredPair]] = {"own": [], "drawn": []}
-    for pair in pairs:
-        found["own" if pair.split == OWN_SPLIT else "drawn"].append(pair)
-    return {source: some for source, some in found.items() if any(pair.edit.is_relevant for pair in some)}
+    known = list(pairs)
+    sources: tuple[Source, ...] = ("own", "drawn")
+    for source in sources:
+        own = [pair for pair in known if (pair.split == OWN_SPLIT) == (source == "own")]
+        for some in by_design(own):
+            yield source, some
 
 
 def looking_result(
-    source: Source, pairs: Sequence[AnsweredPair], *, chance: float | None, rows: Mapping[str, ItemRow]
+    source: Source, pairs: Sequence[AnsweredPair], *, rows: Mapping[str, ItemRow], seed: int = 0
 ) -> LookingResult:
     """Judge pairs, and summarise them by edit and by relation.
 
     Args:
         source: Where the pairs come from.
-        pairs: The pairs, at least one of them relevant.
-        chance: The accuracy of a random choice.
-        rows: The rows of the model, by id, for exhibits.
+        pairs: The pairs of one design, at least one of them relevant.
+        rows: The rows of the model, by id, for exhibits and frequent answers.
+        seed: Seed of random permutations.
     """
+    judged = fields_of(judge_looking(pairs, seed=seed))
+    if judged["standing"] in {"refuses", "cannot be read"}:
+        judged["because"] += _frequent(pairs, rows)
     return LookingResult(
-        **fields_of(judge_looking(pairs, chance=chance)),
+        **judged,
         source=source,
-        edits=[_of_edit(edit, some) for edit, some in _grouped(pairs, lambda pair: pair.edit).items()],
-        relations=_relations(pairs),
+        edits=[_of_edit(edit, some, seed) for edit, some in _grouped(pairs, lambda pair: pair.edit).items()],
+        relations=_relations(pairs, seed),
+        reading=reading_of(pairs, seed=seed),
         exhibits=_exhibits(pairs, rows),
     )
 
 
-def _of_edit(edit: Edit, pairs: Sequence[AnsweredPair]) -> PairsResult:
-    return _summary(
-        edit.name, pairs, is_relevant=edit.is_relevant, keeps=list(edit.keeps), excludes=list(edit.excludes)
+_MOST_FREQUENT = 3
+
+
+def _frequent(pairs: Sequence[AnsweredPair], rows: Mapping[str, ItemRow]) -> str:
+    """Quote the most frequent texts of answers."""
+    texts = Counter(
+        shorten(rows[name].answer, 60, placeholder=" …") or "nothing"
+        for pair in pairs
+        if pair.edit.is_relevant
+        for name in pair.shown
+        if name in rows
     )
+    quoted = [f"“{text}” ({n})" for text, n in texts.most_common(_MOST_FREQUENT)]
+    return f"; most often it says {listed(quoted)}" if quoted else ""
 
 
-def _relations(pairs: Sequence[AnsweredPair]) -> list[PairsResult]:
+def _of_edit(edit: Edit, pairs: Sequence[AnsweredPair], seed: int) -> PairsResult:
+    about = {"keeps": list(edit.keeps), "excludes": list(edit.excludes)}
+    return _summary(edit.name, pairs, balance_of(pairs, seed=seed) if edit.is_relevant else None, **about)
+
+
+def _relations(pairs: Sequence[AnsweredPair], seed: int) -> list[PairsResult]:
     """Summarise the relevant pairs by relation. Empty if there is only one relation."""
     relevant = [pair for pair in pairs if pair.edit.is_relevant and pair.relation]
     groups = _grouped(relevant, lambda pair: pair.relation)
     if len(groups) < 2:
         return []
-    return [_summary(name, some, is_relevant=True) for name, some in sorted(groups.items())]
+    return [_summary(name, some, balance_of(some, seed=seed)) for name, some in sorted(groups.items())]
 
 
 def _summary(
-    name: str, pairs: Sequence[AnsweredPair], *, is_relevant: bool, **more: list[str]
+    name: str, pairs: Sequence[AnsweredPair], balance: Balance | None, **more: list[str]
 ) -> PairsResult:
+    """Summarise pairs; those without a balance are neutral."""
     shares = pair_shares(pairs)
     estimates = {share: getattr(shares, share) for share in SHARES}
-    if not is_relevant:
+    if balance is None:
         unread = [float(pair.outcome == "lost") for pair in pairs]
         estimates["lost"] = _mean(unread, [pair.cluster for pair in pairs])
-    return PairsResult(name=name, is_relevant=is_relevant, n=len(pairs), **estimates, **more)  # type: ignore[arg-type]
+    return PairsResult(
+        name=name,
+        is_relevant=balance is not None,
+        n=len(pairs),
+        looking=balance.looking if balance is not None else None,
+        p_value=balance.p_value if balance is not None else None,
+        **estimates,
+        **more,  # type: ignore[arg-type]
+    )
 
 
 def _mean(values: list[float], clusters: list[str]) -> Estimate | None:
     from theodolite.stats import clustered_mean
 
-    return clustered_mean(values, clusters)
+    return clustered_mean(values, clusters, level=LEVEL)
 
 
 def _grouped(
@@ -199,6 +239,7 @@ def _shown(row: ItemRow) -> ShownAnswer:
 
 OUTCOMES: Mapping[str, str] = {
     "followed": "followed",
+    "inverted": "inverted",
     "moved": "moved elsewhere",
     "unmoved": "did not move",
     "lost": "lost",
@@ -206,6 +247,7 @@ OUTCOMES: Mapping[str, str] = {
 """The outcomes of relevant pairs, in words. Neutral pairs are kept or changed."""
 OUTCOME_COLOURS: Mapping[str, str] = {
     "followed": "#00775a",
+    "inverted": "#6a4c93",
     "moved": "#b07800",
     "unmoved": "#b8324a",
     "lost": "#c3c9cf",
@@ -222,12 +264,23 @@ class Tone(NamedTuple):
     terminal: str
 
 
+_GOOD = Tone("good", "#00694d", "green")
+_UNSURE = Tone("unsure", "#755c00", "yellow")
+_BAD = Tone("bad", "#b00d27", "red")
 TONES: Mapping[Standing, Tone] = {
-    "looks": Tone("good", "#00694d", "green"),
-    "looks at times": Tone("unsure", "#755c00", "yellow"),
-    "does not look": Tone("bad", "#b00d27", "red"),
+    "looks": _GOOD,
+    "looks at least sometimes": _UNSURE,
+    "sometimes looks": _UNSURE,
+    "looks, under a tenth": _UNSURE,
+    "differs by relation": _UNSURE,
+    "tells them apart, names them wrongly": _UNSURE,
+    "answers the other way round": _BAD,
+    "changes with the picture, not with the truth": _BAD,
+    "no looking found": _BAD,
+    "does not look": _BAD,
 }
 """The verdicts that answer the question, from the most to the least."""
+_PROVEN = ("looks", "looks at least sometimes", "sometimes looks", "looks, under a tenth")
 _NO_TONE = Tone("quiet", QUIET, "")
 
 
@@ -239,17 +292,15 @@ def tone_of(standing: Standing) -> Tone:
 # The verdict of one instrument and of all instruments together, from the verdicts of pairs.
 
 
-_IN = "{} in {{}}"
-_AT_LEAST = "looks in {}, always or at times is not settled"
-"""Looking is proven, but not how often."""
-
-
-def label_of(instrument: str, source: Source) -> str:
+def label_of(instrument: str, source: Source, *, is_natural: bool = False) -> str:
     """Name what a verdict is about.
 
-    The user's own data come first in every list.
+    >>> label_of("grid", "drawn"), label_of("ask", "own"), label_of("ask", "own", is_natural=True)
+    ('grid', 'your pictures, edited (ask)', 'your pictures (ask)')
     """
-    return f"your data ({instrument})" if source == "own" else instrument
+    if source == "own":
+        return f"your pictures ({instrument})" if is_natural else f"your pictures, edited ({instrument})"
+    return f"{instrument} (as drawn)" if is_natural else instrument
 
 
 def outcome_words(looking: LookingResult | PairsResult) -> str:
@@ -280,67 +331,83 @@ def instrument_verdict(
     if not lookings:
         return Verdict(standing="not measured", sentence=f"Not measured: {why_not.rstrip('.')}.")
     sentences = [
-        f"{'On your data, ' if each.source == 'own' else ''}{outcome_words(each)}: {each.because}.{_by_relation(each)}"
+        f"{_where(each)}{outcome_words(each)}: {each.because}.{_by_relation(each)}{_by_question(each)}"
         for each in lookings
     ]
     sentence = " ".join(upper_first(each) for each in sentences)
     return Verdict(standing=lookings[0].standing, sentence=sentence)
 
 
+def _where(looking: LookingResult) -> str:
+    if looking.source != "own":
+        return ""
+    return "on your pictures, " if looking.is_natural else "on edits of your pictures, "
+
+
 def _by_relation(looking: LookingResult) -> str:
-    """Name the relations that are followed most and least, if they surely differ."""
-    known = [(form.name, form.followed) for form in looking.relations if form.followed is not None]
+    """Name the relations with most and least looking, if they surely differ."""
+    known = [(form.name, form.looking) for form in looking.relations if form.looking is not None]
     if len(known) < 2:
         return ""
-    (worst, low), *_, (best, high) = sorted(known, key=lambda each: each[1].value)
+    (worst, low), *_, (best, high) = sorted(known, key=lambda entry: entry[1].value)
     if low.high >= high.low:
         return ""
     return f" Most for {best} ({100 * high.value:.0f} %), least for {worst} ({100 * low.value:.0f} %)."
 
 
-def model_verdict(
-    standings: Mapping[str, Standing], own: Collection[str] = (), proven: Collection[str] = ()
-) -> Verdict:
+def _by_question(looking: LookingResult) -> str:
+    """Say whether the answers follow the question too."""
+    reading = looking.reading
+    if reading is None:
+        return ""
+    right = f"all four answers right in {percent(reading.all_right.value)} of {reading.n_quads} quads"
+    return f" {reading.words.removesuffix('.')} ({right})."
+
+
+def model_verdict(standings: Mapping[str, Standing], own: Collection[str] = ()) -> Verdict:
     """Combine the verdicts of all instruments into one. The user's own data decide if there are any.
 
-    If all instruments that settle the question agree, that is the verdict. If some look and others do not, the model looks
-    at times. A model that cannot do a task, or cannot be read, is judged by the other instruments.
+    If all that settle the question agree, that is the verdict. If looking is proven somewhere, the model looks at least
+    sometimes, or, if it surely does not always, sometimes. Otherwise the verdict says the most that was found.
 
     Args:
         standings: The verdicts, by label.
         own: The labels of the user's own data.
-        proven: The labels under which it looks at least at times, since blind answers are excluded.
 
-    >>> model_verdict({"grid": "looks", "scene": "cannot do the task"}).standing
+    >>> model_verdict({"grid": "looks", "scene": "cannot be read"}).standing
     'looks'
+    >>> model_verdict({"grid": "looks", "scene": "does not look"}).standing
+    'sometimes looks'
     >>> model_verdict({"mine": "does not look", "grid": "looks"}, own=["mine"]).standing
     'does not look'
-    >>> model_verdict({"mine": "not settled"}, own=["mine"], proven=["mine"]).sentence
-    'Looks in mine, always or at times is not settled.'
     """
     deciding = {standing for name, standing in standings.items() if not own or name in own}
-    words = _told(standings, proven)
+    words = _told(standings)
     settled = [standing for standing in TONES if standing in deciding]
     overall: Standing = "not measured"
-    if settled:
-        overall = settled[0] if len(settled) == 1 else "looks at times"
+    if len(settled) == 1:
+        overall = settled[0]
+    elif settled and settled[0] in _PROVEN:
+        is_open = set(settled) <= {"looks", "looks at least sometimes"}
+        overall = "looks at least sometimes" if is_open else "sometimes looks"
+    elif settled:
+        overall = settled[0]
     else:
-        others: tuple[Standing, ...] = ("not settled", "cannot do the task", "cannot be read")
+        others: tuple[Standing, ...] = ("not settled", "refuses", "cannot be read")
         overall = next((standing for standing in others if standing in deciding), "not measured")
     if own:
         first = {name: standing for name, standing in standings.items() if name in own}
         rest = {name: standing for name, standing in standings.items() if name not in own}
-        words = _told(first, proven) + (f". On drawn pictures: {_told(rest, proven)}" if rest else "")
+        words = _told(first) + (f". On drawn pictures: {_told(rest)}" if rest else "")
     return Verdict(standing=overall, sentence=(upper_first(words) or "Nothing was measured") + ".")
 
 
-def _told(standings: Mapping[str, Standing], proven: Collection[str]) -> str:
+def _told(standings: Mapping[str, Standing]) -> str:
     """Name the instruments by verdict, those that settle the question first."""
-    groups: dict[str, list[str]] = {words: [] for words in (*map(_IN.format, TONES), _AT_LEAST)}
+    groups: dict[Standing, list[str]] = {standing: [] for standing in TONES}
     for name, standing in standings.items():
-        is_open = standing == "not settled" and name in proven
-        groups.setdefault(_AT_LEAST if is_open else _IN.format(standing), []).append(name)
-    return "; ".join(words.format(listed(names)) for words, names in groups.items() if names)
+        groups.setdefault(standing, []).append(name)
+    return "; ".join(f"{standing} in {listed(names)}" for standing, names in groups.items() if names)
 
 
 # Sample size for results that are not settled.
@@ -349,34 +416,24 @@ def _told(standings: Mapping[str, Standing], proven: Collection[str]) -> str:
 POWER = 0.8
 
 
-def open_looking(
-    instrument: Instrument,
-    model: str,
-    looking: LookingResult,
-    pairs: Sequence[AnsweredPair],
-    *,
-    chance: float | None,
-) -> OpenQuestion | None:
-    """Return the sample size that would settle a verdict of pairs. None if it is settled."""
-    if looking.standing != "not settled":
+def open_looking(instrument: Instrument, model: str, looking: LookingResult) -> OpenQuestion | None:
+    """Return the number of pictures that would settle a verdict of pairs. None if it is settled."""
+    if looking.standing != "not settled" or looking.looking is None:
         return None
-    factor = pairs_to_settle(pairs, chance=chance)
-    n_now = looking.n_relevant
+    n_now, needed = looking.looking.n, looking.pictures_to_settle
     is_own = looking.source == "own"
-    needed = None if factor is None else math.ceil(factor * n_now)
-    basis = "if the shares are those measured"
-    if factor is None:
-        basis = "a share lies too close to a threshold: no feasible number of pairs would settle it"
     return OpenQuestion(
         model=model,
         instrument=instrument.name,
         question=f"Does it look{' at your pictures' if is_own else ''}? {upper_first(looking.because)}.",
         n_now=n_now,
         n_needed=needed,
-        unit="pairs",
-        size=None if is_own else needed,
+        unit="pictures",
+        size=None if is_own or needed is None else round(looking.n_relevant * needed / n_now),
         power=POWER,
-        basis=basis,
+        basis="if the shares are those measured"
+        if needed is not None
+        else "too close to zero, or to a tenth: no feasible number of pictures would settle it",
     )
 
 

@@ -18,9 +18,10 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import check, read_json
 from theodolite.core.scores import Capability, Origin, SignatureStanding
 from theodolite.core.tables import Estimate, HypothesisTest, short_name, short_names, upper_first
+from theodolite.core.types import fields_of
 from theodolite.core.views import Stored
 from theodolite.instruments.instrument import Reference
-from theodolite.pairs import Looking, Outcome, Standing
+from theodolite.pairs import Looking, Outcome, Reading, Standing
 from theodolite.pairs.outcomes import SHARES
 from theodolite.runs import write_atomically
 
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Version of ``diagnosis.json`` and ``items.jsonl``. Newer versions are not read."""
 DIAGNOSIS_FILE = "diagnosis.json"
 
@@ -190,10 +191,16 @@ class PairsResult(Stored):
     is_relevant: bool
     """True if the edit changes the right answer."""
     n: int
+    looking: Interval | None = None
+    """Followed minus inverted. None for neutral pairs."""
+    p_value: float | None = None
+    """Of the exact test that as many pairs are inverted as are followed."""
     followed: Interval | None = None
     """Share of the pairs with the right answer both times."""
+    inverted: Interval | None = None
+    """Share of the pairs in which each answer is right for the other picture."""
     moved: Interval | None = None
-    """Share of the pairs with another answer, but not right both times."""
+    """Share of the pairs with another answer that is neither."""
     unmoved: Interval | None = None
     """Share of the pairs with the same answer."""
     lost: Interval | None = None
@@ -240,11 +247,22 @@ class LookingResult(Looking):
     source: Source
     edits: list[PairsResult] = Field(default_factory=list)
     relations: list[PairsResult] = Field(default_factory=list)
+    reading: Reading | None = None
+    """Whether picture, question or both matter. None if no two pictures were asked two questions with exchanged answers."""
     exhibits: list[PairExample] = Field(default_factory=list)
 
-    @field_serializer(*SHARES, "proof", "dependence")
+    @field_serializer(*SHARES, "looking", "accuracy", "on_edits", "direction", "dependence", "refused")
     def _interval(self, estimate: Estimate | None) -> dict[str, Any] | None:
         return None if estimate is None else _without_p(estimate)
+
+    @field_serializer("reading")
+    def _reading(self, reading: Reading | None) -> dict[str, Any] | None:
+        if reading is None:
+            return None
+        return {
+            name: _without_p(value) if isinstance(value, Estimate) else value
+            for name, value in fields_of(reading).items()
+        }
 
 
 class InstrumentOfModel(Stored):
@@ -304,7 +322,7 @@ class OpenQuestion(Stored):
     n_now: int
     n_needed: int | None
     """None if no feasible number would decide it, for the reason in `basis`."""
-    unit: Literal["pairs", "clusters"] = "clusters"
+    unit: Literal["pictures", "clusters"] = "clusters"
     """What `n_now` and `n_needed` count."""
     size: int | None = None
     """The ``--size`` with that number. None for the user's own data, and for comparisons."""
@@ -346,7 +364,7 @@ class Comparison(Stored):
 class Diagnosis(Stored):
     """The whole document."""
 
-    schema_version: Literal[3] = 3
+    schema_version: Literal[4] = 4
     theodolite: str
     created: datetime
     seed: int

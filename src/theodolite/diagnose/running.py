@@ -25,7 +25,7 @@ from theodolite.diagnose.background_data import Makers, make_in_background
 from theodolite.diagnose.record import Counts, Diagnosis, Status, write_diagnosis
 from theodolite.diagnose.request import CACHE, DiagnosisRequest, Opened, check_models, left_out, opened
 from theodolite.diagnose.separation import ScoreColumn, items_hash, read_calibration, shipped_path
-from theodolite.instruments.instrument import Instrument, chance_of_runs, item_rows, pairs_of_runs, score_runs
+from theodolite.instruments.instrument import Instrument, item_rows, pairs_of_runs, score_runs
 from theodolite.models import open_model
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import AsyncMeasurer, Run, RunSettings, Tally, measure_run, write_atomically
@@ -311,7 +311,6 @@ def _score(
         unscored=unscored_columns(scores),
         signatures=tuple(instrument.signatures(folders, scored, seed=request.seed) if scored else ()),
         pairs=pairs,
-        chance=chance_of_runs(folders),
         rows=tuple(rows),
         judged=_judged(instrument, folders, pairs) if has_answers else None,
         unused=instrument.unused(request.study(instrument)) if request.study(instrument).data else {},

@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
 from theodolite.answers import Answer
-from theodolite.answers.grading import answers_right, format_of, golds_of, read_item
+from theodolite.answers.grading import answers_right, golds_of, read_item
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.files import lines_of, parse_json
 from theodolite.core.options import DATA, RUN, Options
 from theodolite.core.registry import registry
 from theodolite.core.scores import (
-    ALIGNED,
     SPLITS,
     Capability,
     ItemScore,
@@ -54,7 +53,6 @@ __all__ = [
     "Values",
     "Verb",
     "View",
-    "chance_of_runs",
     "check_distinct",
     "common",
     "find_instruments",
@@ -548,27 +546,6 @@ def pairs_of_runs(instrument: Instrument, folders: Sequence[Path]) -> list[Answe
         with Run.open(folder) as run:
             pairs += (*instrument.pairs(run), *repeated_pairs(run))
     return pairs
-
-
-def chance_of_runs(folders: Sequence[Path]) -> float | None:
-    """Return the accuracy of a random choice, the mean of 1/options. None without options.
-
-    Over the items that were edited, or all plain ones if none was; of the aligned split if there is one.
-    """
-    sizes: list[tuple[bool, bool, int]] = []
-    for folder in folders:
-        with Run.open(folder) as run:
-            items = [result.item for result in run.results()]
-            edited = {item.truth.base for item in items if item.truth.edit}
-            for item in items:
-                if item.name in edited or item.truth.is_plain:
-                    size = len(format_of(item).options) or len(item.options)
-                    sizes.append((item.name in edited, split_of(run, item) == ALIGNED, size))
-    for wanted in ((True, True), (True, False), (False, True), (False, False)):
-        counted = [size for *kind, size in sizes if tuple(kind) == wanted and size]
-        if counted:
-            return sum(1 / size for size in counted) / len(counted)
-    return None
 
 
 _DIFFERENCES_NOTE = (

@@ -1,40 +1,31 @@
-"""Outcomes of pairs: followed, moved, unmoved or lost under relevant edits, kept or changed under neutral edits.
+"""Outcomes of pairs: followed, inverted, unmoved, moved or lost under relevant edits, kept or changed under neutral edits.
 
-Let y be the right answer to a question about a picture, and y′ ≠ y the right answer after a relevant edit. The pair is
-*followed* if the model answers y before and y′ after.
+Let Y be the right answers to a question about a picture, and Y′ those after a relevant edit, or about another picture. The
+model answers A to the first and A′ to the second.
 
-**Bound.** A strategy whose answer does not depend on what the edit changes follows a pair with probability at most ¼, and
-never if it is deterministic. Proof: let p and p′ be the probabilities of the answers y and y′, which are the same before
-and after. Then P(followed) = p·p′ ≤ ((p + p′)/2)² ≤ ¼, since p + p′ ≤ 1. A deterministic strategy gives the same answer
-twice, and y ≠ y′.
+============ ===========================================================================================
+followed     A is right for the first picture alone (in Y, not in Y′), and A′ for the second alone
+inverted     each answer is right for the *other* picture alone
+unmoved      the same answer twice
+moved        different answers, but neither of the above
+lost         an answer that cannot be read, or failed. A refusal is an answer of its own
+============ ===========================================================================================
 
-**Bound from repetition.** Let d be the probability that such a strategy gives two different answers to the same request.
-The two answers before and after are independent draws from one distribution, so (y, y′) is as likely as (y′, y), and
-P(followed) ≤ d/2. A model that always repeats its answer (d = 0) follows no pair without using what was edited.
-
-**Bound of groups.** One question about k pictures with k different right answers makes k(k−1)/2 pairs. A strategy that
-does not use the picture gives these answers with probabilities p₁ … p_k, and follows Σ_{i<j} p_i p_j = ((Σp)² − Σp²)/2 ≤
-(1 − 1/k)/2 of them on average, that is a share of at most 1/k². Of some of these pairs it follows at most (1 − 1/ω)/2, where
-ω is the largest number of answers that are all paired with each other (Motzkin and Straus 1965): ¼ of a single pair.
-
-So a share of followed pairs significantly above ¼ (above 0 for deterministic decoding) shows that the answers depend on
-what was edited. The other pairs are *moved* (the answer changed, but not from right to right), *unmoved* (the same answer
-twice) or *lost* (one of the two answers could not be read, was refused or failed). Under neutral edits an answer is *kept*
-or *changed*; the share of changed answers is the baseline for *moved*.
+A strategy that does not use what tells the pictures apart inverts as often as it follows (`theodolite.pairs.balance`). Under
+neutral edits, which leave the right answer as it is, an answer is *kept* or *changed*; the share of changed answers is
+the baseline for answers that change with the picture but not with the truth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from theodolite.answers import Answer
+from theodolite.answers import Answer, normal_form
 from theodolite.answers.grading import golds_of, is_right, read_item
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, content_hash
+from theodolite.core.types import Item, Record, content_hash
 
 if TYPE_CHECKING:
     from theodolite.core.tables import Estimate
@@ -42,24 +33,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EDITS",
+    "IN_KIND",
+    "LEVEL",
     "MOST_REPEATS",
-    "RANDOM_BOUND",
-    "AnsweredGroup",
     "AnsweredPair",
     "Edit",
-    "GroupShares",
     "Outcome",
     "PairShares",
+    "answer_key",
     "answered_pairs",
-    "group_shares",
-    "outcome_of",
+    "is_answer",
     "pair_of",
-    "pair_shares",
-    "random_bound",
+    "picture_of",
     "repeated_pairs",
     "split_of",
     "with_repeats",
 ]
+
+
+PICTURE = "picture"
+"""The key of an item's meta with the edit by which its picture was made, where that is not the edit in its truth."""
 
 
 # Edits: what they keep fixed, and the strategies they exclude.
@@ -69,9 +62,8 @@ __all__ = [
 class Edit:
     """A change of a picture, scene or episode whose effect on the right answer is known.
 
-    A strategy that uses only what an edit keeps fixed gives the same answer before and after it. Under a relevant edit it
-    cannot be right both times if it is deterministic, and is right both times with probability at most ¼ if it is random
-    (`theodolite.pairs.outcomes`). So the edit excludes every strategy that uses only what it keeps.
+    A strategy that uses only what an edit keeps fixed inverts a relevant pair as often as it follows it
+    (`theodolite.pairs.balance`). So the edit excludes every strategy that uses only what it keeps.
     """
 
     name: str
@@ -183,6 +175,18 @@ DECOY = Edit(
 CLEAR = _neutral("unrelated objects removed")
 MIRROR_UNASKED = _neutral("mirror, not asked for")
 """Left and right exchanged, for questions that are not about left and right."""
+FLIP_UNASKED = _neutral("upside down, not asked for")
+"""Top and bottom exchanged, for questions that are not about above and below."""
+EXCHANGE_UNASKED = _neutral("exchange, not asked for")
+"""Two objects exchange their places without a change of the answer."""
+MOVE_UNASKED = _neutral("move, not asked for")
+"""An object moves about as far as under a relevant edit, and the answer stays: one that is not in the question, if there is one."""
+OTHER_CAMERA_UNASKED = _neutral("another camera, not asked for")
+"""The same room from another place, from which the answer is the same."""
+EXCHANGE_MARKS_UNASKED = _neutral("exchange the marks, not asked for")
+"""Two numbered marks exchange their objects without a change of the answer."""
+REMOVE_UNASKED = _neutral("remove, not asked for")
+"""An object that is not in the question is removed."""
 EDIT_OTHER_FRAMES = _neutral("edit other frames")
 """Frames of an episode are rendered again without a change to what the question asks for."""
 AGAIN = _neutral("ask again")
@@ -209,6 +213,12 @@ EDITS: dict[str, Edit] = {
         DECOY,
         CLEAR,
         MIRROR_UNASKED,
+        FLIP_UNASKED,
+        EXCHANGE_UNASKED,
+        MOVE_UNASKED,
+        OTHER_CAMERA_UNASKED,
+        EXCHANGE_MARKS_UNASKED,
+        REMOVE_UNASKED,
         EDIT_OTHER_FRAMES,
         AGAIN,
     )
@@ -216,29 +226,48 @@ EDITS: dict[str, Edit] = {
 """The library of edits, by name."""
 
 
-Outcome: TypeAlias = Literal["followed", "moved", "unmoved", "kept", "changed", "lost"]
+IN_KIND: dict[str, Edit] = {
+    MIRROR.name: MIRROR_UNASKED,
+    FLIP.name: FLIP_UNASKED,
+    EXCHANGE.name: EXCHANGE_UNASKED,
+    MOVE_TARGET.name: MOVE_UNASKED,
+    MOVE_REFERENCE.name: MOVE_UNASKED,
+    MOVE_OBJECT.name: MOVE_UNASKED,
+    OTHER_CAMERA.name: OTHER_CAMERA_UNASKED,
+    EXCHANGE_MARKS.name: EXCHANGE_MARKS_UNASKED,
+    REMOVE.name: REMOVE_UNASKED,
+    EDIT_FRAMES.name: EDIT_OTHER_FRAMES,
+}
+"""For each relevant edit, by its name, the neutral edit of the same kind and strength."""
 
-RANDOM_BOUND = 0.25
-"""The largest expected share of pairs that a strategy can follow without using what was edited."""
+
+Outcome: TypeAlias = Literal["followed", "inverted", "moved", "unmoved", "kept", "changed", "lost"]
+
+LEVEL = 0.99
+"""Confidence level of every interval of pairs, to match the test at 1 %."""
+
+_OWN_ANSWERS = ("refused", "none_of_these")
+"""Unread answers that are answers of their own: the model declines, or says that no option fits."""
 
 
-def outcome_of(before: Answer, after: Answer, *, are_right: bool, is_relevant: bool) -> Outcome:
-    """Return the outcome of a pair.
+def is_answer(answer: Answer) -> bool:
+    """Return True if an answer counts: it could be read, or it declines.
 
-    Args:
-        before: The answer before the edit.
-        after: The answer after it.
-        are_right: True if both are right.
-        is_relevant: True if the edit changes the right answer.
+    >>> is_answer(Answer("refused")), is_answer(Answer("unreadable"))
+    (True, False)
     """
-    if not (before.is_read and after.is_read):
-        return "lost"
-    is_same = is_right(before, str(after.value))
-    if not is_relevant:
-        return "kept" if is_same else "changed"
-    if are_right:
-        return "followed"
-    return "unmoved" if is_same else "moved"
+    return answer.is_read or answer.status in _OWN_ANSWERS
+
+
+def answer_key(answer: Answer) -> str:
+    """Return what two equal answers have in common; empty for an answer that is lost.
+
+    >>> answer_key(Answer("value", "Left.")) == answer_key(Answer("value", "left")), answer_key(Answer("value", 3.0))
+    (True, '3')
+    """
+    if answer.is_read:
+        return normal_form(answer.value) if isinstance(answer.value, str) else f"{answer.value:g}"
+    return f"({answer.status})" if answer.status in _OWN_ANSWERS else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +278,8 @@ class AnsweredPair:
     >>> left, right = Answer("value", "left"), Answer("value", "right")
     >>> AnsweredPair("q1", mirror, "picture-1", left, right, gold="left", edited_gold="right").outcome
     'followed'
+    >>> AnsweredPair("q1", mirror, "picture-1", right, left, gold="left", edited_gold="right").outcome
+    'inverted'
     """
 
     item: str
@@ -266,21 +297,70 @@ class AnsweredPair:
     shown: tuple[str, str] = ("", "")
     """The names of the two items in the run, for exhibits."""
     group: str = ""
-    """The group of pictures of one question that the pair is taken from; empty for a pair of its own."""
+    """For two pictures as they are: the question that both are asked. Empty for an edit."""
+    pictures: tuple[str, str] = ("", "")
+    """What identifies the two pictures. Empty: the cluster, before and after the edit."""
+    question: str = ""
+    """What identifies the question among those about the same pictures. Empty: `item`."""
+    others: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Further right answers, before and after."""
+    asked: tuple[int, int] | None = None
+    """The places of the two requests in the order in which the model was asked. None if they are not known."""
+    is_half_reused: bool = False
+    """True if one of the two answers comes from a cache, and the other does not."""
 
     @property
     def outcome(self) -> Outcome:
         """The outcome of the pair."""
-        are_right = self.is_right and is_right(self.after, str(self.edited_gold))
-        return outcome_of(self.before, self.after, are_right=are_right, is_relevant=self.edit.is_relevant)
+        if not (is_answer(self.before) and is_answer(self.after)):
+            return "lost"
+        is_same = answer_key(self.before) == answer_key(self.after)
+        if not self.edit.is_relevant:
+            return "kept" if is_same else "changed"
+        if is_same:
+            return "unmoved"
+        sides = self.side(self.before), self.side(self.after)
+        return "followed" if sides == (1, -1) else "inverted" if sides == (-1, 1) else "moved"
+
+    @property
+    def sign(self) -> int:
+        """1 for a followed pair, −1 for an inverted one, 0 for any other. Looking is its mean."""
+        return {"followed": 1, "inverted": -1}.get(self.outcome, 0)
+
+    def side(self, answer: Answer) -> int:
+        """Return 1 for an answer that is right before the edit alone, −1 for one that is right after it alone, else 0."""
+        golds = ((str(self.gold), *self.others[0]), (str(self.edited_gold), *self.others[1]))
+        before, after = (any(is_right(answer, gold) for gold in side) for side in golds)
+        return int(before) - int(after)
 
     @property
     def is_right(self) -> bool:
         """True if the answer before the edit is right."""
-        return is_right(self.before, str(self.gold))
+        return any(is_right(self.before, gold) for gold in (str(self.gold), *self.others[0]))
+
+    @property
+    def is_right_after(self) -> bool:
+        """True if the answer after the edit is right."""
+        return any(is_right(self.after, gold) for gold in (str(self.edited_gold), *self.others[1]))
+
+    @property
+    def direction(self) -> int | None:
+        """For numbers: 1 if the answer moves in the direction of the right one, −1 if in the other, 0 if it stays.
+
+        None if the right answers are not numbers. An answer that is no number does not move.
+        """
+        try:
+            step = float(str(self.edited_gold)) - float(str(self.gold))
+        except ValueError:
+            return None
+        values = [side.value for side in (self.before, self.after)]
+        if not step or not all(isinstance(value, int | float) for value in values):
+            return 0 if step else None
+        moved = float(values[1]) - float(values[0])  # type: ignore[arg-type]
+        return (moved * step > 0) - (moved * step < 0)
 
 
-SHARES = ("followed", "moved", "unmoved", "lost", "kept")
+SHARES = ("followed", "inverted", "moved", "unmoved", "lost", "kept")
 """The names of the shares in `PairShares`."""
 
 
@@ -304,9 +384,10 @@ def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
 
 
 def pair_of(run: Run, before: Result, after: Result, edit: Edit) -> AnsweredPair:
-    """Return the pair of two results. One of several right answers counts as the first of them."""
-    golds = [golds_of(side.item) for side in (before, after)]
-    answers = [_named(read_item(side.item, side.record), *golds) for side in (before, after)]
+    """Return the pair of two results."""
+    asked, is_half_reused = order_of(before.record, after.record)
+    first, second = (golds_of(side.item) for side in (before, after))
+    answers = [read_item(side.item, side.record) for side in (before, after)]
     truth = before.item.truth
     return AnsweredPair(
         before.item.subject,
@@ -314,20 +395,35 @@ def pair_of(run: Run, before: Result, after: Result, edit: Edit) -> AnsweredPair
         before.item.cluster,
         answers[0],
         answers[1],
-        gold=golds[0][0],
-        edited_gold=golds[1][0],
+        gold=first[0],
+        edited_gold=second[0],
         split=split_of(run, before.item),
         relation=truth.relation or after.item.truth.relation,
         shown=(before.item.name, after.item.name),
+        pictures=(picture_of(before.item), picture_of(after.item)),
+        question=content_hash([before.item.request.text, list(before.item.options)]),
+        others=(first[1:], second[1:]),
+        asked=asked,
+        is_half_reused=is_half_reused,
     )
 
 
-def _named(answer: Answer, *golds: Sequence[str]) -> Answer:
-    """Return an answer that is one of several right ones as the first of them."""
-    for several in golds:
-        if any(is_right(answer, gold) for gold in several):
-            return replace(answer, value=several[0])
-    return answer
+def order_of(before: Record | None, after: Record | None) -> tuple[tuple[int, int] | None, bool]:
+    """Return the places of two requests if both are known, and True if one of the answers alone comes from a cache."""
+    if before is None or after is None:
+        return None, False
+    is_known = before.place is not None and after.place is not None
+    asked = cast("tuple[int, int]", (before.place, after.place)) if is_known else None
+    return asked, before.is_cached != after.is_cached
+
+
+def picture_of(item: Item) -> str:
+    """Return what identifies the picture of an item. Runs may store the name of an edit instead of the edited picture.
+
+    It is the name of the item's own edit, unless its meta has that of another question about the same edited picture.
+    """
+    digests = [picture.digest for picture in item.request.pictures]
+    return content_hash([digests or item.cluster, str(item.meta.get(PICTURE, item.truth.edit))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,139 +433,22 @@ class PairShares:
     n_relevant: int
     n_neutral: int
     followed: Estimate | None = None
-    """`followed`, `moved`, `unmoved` and `lost` are shares of the relevant pairs, and add up to 1."""
+    """`followed`, `inverted`, `moved`, `unmoved` and `lost` are shares of the relevant pairs, and add up to 1."""
+    inverted: Estimate | None = None
     moved: Estimate | None = None
     unmoved: Estimate | None = None
     lost: Estimate | None = None
     kept: Estimate | None = None
-    """Share of the neutral pairs with two readable answers."""
+    """Share of the neutral pairs that are not lost."""
 
 
-def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = 0.95) -> PairShares:
-    """Compute the share of each outcome, with its interval over clusters."""
-    found = list(pairs)
-    relevant = [pair for pair in found if pair.edit.is_relevant]
-    neutral = [pair for pair in found if not pair.edit.is_relevant]
-    read = [pair for pair in neutral if pair.outcome != "lost"]
-    return PairShares(
-        len(relevant),
-        len(neutral),
-        _share(relevant, "followed", level),
-        _share(relevant, "moved", level),
-        _share(relevant, "unmoved", level),
-        _share(relevant, "lost", level),
-        _share(read, "kept", level),
-    )
-
-
-def random_bound(relevant: Sequence[AnsweredPair]) -> float:
-    """Return the largest expected share of relevant pairs that a strategy can follow without using what was edited.
-
-    >>> mirror, said = Edit("mirror", is_relevant=True), Answer("value", "left")
-    >>> random_bound([AnsweredPair("q", mirror, "p", said, said, "left", "right")])
-    0.25
-    """
-    groups: dict[str, set[frozenset[str]]] = {}
-    alone = 0
-    for pair in relevant:
-        if pair.group:
-            groups.setdefault(pair.group, set()).add(frozenset({str(pair.gold), str(pair.edited_gold)}))
-        else:
-            alone += 1
-    of_groups = sum((1 - 1 / _clique(edges)) / 2 for edges in groups.values())
-    return (RANDOM_BOUND * alone + of_groups) / len(relevant)
-
-
-def _clique(edges: AbstractSet[frozenset[str]]) -> int:
-    """Return the largest number of answers that are all paired with each other. Groups have few answers."""
-    answers = sorted(frozenset[str]().union(*edges))
-    for size in range(len(answers), 2, -1):
-        for some in combinations(answers, size):
-            if all(frozenset(each) in edges for each in combinations(some, 2)):
-                return size
-    return 2
-
-
-def _share(pairs: Sequence[AnsweredPair], outcome: Outcome, level: float) -> Estimate | None:
-    from theodolite.stats import clustered_mean  # takes a second to import
-
-    hits = [float(pair.outcome == outcome) for pair in pairs]
-    return clustered_mean(hits, [pair.cluster for pair in pairs] if pairs else None, level=level)
-
-
-# Groups: one question about k pictures with k different right answers.
+# The same request made again: how often a model's answer changes by itself. No verdict rests on it.
 #
-# **Bound.** A strategy that does not use the picture is right on all k with probability at most k^−k, and never if it is
-# deterministic and k > 1. Proof: with the probabilities p₁ … p_k of the k right answers, which sum to at most 1, it is right
-# on all of them with probability p₁ ⋯ p_k, which is largest for p_i = 1/k. It is right on at most one picture in k on average.
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredGroup:
-    """The answers to one question about several pictures, all with different right answers."""
-
-    question: str
-    cluster: str
-    answers: tuple[Answer, ...]
-    golds: tuple[object, ...]
-
-    @property
-    def right(self) -> tuple[bool, ...]:
-        """Whether the answer is right, by picture. Answers that could not be read are not."""
-        return tuple(
-            is_right(answer, str(gold)) for answer, gold in zip(self.answers, self.golds, strict=True)
-        )
-
-    @property
-    def bound(self) -> float:
-        """The largest probability with which a blind strategy is right on all pictures: k^−k.
-
-        >>> AnsweredGroup("Where?", "q", (Answer("value", "left"),) * 2, ("left", "right")).bound
-        0.25
-        """
-        return float(len(self.golds)) ** -len(self.golds)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupShares:
-    """How often the answers about all pictures of a group are right."""
-
-    all_right: Estimate
-    """Share of groups with only right answers, with its interval over clusters."""
-    bound: float
-    """The largest expected share for a strategy that does not use the pictures."""
-    each_right: Estimate
-    """Share of right answers, over all pictures."""
-
-
-def group_shares(groups: Iterable[AnsweredGroup], *, level: float = 0.95) -> GroupShares | None:
-    """Compute the shares of right groups and of right answers. None if there is no group of two or more pictures."""
-    from theodolite.stats import clustered_mean
-
-    found = [group for group in groups if len(group.golds) > 1]
-    clusters = [group.cluster for group in found]
-    if not found:
-        return None
-    whole = clustered_mean([float(all(group.right)) for group in found], clusters, level=level)
-    single = clustered_mean(
-        [float(right) for group in found for right in group.right],
-        [group.cluster for group in found for _ in group.right],
-        level=level,
-    )
-    if whole is None or single is None:
-        return None
-    return GroupShares(whole, sum(group.bound for group in found) / len(found), single)
-
-
-# The same request made again: how often a model's answer changes by itself.
-#
-# The share of changed answers lowers the bound on what a strategy can follow without using what was edited
-# (`theodolite.pairs.outcomes`). Texts are compared, not what is read in them: equal texts are read alike, so the share of
-# changed answers is at most this.
+# Texts are compared, not what is read in them: equal texts are read alike, so the share of changed answers is at most this.
 
 
 MOST_REPEATS = 24
-"""Requests that are made twice in a run. If none of their answers changes, the bound falls from ¼ to 7 %."""
+"""Requests that are made twice in a run."""
 
 
 def with_repeats(
@@ -508,6 +487,7 @@ def repeated_pairs(run: Run) -> Iterator[AnsweredPair]:
     """Yield the first and the second answer to each repeated request of a run."""
     for first, second in run.repeats():
         item = first.item
+        asked, is_half_reused = order_of(first.record, second.record)
         yield AnsweredPair(
             item.name,
             AGAIN,
@@ -518,6 +498,8 @@ def repeated_pairs(run: Run) -> Iterator[AnsweredPair]:
             edited_gold="",
             split=split_of(run, item),
             shown=(first.item.name, second.item.name),
+            asked=asked,
+            is_half_reused=is_half_reused,
         )
 
 

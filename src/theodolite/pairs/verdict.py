@@ -1,286 +1,467 @@
 """The verdict on looking, from pairs alone. No model of known reasoning is needed, and no access to the weights.
 
-Let F, M, U and L be the shares of relevant pairs that are followed, moved, unmoved and lost, and D the *dependence*: the share
-of answers that change under relevant edits minus the share that changes under neutral edits (without those that are made to
-mislead a strategy, `Edit.misleads`), paired by item. The *bound* is the largest share of pairs that a strategy can follow
-without using what was edited: ¼ for pairs, 1/k² for pairs of groups of k pictures, or half the share of answers that change
-when the same request is made again, if that is smaller (`theodolite.pairs.outcomes`).
+*Looking* L is the share of relevant pairs that are followed minus the share that are inverted (`theodolite.pairs.balance`), and
+*dependence* D the share of answers that change under relevant edits minus the share that change under neutral edits. L is
+*proven* if the exact test refutes that it is zero, at 1 %. All intervals have level 99 %; a comparison holds only if the whole
+interval satisfies it.
 
 The first line that applies is the verdict:
 
-=================== ====================================================================================================
-cannot be read      L is above ½
-looks               F is above the bound, D is above 0 (where there are neutral pairs), and U is at most ¼
-looks at times      as above, and U is above ¼
-does not look       less than a tenth of the answers change under relevant edits
-cannot do the task  more than a tenth of the answers change, but less than half of the changes are from right to right; or
-                    less than three quarters are, and answers are right at most ten points more often than by chance
-does not look       at most five points more answers change under relevant than under neutral edits
-looks at times      D is above 0, and U is above ¼
-not settled         anything else
-=================== ====================================================================================================
+============================================= ==========================================================================
+refuses                                       in over half of the pairs an answer is refused
+cannot be read                                over half of the pairs are lost
+differs by relation                           proven for one relation and, the other way round, for another (Holm)
+looks                                         proven, L above ¾, and right more often than wrong on the edits alone
+looks, under a tenth                          proven, L above 0 and below .1
+sometimes looks                               proven, L above 0 and below ¾
+looks at least sometimes                      proven, L above 0
+answers the other way round                   proven, L below 0; for mirrors only if roles were exchanged
+tells them apart, names them wrongly          the symmetry of answers is refuted, or numbers move in the right direction
+changes with the picture, not with the truth  D above 0
+does not look                                 L within ±.1 even if all lost pairs counted against it, and D below .1
+no looking found                              the same without neutral edits
+not settled                                   anything else
+============================================= ==========================================================================
 
-All comparisons are meant of whole intervals. F above the bound is a proof: no strategy that ignores what was edited does
-that, so its interval has level 99 %. *Less than* and *at most* are one-sided tests at 5 %, so their intervals have level
-90 %; the others have 95 %. The thresholds of ¼ for U, a tenth, three quarters and five points are conventions.
-
-U is a share of the pairs that could be read. A strategy is *excluded* if the pairs of those edits that exclude it are
-followed more often than the bound allows, and D is above 0.
+¾ and .1 are conventions. What is claimed is: in at least the lower end of L of the pairs, the answers used what differs
+between the pictures. Not that the model reasons, or looks at the right thing. What a design does not exclude is named in
+`not_excluded`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from theodolite.core.tables import listed
 from theodolite.core.types import fields_of
-from theodolite.pairs.outcomes import AGAIN, RANDOM_BOUND, AnsweredPair, PairShares, pair_shares, random_bound
+from theodolite.pairs.balance import PROVEN, Balance, Design, design_of, pair_shares
+from theodolite.pairs.outcomes import (
+    AGAIN,
+    FLIP,
+    LEVEL,
+    MIRROR,
+    AnsweredPair,
+    PairShares,
+)
 
 if TYPE_CHECKING:
     from theodolite.core.tables import Estimate
 
-__all__ = ["Looking", "Standing", "judge_looking", "pairs_to_settle"]
+__all__ = ["Looking", "Standing", "balances_by", "by_design", "judge_looking"]
 
 Standing: TypeAlias = Literal[
-    "looks",
-    "looks at times",
-    "does not look",
-    "cannot do the task",
+    "refuses",
     "cannot be read",
+    "differs by relation",
+    "looks",
+    "looks, under a tenth",
+    "sometimes looks",
+    "looks at least sometimes",
+    "answers the other way round",
+    "tells them apart, names them wrongly",
+    "changes with the picture, not with the truth",
+    "does not look",
+    "no looking found",
     "not settled",
     "not measured",
 ]
 """The verdict on a model. *not measured*: there is no pair to judge by."""
 
-PROOF_LEVEL = 0.99
-"""Confidence level of the interval of followed pairs that is compared with the bound."""
-LESS_LEVEL = 0.9
-"""Confidence level of intervals that must lie below a threshold: a one-sided test at 5 %."""
-MOST_UNMOVED = 0.25
-FEW_CHANGES = 0.1
-NO_DEPENDENCE = 0.05
-MOST_LOST = 0.5
-FEW_RIGHT_CHANGES = 0.5
-RANDOM_CHANGES = 0.75
-NEAR_CHANCE = 0.1
-
-_FACTORS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
-"""Multiples of the pairs for which `pairs_to_settle` asks whether they would settle the verdict."""
-_POWER_FACTOR = 2.0
-"""An interval that just excludes a threshold at the true value does so in half of the studies; with twice the sample size it
-does in four of five: ((1.96 + 0.84) / 1.96)² = 2.04."""
+MOST = 0.75
+"""A model whose looking is surely above this share *looks*."""
+LITTLE = 0.1
+"""A share surely below this is called small."""
+_HALF = 0.5
+_LEAST_DIFFERENT = 8
+"""With fewer clusters that are not balanced, no outcome is significant at 1 %: 2 / 2⁸ < .01 < 2 / 2⁷."""
+_MOST_TIMES = 200
+"""A study this many times as large is not proposed."""
+_POWER = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looking(PairShares):
-    """A verdict and the numbers it rests on: the shares of the outcomes have 95 % intervals."""
+    """A verdict and the numbers it rests on. All intervals have level 99 %."""
 
     standing: Standing
     because: str
-    proof: Estimate | None = None
-    """`followed` with its 99 % interval, which is compared with the bound. None if there is no relevant pair."""
+    looking: Estimate | None = None
+    """Followed minus inverted; `n` counts clusters. None if there is no relevant pair."""
+    p_value: float | None = None
+    """Of the exact test that as many pairs are inverted as are followed."""
+    test: str = ""
+    """How it was computed."""
+    accuracy: Estimate | None = None
+    """Share of right answers among both answers of each relevant pair."""
+    on_edits: Estimate | None = None
+    """Looking as estimated from the edited pictures alone. None for natural pairs, and if answers come in one order only."""
+    symmetry: float | None = None
+    """p-value of the test that (a, a′) is as frequent as (a′, a), for any two answers."""
+    direction: Estimate | None = None
+    """For numbers: the share that move in the direction of the right answer minus the share that move in the other."""
     dependence: Estimate | None = None
     """Change of the answers under relevant minus under neutral edits. None without neutral pairs."""
-    bound: float = RANDOM_BOUND
-    """The largest share of pairs that a strategy can follow without using what was edited."""
+    refused: Estimate | None = None
+    """Share of the relevant pairs with a refused answer."""
     excluded: tuple[str, ...] = ()
     """Strategies that cannot explain the answers."""
     not_excluded: tuple[str, ...] = ()
-    """Strategies that could explain them although they do not use all that is asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """A share with the intervals that decide whether it lies above or below a threshold."""
-
-    two_sided: Estimate
-    one_sided: Estimate
-    """At level `LESS_LEVEL`."""
-
-    @classmethod
-    def of(cls, estimate: Callable[[float], Estimate | None]) -> _Claim | None:
-        """Compute both intervals with a function of the level. None if there is no estimate."""
-        both = estimate(0.95), estimate(LESS_LEVEL)
-        return None if both[0] is None or both[1] is None else cls(both[0], both[1])
-
-    def is_above(self, threshold: float) -> bool:
-        return self.two_sided.low > threshold
-
-    def is_below(self, threshold: float) -> bool:
-        return self.one_sided.high < threshold
-
-
-@dataclass(frozen=True, slots=True)
-class _Evidence:
-    """The numbers that decide."""
-
-    shares: PairShares
-    followed: Estimate
-    """At level `PROOF_LEVEL`."""
-    unmoved: _Claim
-    changes: _Claim
-    """Share of readable relevant pairs with another answer."""
-    dependence: _Claim | None
-    bound: float
-    why_unable: str
-    """Why the changes of the answers are not a sign of seeing. Empty if they may be."""
-
-    @property
-    def is_stable(self) -> bool:
-        return self.dependence is None or self.dependence.is_above(0)
+    """What could explain them although it is not all that is asked for: strategies that the edits leave, and gaps of the design."""
+    pictures_to_settle: int | None = None
+    """If it is not settled: the number of clusters with which it would be, in four of five studies. None if none is feasible."""
+    is_natural: bool = False
+    """True if the pairs are of pictures as they are."""
 
     @property
     def is_proven(self) -> bool:
-        return self.followed.low > self.bound and self.is_stable
+        """True if looking is proven, in whatever share of the pairs."""
+        return self.looking is not None and self.looking.value > 0 and self.looking.low > 0
+
+
+class _Evidence:
+    """The numbers that decide, each computed when it is asked for."""
+
+    def __init__(self, pairs: Sequence[AnsweredPair], seed: int) -> None:
+        self.pairs = [pair for pair in pairs if pair.edit != AGAIN]
+        self.relevant = [pair for pair in self.pairs if pair.edit.is_relevant]
+        self.seed = seed
+        self.shares = pair_shares(self.pairs)
+
+    @cached_property
+    def design(self) -> Design:
+        return design_of(self.relevant)
+
+    @cached_property
+    def balance(self) -> Balance:
+        return self.design.balance(self.seed)
+
+    @property
+    def looking(self) -> Estimate:
+        return self.balance.looking
+
+    @cached_property
+    def refused(self) -> Estimate | None:
+        return _share(self.relevant, _is_refused)
+
+    @cached_property
+    def on_edits(self) -> Estimate | None:
+        return self.design.on_edits()
+
+    @cached_property
+    def symmetry(self) -> float | None:
+        return self.design.symmetry(self.seed)
+
+    @cached_property
+    def direction(self) -> Estimate | None:
+        moved = self.design.direction(self.seed)
+        return None if moved is None else moved.looking
+
+    @cached_property
+    def dependence(self) -> Estimate | None:
+        return _dependence(self.pairs)
+
+    @cached_property
+    def relations(self) -> Mapping[str, Balance]:
+        return balances_by(self.relevant, lambda pair: pair.relation, self.seed)
+
+    @property
+    def is_proven(self) -> bool:
+        return self.balance.is_proven and self.looking.value > 0
+
+    @cached_property
+    def is_above_chance_on_edits(self) -> bool:
+        """True if recognising originals cannot explain the answers.
+
+        On the edits alone they are right more often than wrong. Where answers come in one order only, such as *yes* before
+        and *no* after a removal, neutral edits must change fewer answers. Pictures as they are have no edits.
+        """
+        if self.relevant[0].group:
+            return True
+        if self.on_edits is not None:
+            return self.on_edits.low > 0
+        return self.dependence is not None and self.dependence.low > 0
+
+    def both_ways(self) -> tuple[list[str], list[str]]:
+        """Return the relations for which looking is proven above and below zero, by Holm."""
+        from theodolite.stats import holm
+
+        if len(self.relations) < 2:
+            return [], []
+        corrected = holm([balance.p_value for balance in self.relations.values()])
+        proven = [
+            (name, balance.looking.value)
+            for (name, balance), p in zip(self.relations.items(), corrected, strict=True)
+            if p <= PROVEN
+        ]
+        own = {
+            name: [pair for pair in self.relevant if pair.relation == name]
+            for name, value in proven
+            if value < 0
+        }
+        inverted = [name for name, pairs in own.items() if _may_be_inverted(pairs)]
+        return [name for name, value in proven if value > 0], inverted
 
     @property
     def told(self) -> str:
-        return f"{_words(self.followed)} of the pairs are followed (99 % interval)"
+        """Looking in words."""
+        return f"looking {_words(self.looking)}, p {_p_words(self.balance.p_value)}"
+
+    def decide(self) -> tuple[Standing, str]:  # noqa: C901, PLR0911, PLR0912 - one return for each line of the table
+        """Return the first line of the table that applies, with its numbers."""
+        looking, lost = self.looking, self.shares.lost
+        if self.refused is not None and self.refused.low > _HALF:
+            return "refuses", f"in {_words(self.refused)} of the pairs an answer is refused"
+        if lost is not None and lost.low > _HALF:
+            return "cannot be read", f"{_words(lost)} of the pairs are lost"
+        followed, inverted = self.both_ways()
+        if followed and inverted:
+            both = f"it follows {listed(followed)} and answers the other way round for {listed(inverted)}"
+            return "differs by relation", f"{both}, each proven"
+        if self.is_proven:
+            if looking.low > MOST and self.is_above_chance_on_edits:
+                return "looks", self.told
+            if looking.high < LITTLE:
+                return "looks, under a tenth", self.told
+            return ("sometimes looks" if looking.high < MOST else "looks at least sometimes"), self.told
+        if self.balance.is_proven and _may_be_inverted(self.relevant):
+            return "answers the other way round", self.told
+        if self.symmetry is not None and self.symmetry <= PROVEN:
+            words = f"answers are not symmetric (p {_p_words(self.symmetry)}), though as many pairs are inverted as followed"
+            return "tells them apart, names them wrongly", f"{words}: {self.told}"
+        if self.direction is not None and self.direction.low > 0:
+            words = f"numbers move in the right direction more often than in the wrong one ({_words(self.direction)})"
+            return "tells them apart, names them wrongly", f"{words}, but {self.told}"
+        if self.dependence is not None and self.dependence.low > 0:
+            changed = f"{_words(self.dependence)} more answers change than under neutral edits"
+            return "changes with the picture, not with the truth", f"{changed}, but {self.told}"
+        if self._is_absent:
+            if self.dependence is not None and self.dependence.high < LITTLE:
+                return "does not look", self.told
+            if self.dependence is None:
+                return "no looking found", self.told
+        return "not settled", self.told
+
+    @cached_property
+    def _is_absent(self) -> bool:
+        """True if looking lies within ±.1 even if all lost pairs were followed, or all were inverted."""
+        if not self.looking.lies_within(-LITTLE, LITTLE):
+            return False
+        worst = [self.design.interval(lost=side) for side in (1, -1)] if self._has_lost else []
+        return all(estimate.lies_within(-LITTLE, LITTLE) for estimate in worst)
 
     @property
-    def _rest(self) -> str:
-        """The pairs that do not move and those that are lost, as shares of the same pairs as those that are followed."""
-        unmoved, lost = self.shares.unmoved, self.shares.lost
-        told = f"{_words(unmoved or self.unmoved.two_sided)} do not move"
-        return f"{told}, {_words(lost)} are lost" if lost is not None and lost.value > 0 else told
+    def _has_lost(self) -> bool:
+        return self.shares.lost is not None and self.shares.lost.value > 0
 
-    def decide(self) -> tuple[Standing, str]:  # noqa: PLR0911 - one return for each line of the table
-        if self.is_proven and self.unmoved.is_below(MOST_UNMOVED):
-            return "looks", f"{self.told}, more than a model that ignores the edit can"
-        at_times = f"{self.told}, and {self._rest}"
-        if self.is_proven and self.unmoved.is_above(MOST_UNMOVED):
-            return "looks at times", at_times
-        if self.changes.is_below(FEW_CHANGES):
-            few = f"{_words(self.changes.one_sided)} of the answers change when they should"
-            return "does not look", f"{few} ({100 * LESS_LEVEL:g} % interval), less than 10 %"
-        changed = f"{_words(self.changes.two_sided)} of the answers change when they should"
-        if self.changes.is_above(FEW_CHANGES) and self.why_unable and not self.is_proven:
-            return "cannot do the task", f"{changed}, but {self.why_unable}"
-        if self.dependence is not None and self.dependence.is_below(NO_DEPENDENCE):
-            return "does not look", f"{changed}, no more than when they should not"
-        depends = self.dependence is not None and self.dependence.is_above(0)
-        if depends and self.unmoved.is_above(MOST_UNMOVED):
-            return "looks at times", at_times
-        if self.is_proven:
-            return "not settled", f"it looks, but whether always or at times is open: {at_times}"
-        return "not settled", at_times
+    def excluded(self) -> tuple[str, ...]:
+        """Return the strategies for which looking is proven on the pairs of the edits that exclude them."""
+        names = dict.fromkeys(name for pair in self.relevant for name in pair.edit.excludes)
+        judged: dict[frozenset[str], bool] = {}
+        proven = []
+        for name in names:
+            own = [pair for pair in self.relevant if name in pair.edit.excludes]
+            edits = frozenset(pair.edit.name for pair in own)
+            if edits not in judged:
+                balance = (
+                    self.balance if len(own) == len(self.relevant) else design_of(own).balance(self.seed)
+                )
+                judged[edits] = balance.is_proven and balance.looking.value > 0
+            if judged[edits]:
+                proven.append(name)
+        return tuple(proven)
+
+    def pictures_to_settle(self) -> int | None:
+        """Return the number of clusters with which one line of the table would probably apply."""
+        balance = self.balance
+        now = balance.clusters
+        wanted = [_to_prove(balance.looking.value, balance.variance * now)]
+        if self.dependence is not None:
+            wanted.append(_to_prove(self.dependence.value, _spread(self.dependence)))
+        if abs(balance.looking.value) < LITTLE and (
+            self.dependence is None or self.dependence.value < LITTLE
+        ):
+            wanted.append(_to_bound(balance, self.dependence))
+        least = min((n for n in wanted if n is not None), default=None)
+        return (
+            None if least is None or least > _MOST_TIMES * now else max(math.ceil(least), math.ceil(now) + 1)
+        )
 
 
-def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None) -> Looking:
-    """Judge from pairs whether a model looks at what the edits change.
+def judge_looking(pairs: Iterable[AnsweredPair], *, seed: int = 0) -> Looking:
+    """Judge from pairs whether a model looks at what tells the pictures apart.
 
     Args:
-        pairs: Relevant and neutral pairs of one model.
-        chance: The accuracy of a random choice. None if it is not known: then no model is said to be unable to do the task.
+        pairs: Relevant and neutral pairs of one model: of edits, or natural pairs, not both.
+        seed: Seed of random permutations.
 
     >>> from theodolite.answers import Answer
-    >>> from theodolite.pairs.outcomes import MIRROR
     >>> left = Answer("value", "left")
     >>> blind = [AnsweredPair(str(i), MIRROR, str(i), left, left, "left", "right") for i in range(48)]
-    >>> judge_looking(blind).because
-    '0.0 % [0.0, 5.3] of the answers change when they should (90 % interval), less than 10 %'
+    >>> verdict = judge_looking(blind)
+    >>> verdict.standing, verdict.because
+    ('no looking found', 'looking 0.0 % [-7.7, 7.7], p 1')
     """
-    found = list(pairs)
-    relevant = [pair for pair in found if pair.edit.is_relevant]
-    read = [pair for pair in relevant if pair.outcome != "lost"]
-    shares = pair_shares(pair for pair in found if pair.edit != AGAIN)
-    strict = pair_shares(relevant, level=PROOF_LEVEL).followed
-    changes = _Claim.of(lambda level: _share(read, _is_changed, level))
-    unmoved = _Claim.of(lambda level: pair_shares(read, level=level).unmoved)
-    if strict is None or shares.lost is None:
-        return _looking(shares, "not settled", "there is no relevant pair")
-    if shares.lost.low > MOST_LOST or changes is None or unmoved is None:
-        return _looking(
-            shares, "cannot be read", f"{_words(shares.lost)} of the pairs are lost", proof=strict
-        )
-    dependence = _Claim.of(lambda level: _dependence(found, level))
-    of_repeats = _bound_of_repeats(found)
-    evidence = _Evidence(
-        shares,
-        strict,
-        unmoved,
-        changes,
-        dependence,
-        _bound(relevant, of_repeats),
-        why_unable=_why_unable(read, chance),
-    )
+    evidence = _Evidence(list(pairs), seed)
+    if not evidence.relevant:
+        return _looking(evidence.shares, "not measured", "there is no relevant pair")
     standing, because = evidence.decide()
-    excluded = _excluded(relevant, of_repeats) if evidence.is_stable else ()
-    known = (name for pair in relevant for name in (*pair.edit.excludes, *pair.edit.leaves))
+    balance = evidence.balance
+    excluded = evidence.excluded() if evidence.is_proven else ()
+    edits = {pair.edit.name: pair.edit for pair in evidence.relevant}.values()
+    known = (name for edit in edits for name in (*edit.excludes, *edit.leaves))
+    left = dict.fromkeys(name for name in (*known, *_gaps(evidence)) if name not in excluded)
     return _looking(
-        shares,
+        evidence.shares,
         standing,
         because,
-        proof=strict,
-        dependence=None if dependence is None else dependence.two_sided,
-        bound=evidence.bound,
+        looking=balance.looking,
+        p_value=balance.p_value,
+        test=balance.method,
+        accuracy=evidence.design.accuracy(),
+        on_edits=evidence.on_edits,
+        symmetry=evidence.symmetry,
+        direction=evidence.direction,
+        dependence=evidence.dependence,
+        refused=evidence.refused,
         excluded=excluded,
-        not_excluded=tuple(name for name in dict.fromkeys(known) if name not in excluded),
+        not_excluded=tuple(left),
+        pictures_to_settle=evidence.pictures_to_settle() if standing == "not settled" else None,
+        is_natural=bool(evidence.relevant[0].group),
     )
+
+
+def by_design(pairs: Iterable[AnsweredPair]) -> list[list[AnsweredPair]]:
+    """Separate pairs of pictures as they are from edits, the former first, each with all neutral pairs.
+
+    What the two exclude differs, so they are judged separately. A design without a relevant pair is left out.
+    """
+    known = list(pairs)
+    neutral = [pair for pair in known if not pair.edit.is_relevant]
+    designs = (
+        [pair for pair in known if pair.edit.is_relevant and bool(pair.group) == is_natural]
+        for is_natural in (True, False)
+    )
+    return [[*relevant, *neutral] for relevant in designs if relevant]
+
+
+def balances_by(
+    relevant: Sequence[AnsweredPair], key: Callable[[AnsweredPair], str], seed: int = 0
+) -> dict[str, Balance]:
+    """Compute looking for each group of relevant pairs, such as each relation; pairs without a name are left out."""
+    groups: dict[str, list[AnsweredPair]] = {}
+    for pair in relevant:
+        if name := key(pair):
+            groups.setdefault(name, []).append(pair)
+    return {name: design_of(own).balance(seed) for name, own in sorted(groups.items())}
 
 
 def _looking(shares: PairShares, standing: Standing, because: str, **more: Any) -> Looking:
     return Looking(**fields_of(shares), standing=standing, because=because, **more)
 
 
-def pairs_to_settle(pairs: Sequence[AnsweredPair], *, chance: float | None = None) -> float | None:
-    """Return how many times as many pairs would settle the verdict in four of five studies. 1 if it is settled.
+def _gaps(evidence: _Evidence) -> Iterable[str]:
+    """Name what the design leaves open, whatever the edits exclude.
 
-    The shares are assumed to be those observed. None if no feasible number would settle it: a share lies on a threshold.
+    =================================================== ================================================================
+    recognising edited pictures                         some right answers occur in one order only
+    a cue of the picture that goes with the right answer a question is asked without its reverse
+    remembering the original pictures                   not surely right more often than wrong on the edits alone
+    changes that any edit causes                        there are no neutral edits
+    the order of asking                                 not recorded, or originals before their edits
+    a cache of earlier answers                          one answer of a pair comes from a cache, the other does not
+    =================================================== ================================================================
     """
-    if judge_looking(pairs, chance=chance).standing != "not settled":
-        return 1.0
-    for factor in _FACTORS:
-        copies = [
-            replace(pair, item=f"{pair.item}#{copy}", cluster=f"{pair.cluster}#{copy}")
-            for copy in range(factor)
-            for pair in pairs
-        ]
-        if judge_looking(copies, chance=chance).standing != "not settled":
-            return _POWER_FACTOR * factor
+    pairs = evidence.relevant
+    if pairs[0].group:
+        return
+    design = evidence.design
+    if design.share_in_both_orders < 1:
+        yield "recognising edited pictures"
+    if design.share_with_exchanged_roles < 1:
+        yield "a cue of the picture that goes with the right answer"
+    if not evidence.is_above_chance_on_edits:
+        yield "remembering the original pictures"
+    if evidence.dependence is None:
+        yield "changes that any edit causes"
+    asked = [pair.asked for pair in pairs if pair.asked is not None]
+    if len(asked) < len(pairs) or _follows_order([first < second for first, second in asked]):
+        yield "the order of asking"
+    if any(pair.is_half_reused for pair in pairs):
+        yield "a cache of earlier answers"
+
+
+def _may_be_inverted(relevant: Sequence[AnsweredPair]) -> bool:
+    """Return True if a cue of the picture alone cannot explain more inverted than followed pairs."""
+    turned = [pair for pair in relevant if pair.edit in {MIRROR, FLIP}]
+    return not turned or design_of(turned).share_with_exchanged_roles == 1
+
+
+def _follows_order(is_before: Sequence[bool]) -> bool:
+    """Return True if originals were surely asked before or after their edits more often than in random order."""
+    from theodolite.stats import binomial_test
+
+    return binomial_test(sum(is_before), len(is_before), probability=0.5).p_value <= PROVEN / 10
+
+
+# The size that would settle a verdict.
+
+
+def _normal_quantile(p: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(p)
+
+
+def _to_prove(value: float, spread: float) -> float | None:
+    """Return the number of clusters with which a difference would probably be significant.
+
+    Args:
+        value: The difference, taken as the true one.
+        spread: Its variance times the number of clusters.
+    """
+    if abs(value) < 1e-9:
+        return None
+    reach = _normal_quantile((1 + LEVEL) / 2) + _normal_quantile(_POWER)
+    return max(float(_LEAST_DIFFERENT), spread * (reach / value) ** 2)
+
+
+def _to_bound(balance: Balance, dependence: Estimate | None) -> float | None:
+    """Return the number of clusters with which looking and dependence would probably be bounded by a tenth."""
+    from theodolite.stats.clustered import signed_interval
+
+    spread = balance.variance * balance.clusters
+    n = float(_LEAST_DIFFERENT)
+    while n < _MOST_TIMES * max(balance.clusters, 1.0):
+        looking = signed_interval(balance.looking.value, spread / n, n, level=LEVEL)
+        slack = _normal_quantile(_POWER) * math.sqrt(spread / n)
+        is_bound = looking.low - slack > -LITTLE and looking.high + slack < LITTLE
+        if is_bound and dependence is not None:
+            reach = _normal_quantile((1 + LEVEL) / 2) + _normal_quantile(_POWER)
+            is_bound = dependence.value + reach * math.sqrt(_spread(dependence) / n) < LITTLE
+        if is_bound:
+            return n
+        n *= 1.05
     return None
 
 
-def _why_unable(read: Sequence[AnsweredPair], chance: float | None) -> str:
-    """Say why changed answers are no sign of seeing: they seldom change from right to right, or are right by chance."""
-    changed = [pair for pair in read if pair.outcome != "unmoved"]
-    to_right = _share(changed, lambda pair: pair.outcome == "followed", LESS_LEVEL)
-    right = _share(read, lambda pair: pair.is_right, LESS_LEVEL)
-    if to_right is None or right is None:
-        return ""
-    if to_right.high < FEW_RIGHT_CHANGES:
-        return "mostly not from right to right"
-    is_chance = chance is not None and right.high < chance + NEAR_CHANCE
-    return (
-        "they are right no more often than by chance" if is_chance and to_right.high < RANDOM_CHANGES else ""
-    )
+def _spread(estimate: Estimate) -> float:
+    """Return the variance of one cluster that an interval implies."""
+    half = (estimate.high - estimate.low) / 2
+    return estimate.n * (half / _normal_quantile((1 + estimate.level) / 2)) ** 2
 
 
-def _excluded(relevant: Sequence[AnsweredPair], of_repeats: float) -> tuple[str, ...]:
-    """Return the strategies whose pairs are followed more often than the bound allows."""
-    found = []
-    for name in dict.fromkeys(name for pair in relevant for name in pair.edit.excludes):
-        own = [pair for pair in relevant if name in pair.edit.excludes]
-        followed = pair_shares(own, level=PROOF_LEVEL).followed
-        if followed is not None and followed.low > _bound(own, of_repeats):
-            found.append(name)
-    return tuple(found)
+# Shares.
 
 
-def _bound(relevant: Sequence[AnsweredPair], of_repeats: float) -> float:
-    """Return the largest share of the pairs that a strategy can follow without using what was edited."""
-    return min(of_repeats, random_bound(relevant))
+def _is_refused(pair: AnsweredPair) -> bool:
+    return "refused" in {pair.before.status, pair.after.status}
 
 
-def _bound_of_repeats(pairs: Sequence[AnsweredPair]) -> float:
-    """Half the upper end of the share of answers that change when the same request is made again; ½ if none was."""
-    again = [pair for pair in pairs if pair.edit == AGAIN and pair.outcome != "lost"]
-    changed = _share(again, lambda pair: pair.outcome != "kept")
-    return 0.5 if changed is None else changed.high / 2
-
-
-def _dependence(pairs: Sequence[AnsweredPair], level: float) -> Estimate | None:
+def _dependence(pairs: Sequence[AnsweredPair]) -> Estimate | None:
     """Return the share of changed answers under relevant minus that under neutral edits. None without neutral pairs.
 
     It is paired if at least half of the items with a relevant pair also have a neutral one.
@@ -289,11 +470,8 @@ def _dependence(pairs: Sequence[AnsweredPair], level: float) -> Estimate | None:
 
     read = [pair for pair in pairs if pair.outcome != "lost"]
     relevant = [pair for pair in read if pair.edit.is_relevant]
-    neutral = [
-        pair for pair in read if not (pair.edit.is_relevant or pair.edit.misleads or pair.edit == AGAIN)
-    ]
-    first = _share(relevant, _is_changed, level)
-    second = _share(neutral, _is_changed, level)
+    neutral = [pair for pair in read if not (pair.edit.is_relevant or pair.edit.misleads)]
+    first, second = _share(relevant, _is_changed), _share(neutral, _is_changed)
     if first is None or second is None:
         return None
     sides = [_by_item(relevant), _by_item(neutral)]
@@ -302,28 +480,36 @@ def _dependence(pairs: Sequence[AnsweredPair], level: float) -> Estimate | None:
         return estimate_difference(first, second)
     here, there = ([sum(side[item]) / len(side[item]) for item in both] for side in sides)
     clusters = {pair.item: pair.cluster for pair in relevant}
-    return clustered_difference(here, there, [clusters[item] for item in both], level=level)
+    return clustered_difference(here, there, [clusters[item] for item in both], level=LEVEL)
 
 
 def _by_item(pairs: Sequence[AnsweredPair]) -> dict[str, list[bool]]:
-    found: dict[str, list[bool]] = {}
+    changed: dict[str, list[bool]] = {}
     for pair in pairs:
-        found.setdefault(pair.item, []).append(_is_changed(pair))
-    return found
+        changed.setdefault(pair.item, []).append(_is_changed(pair))
+    return changed
 
 
 def _is_changed(pair: AnsweredPair) -> bool:
     return pair.outcome not in {"unmoved", "kept"}
 
 
-def _share(
-    pairs: Sequence[AnsweredPair], is_hit: Callable[[AnsweredPair], bool], level: float = 0.95
-) -> Estimate | None:
+def _share(pairs: Sequence[AnsweredPair], is_hit: Callable[[AnsweredPair], bool]) -> Estimate | None:
     from theodolite.stats import clustered_mean
 
     clusters = [pair.cluster for pair in pairs] if pairs else None
-    return clustered_mean([float(is_hit(pair)) for pair in pairs], clusters, level=level)
+    return clustered_mean([float(is_hit(pair)) for pair in pairs], clusters, level=LEVEL)
 
 
 def _words(share: Estimate) -> str:
-    return f"{100 * share.value:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
+    """Put a share into words; an end that rounds to zero although zero is excluded is called *above 0*."""
+    low, high = f"{100 * share.low:.1f}", f"{100 * share.high:.1f}"
+    if share.low > 0 and low == "0.0":
+        low = "above 0"
+    if share.high < 0 and high == "-0.0":
+        high = "below 0"
+    return f"{100 * share.value:.1f} % [{low}, {high}]"
+
+
+def _p_words(p_value: float) -> str:
+    return f"{p_value:.2g}" if p_value >= 0.001 else "< .001"

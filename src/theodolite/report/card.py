@@ -24,18 +24,19 @@ def model_card(diagnosis: Diagnosis) -> str:
         Column("pictures", "pictures"),
         Column("pairs", "pairs", "count"),
         *(Column(name, words) for name, words in OUTCOMES.items()),
-        Column("bound", "most without looking"),
+        Column("looking", "looking"),
+        Column("accuracy", "accuracy"),
         Column("verdict", "verdict"),
     ]
     rows: list[list[Cell]] = [
-        [summary.name, label, looking.n_relevant, *_shares(looking), percent(looking.bound), looking.standing]
+        [summary.name, label, looking.n_relevant, *_shares(looking), looking.standing]
         for summary in every
         for label, looking in summary.lookings
     ]
     if rows:
         parts += [as_markdown(Table.of("diagnose.card", "", columns, rows)), ""]
     parts += [
-        f"{CAPTION} Intervals are 95 %.",
+        CAPTION,
         "",
         f"Theodolite {diagnosis.theodolite}, {diagnosis.created:%Y-%m-%d}, size {diagnosis.size}, seed {diagnosis.seed}:",
         "",
@@ -51,8 +52,10 @@ def _answers(summary: Summary) -> str:
 
 
 def _shares(looking: LookingResult) -> list[str]:
-    figures: list[Estimate | None] = [getattr(looking, name) for name in OUTCOMES]
-    return ["–" if figure is None else interval(figure) for figure in figures]
+    counts: list[Estimate | None] = [getattr(looking, name) for name in OUTCOMES]
+    shares = ["–" if figure is None else percent(figure.value) for figure in counts]
+    told = ["–" if figure is None else interval(figure) for figure in (looking.looking, looking.accuracy)]
+    return [*shares, *told]
 
 
 def _inline(text: str) -> str:

@@ -12,7 +12,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.tables import interval, percent, upper_first
 from theodolite.diagnose.api import Diagnosed, picture_of
 from theodolite.diagnose.compare import lookings
-from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, OUTCOMES, TONES, tone_of
+from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, OUTCOMES, tone_of
 from theodolite.diagnose.record import Diagnosis, LookingResult, PairExample, short_names
 from theodolite.report.summary import Summary, asked, summaries, telling
 from theodolite.twins.separate import PASSES, Separation, SeparationTable
@@ -90,7 +90,7 @@ def shares_bar(
     left: float = 0.0,
     width_of_number: float = 0.0,
 ) -> None:
-    """Draw one bar of width 1, with its bound and interval.
+    """Draw one bar of width 1, with the interval of looking below it.
 
     A share narrower than its number is drawn without it.
 
@@ -116,14 +116,12 @@ def shares_bar(
                 va="center", fontsize=fontsize, weight="bold",
             )  # fmt: skip
         left += width
-    followed, below = looking.followed, y + height / 2 + 0.09
-    if followed is not None:
+    interval_of, below = looking.looking, y + height / 2 + 0.09
+    if interval_of is not None:
         axes.plot(
-            [start + followed.low, start + followed.high], [below, below], color=INK, lw=fontsize / 8, marker="|",
+            [start + max(0.0, interval_of.low), start + max(0.0, interval_of.high)], [below, below], color=INK, lw=fontsize / 8, marker="|",
             markersize=fontsize / 2, markeredgewidth=fontsize / 8, solid_capstyle="butt", clip_on=False,
         )  # fmt: skip
-    reach = height / 2 + 0.11
-    axes.plot([start + looking.bound] * 2, [y - reach, y + reach], color=INK, lw=fontsize / 9, ls=(0, (3, 2)))
 
 
 def _outcome_legend(axes: Axes) -> None:
@@ -133,9 +131,9 @@ def _outcome_legend(axes: Axes) -> None:
     handles: list[Any] = [
         Patch(color=colour, label=OUTCOMES[name]) for name, colour in OUTCOME_COLOURS.items()
     ]
-    handles.append(Line2D([], [], color=INK, lw=1.0, ls=(0, (3, 2)), label="most without looking"))
+    handles.append(Line2D([], [], color=INK, lw=1.0, marker="|", markersize=4, label="looking, 99 %"))
     axes.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=5, frameon=False, fontsize=8.5,
+        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=6, frameon=False, fontsize=8.5,
         handlelength=1.1, columnspacing=1.2, borderaxespad=0.2,
     )  # fmt: skip
 
@@ -196,7 +194,7 @@ def pair_drawings(found: Diagnosed) -> dict[str, Drawing]:
     """Draw the bars and the examples of every verdict, by the name of the file."""
     from theodolite.runs import slug
 
-    drawings = {"followed": looking_figure(found.diagnosis)}
+    drawings = {"looking": looking_figure(found.diagnosis)}
     for instrument in found.diagnosis.instruments:
         for view in instrument.models:
             for looking in view.looking:
@@ -483,9 +481,7 @@ def _verdicts(figure: Figure, shown: Sequence[Summary]) -> None:
         )
         size = min(30.0, width * _WIDTH * 72 / (_LETTER * len(summary.headline)))
         headline = summary.headline if size > _TWO_LINES else fill(summary.headline, 20)
-        tone = tone_of(
-            "looks at times" if summary.standing not in TONES and summary.is_proven else summary.standing
-        )
+        tone = tone_of(summary.standing)
         figure.text(
             x,
             0.78,
@@ -543,11 +539,11 @@ def _bars(axes: Axes, shown: Sequence[Summary], rows: Sequence[_Row], names: Map
         y += 0.25
     room = _LEAST_HEIGHT - y
     for line, summary in enumerate(shown if room > len(shown) else ()):
-        named = [f"{name} {percent(share)}" for name, share in summary.followed]
+        named = [f"{name} {percent(share)}" for name, share in summary.by_name]
         kept = named if len(named) < 4 else [named[0], "…", named[-1]]
         text = (
-            f"{names[summary.name]} follows {', '.join(kept)}"
-            if any(share for _, share in summary.followed)
+            f"looking of {names[summary.name]}: {', '.join(kept)}"
+            if any(share for _, share in summary.by_name)
             else ""
         )
         axes.text(axes.get_xlim()[0], y + 0.5 + line * 0.6, text, fontsize=14, color=INK, va="center")
@@ -621,16 +617,16 @@ def _foot(figure: Figure, diagnosed: Diagnosed, shown: Sequence[Summary], n_more
     handles: list[Patch | Line2D] = [
         Patch(color=OUTCOME_COLOURS[name], label=words) for name, words in OUTCOMES.items()
     ]
-    handles.append(Line2D([], [], color=INK, lw=1.6, ls=(0, (3, 2)), label="most without looking"))
+    handles.append(Line2D([], [], color=INK, lw=1.6, marker="|", markersize=7, label="looking"))
     figure.legend(
-        handles=handles, loc="center left", bbox_to_anchor=(0.03, 0.105), ncols=5, fontsize=_SMALLEST, handlelength=1.1,
+        handles=handles, loc="center left", bbox_to_anchor=(0.03, 0.105), ncols=6, fontsize=_SMALLEST, handlelength=1.1,
         columnspacing=1.4, handletextpad=0.5, borderaxespad=0,
     )  # fmt: skip
     d = diagnosed.diagnosis
     n = max(sum(looking.n_relevant for _, looking in summary.lookings) for summary in shown)
     more = f"; {n_more} more models in the report" if n_more else ""
     figure.text(
-        0.04, 0.045, f"{_numbers(shown)}{n} pairs per model; line below a bar: 95 % interval{more}. "
+        0.04, 0.045, f"{_numbers(shown)}{n} pairs per model; line below a bar: looking, 99 % interval{more}. "
         f"Theodolite {d.theodolite}, {d.created:%Y-%m-%d}.", fontsize=_SMALLEST, color=QUIET, va="center",
     )  # fmt: skip
 
@@ -640,4 +636,4 @@ def _numbers(shown: Sequence[Summary]) -> str:
     if len(shown) > 1 or len(shown[0].lookings) > 1:
         return ""
     looking = shown[0].lookings[0][1]
-    return f"Followed {interval(looking.followed)}. " if looking.followed else ""
+    return f"Looking {interval(looking.looking)}. " if looking.looking else ""

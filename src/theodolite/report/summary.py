@@ -45,24 +45,12 @@ class Summary:
     how_surely: str
     lookings: tuple[tuple[str, LookingResult], ...]
     """The verdicts that decide, by label: those on the user's own data, or else all."""
-    followed: tuple[tuple[str, float], ...]
-    """What is followed, from the most to the least: instruments, or the relations or edits of a single one."""
-
-    @property
-    def is_proven(self) -> bool:
-        """True if every deciding verdict excludes blind answers."""
-        return bool(self.lookings) and all(
-            looking.proof is not None
-            and looking.proof.low > looking.bound
-            and "blind answers" in looking.excluded
-            for _, looking in self.lookings
-        )
+    by_name: tuple[tuple[str, float], ...]
+    """Looking from the most to the least: by instrument, or by relation or edit of a single one."""
 
     @property
     def headline(self) -> str:
         """The verdict in a few words."""
-        if self.standing == "not settled" and self.is_proven:
-            return "Looks, how often is not settled"
         return upper_first(self.standing)
 
     @property
@@ -83,17 +71,17 @@ def summaries(diagnosis: Diagnosis) -> list[Summary]:
     for model in diagnosis.models:
         every = [(label, each) for label, view, each in lookings(diagnosis) if view.model == model.name]
         deciding = [each for each in every if each[1].source == "own"] or every
-        followed = _followed(deciding)
+        by_name = _by_name(deciding)
         results.append(
             Summary(
                 model,
                 names[model.name],
                 model.verdict.standing,
                 model.verdict.sentence,
-                _at_what(followed),
+                _at_what(by_name),
                 _how_surely(diagnosis, model.name, deciding),
                 tuple(deciding),
-                followed,
+                by_name,
             )
         )
     return results
@@ -127,64 +115,63 @@ def telling(exhibits: Sequence[PairExample]) -> list[PairExample]:
     return sorted(exhibits, key=lambda exhibit: exhibit is not first[exhibit.outcome])
 
 
-def _followed(deciding: Sequence[tuple[str, LookingResult]]) -> tuple[tuple[str, float], ...]:
-    """Return the followed shares by name, the largest first. Empty if most pairs are lost."""
-    judged = [(label, each) for label, each in deciding if each.standing != "cannot be read"]
-    shares = [(label, each.followed) for label, each in judged]
+def _by_name(deciding: Sequence[tuple[str, LookingResult]]) -> tuple[tuple[str, float], ...]:
+    """Return looking by name, the largest first. Empty if most pairs are lost."""
+    judged = [(label, each) for label, each in deciding if each.standing not in {"cannot be read", "refuses"}]
+    shares = [(label, each.looking) for label, each in judged]
     if len(judged) == 1:
         forms = judged[0][1].relations
         if len(forms) < 2:
             forms = [form for form in judged[0][1].edits if form.is_relevant]
-        shares = [(form.name, form.followed) for form in forms]
+        shares = [(form.name, form.looking) for form in forms]
     known = [(name, figure.value) for name, figure in shares if figure is not None]
-    return tuple(sorted(known, key=lambda each: -each[1]))
+    return tuple(sorted(known, key=lambda entry: -entry[1]))
 
 
-def _at_what(followed: Sequence[tuple[str, float]]) -> str:
-    """Name what is followed most and least."""
-    if not followed:
+def _at_what(by_name: Sequence[tuple[str, float]]) -> str:
+    """Name where looking is largest and smallest."""
+    named = [f"{name} ({percent(share)})" for name, share in by_name]
+    if len(named) < 2:
         return ""
-    named = [f"{name} ({percent(share)})" for name, share in followed if share > 0]
-    if not named:
-        return "Nothing: it followed no pair."
-    never = "" if len(named) == len(followed) else "; the others never"
-    if len(named) == 1:
-        return f"Followed: {named[0]}{never}."
     half = _MOST_NAMED // 2
     if len(named) > _MOST_NAMED:
-        return f"Followed most: {listed(named[:half])}; least: {listed(named[-half:])}."
-    return f"Followed most: {named[0]}; then {listed(named[1:])}{never}."
+        return f"Looking is largest for {listed(named[:half])}, smallest for {listed(named[-half:])}."
+    return f"Looking: {listed(named)}."
 
 
 def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, LookingResult]]) -> str:
-    """State the number of pairs, what the 99 % intervals exclude, and what would settle the rest."""
-    judged = [(label, looking.proof, looking) for label, looking in deciding if looking.proof is not None]
+    """State the claim, the number of pairs, what is not excluded, and what would settle the rest."""
+    judged = [(label, each) for label, each in deciding if each.looking is not None]
     if not judged:
         return ""
-    parts = [f"{sum(looking.n_relevant for *_, looking in judged)} pairs"]
+    n = sum(each.n_relevant for _, each in judged)
+    parts = _claim([(label, each) for label, each in judged if each.is_proven], n_judged=len(judged))
     if len(judged) == 1:
-        _, proof, looking = judged[0]
-        if looking.standing == "cannot be read" and looking.lost is not None:
-            return f"{parts[0]}: {interval(looking.lost)} have an answer that cannot be read."
-        parts.append(
-            f"{interval(proof)} followed (99 % interval), where a model that does not look can follow at most {percent(looking.bound)}"
-        )
+        _, only = judged[0]
+        if only.standing == "cannot be read" and only.lost is not None:
+            return f"{n} pairs: {interval(only.lost)} have an answer that cannot be read."
+        if only.accuracy is not None and only.looking is not None:
+            pictures = f"{only.looking.n} pictures: looking {interval(only.looking)}, accuracy {percent(only.accuracy.value)}"
+            parts.append(f"Of {n} pairs about {pictures}.")
     else:
-        proven = [label for label, proof, looking in judged if proof.low > looking.bound]
-        blind = [
-            (label, proof.high) for label, proof, looking in judged if looking.standing == "does not look"
-        ]
-        if proven:
-            parts.append(
-                f"more are followed than a model that does not look can follow, in {listed(proven)} (99 % intervals)"
-            )
-        if blind:
-            most = percent(max(high for _, high in blind))
-            parts.append(
-                f"at most {most} followed in {listed([label for label, _ in blind])} (99 % intervals)"
-            )
-    text = f"{parts[0]}: {'; '.join(parts[1:])}." if len(parts) > 1 else f"{parts[0]}."
-    return text + _open(diagnosis, model)
+        parts.append(f"{n} pairs, 99 % intervals.")
+    return " ".join(parts) + _open(diagnosis, model)
+
+
+def _claim(proven: Sequence[tuple[str, LookingResult]], *, n_judged: int) -> list[str]:
+    """State what is claimed where looking is proven, as a sentence. None if it is nowhere."""
+    if not proven:
+        return []
+    shares = []
+    for label, each in proven:
+        low = 0.0 if each.looking is None else each.looking.low
+        least = f"at least {percent(low)}" if low >= _LEAST_TOLD else "some"
+        shares.append(least + (f" ({label})" if n_judged > 1 else ""))
+    return [f"In {listed(shares)} of the pairs the answers used what differs between the pictures."]
+
+
+_LEAST_TOLD = 0.005
+"""Smaller shares would be rounded to zero."""
 
 
 def _open(diagnosis: Diagnosis, model: str) -> str:
@@ -196,4 +183,4 @@ def _open(diagnosis: Diagnosis, model: str) -> str:
     if sizes:
         return f" To settle the rest: {listed(sizes)}."
     needed = [q.n_needed / q.n_now for q in own if q.n_needed]
-    return f" About {max(needed):.0f} times as many pairs would settle the rest." if needed else ""
+    return f" About {max(needed):.0f} times as many pictures would settle the rest." if needed else ""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from platform import python_version
-from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, cast, runtime_checkable
 
 from theodolite import __version__
 from theodolite.core.errors import ContractError, DamageWarning, StorageError, TheodoliteError, UsageError
@@ -160,7 +160,10 @@ class Measurer(Protocol):
         ...
 
     def measure(self, items: Sequence[Item]) -> Sequence[Record]:
-        """Return one record per item, in order."""
+        """Return one record per item, in order.
+
+        If it asks the items in another order, the `place` of each record says in which.
+        """
         ...
 
     def close(self) -> None:
@@ -247,6 +250,8 @@ class Task:
     key: str | None
     is_retry: bool
     """True if it failed in an earlier session."""
+    place: int | None = None
+    """Its place among all requests of the run, in the order in which they are handed out. None if no request is made."""
 
 
 Sink: TypeAlias = Callable[[Sequence[tuple[Task, Record]]], None]
@@ -256,7 +261,8 @@ Sink: TypeAlias = Callable[[Sequence[tuple[Task, Record]]], None]
 class Engine(Protocol):
     """Takes tasks from an iterator and passes each to the sink once, in any order.
 
-    Tasks are taken as they can be processed, not all at once. Finished work is passed on before more is taken.
+    Tasks are taken as they can be processed, not all at once, and asked in the order in which they are taken. A batch
+    goes to the sink as a whole. Finished work is passed on before more is taken.
     """
 
     @property
@@ -306,6 +312,15 @@ _PLAIN = MeasureOptions()
 def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally:
     """Measure the pending items of a run: those not asked yet and those that failed.
 
+    Items are asked in an order shuffled by the run's seed, so that what a model keeps from one request to the next does not
+    go with what the plan asks first: an original and then its edits. `Record.place` stores the order in which requests
+    were handed to the model. A batch takes consecutive places. Within it, a model may run requests at once, or those with
+    fewer pictures and shorter texts first, which are equal for an item and its edits. Requests in progress at the same time
+    (servers, several workers) start in this order, and may end in another.
+
+    An answer from the cache is used for an item only if all items of its family (`Store.family`) have, or find, theirs
+    there. So no pair compares a cached answer with a fresh one. An identical request within the run is made once.
+
     Args:
         run: A run from `Run.start`, with its plan.
         engine: The engine to use.
@@ -320,10 +335,11 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
     run.store.add_session(session.model_dump_json())
     tally = run.tally()
     report = options.progress or (lambda _: None)
+    places = itertools.count(run.store.last_place() + 1)
 
     def sink(finished: Sequence[tuple[Task, Record]]) -> None:
         nonlocal tally
-        stored = run.store.add([(task.seq, task.key, record) for task, record in finished])
+        stored = run.store.add([(task.seq, task.key, record) for task, record in _placed(finished)])
         for (task, _), record in zip(finished, stored, strict=True):
             tally = _counted(tally, task, record)
             if options.cache is not None and task.key is not None and not record.reused:
@@ -331,15 +347,15 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
         report(tally)
 
     def tasks() -> Iterator[Task]:
-        for seq, item, is_retry in run.store.pending(limit=options.limit):
+        for seq, item, is_retry in run.store.pending(seed=run.info.seed, limit=options.limit):
             key = answer_key(engine.identity, item, engine.reuse)
-            task = Task(seq, item, key, is_retry)
-            known = _known_answer(run, options.cache, task.key)
+            known = _known_answer(run, engine, options.cache, item, key)
             if known is None:
-                yield task
+                yield Task(seq, item, key, is_retry, next(places))
             else:
                 response = replace(known.response, seconds=0.0, attempts=0)  # no request was made for it
-                sink([(task, replace(known, item_id=item.id, response=response, reused=True))])
+                reused = replace(known, item_id=item.id, response=response, reused=True)
+                sink([(Task(seq, item, key, is_retry), reused)])
 
     report(tally)
     engine.work(tasks(), sink)
@@ -357,10 +373,39 @@ def _counted(tally: Tally, task: Task, record: Record) -> Tally:
     return replace(tally, reused=tally.reused + int(record.reused), **counts)
 
 
-def _known_answer(run: Run, cache: AnswerCache | None, key: str | None) -> Record | None:
+def _placed(finished: Sequence[tuple[Task, Record]]) -> Iterator[tuple[Task, Record]]:
+    """Yield a batch with its places. If the measurer says in which order it asked, its places are taken in that order."""
+    made = [(task, record) for task, record in finished if task.place is not None]
+    places = iter(sorted(cast("int", task.place) for task, _ in made))
+    order = sorted(range(len(made)), key=lambda i: (made[i][1].place or 0, i))
+    placed = {made[i][0].seq: next(places) for i in order}
+    for task, record in finished:
+        yield task, replace(record, place=placed[task.seq]) if task.seq in placed else record
+
+
+def _known_answer(
+    run: Run, engine: Engine, cache: AnswerCache | None, item: Item, key: str | None
+) -> Record | None:
+    """Return an answer that can be reused for an item: that to the same request in this run, else one from the cache."""
     if key is None:
         return None
-    return run.store.find_answer(key) or (cache.get(key) if cache is not None else None)
+    if (own := run.store.find_answer(key)) is not None or cache is None:
+        return own
+    known = cache.get(key)
+    if known is None or not all(_is_in_cache(run, engine, cache, *each) for each in run.store.family(item)):
+        return None
+    return known
+
+
+def _is_in_cache(run: Run, engine: Engine, cache: AnswerCache, item: Item, record: Record | None) -> bool:
+    """Return True if the answer to an item came from the cache, or would come from there."""
+    if record is not None and record.response.status != "failed":
+        return record.is_cached
+    key = answer_key(engine.identity, item, engine.reuse)
+    if key is None:
+        return False
+    own = run.store.find_answer(key)
+    return own.is_cached if own is not None else cache.get(key) is not None
 
 
 def _versions() -> dict[str, str]:
@@ -438,6 +483,8 @@ def _checked(items: Sequence[Item], records: Sequence[Record]) -> list[Record]:
             raise ContractError(f"a {type(record.response).__name__} was returned instead of a response")
         if not isinstance(record.choice, Choice | None):
             raise ContractError(f"a {type(record.choice).__name__} was returned instead of a choice")
+        if not isinstance(record.place, int | None):
+            raise ContractError(f"the place {record.place!r:.80} is no number")
         if record.item_id != item.id:
             raise ContractError(f"a record of {record.item_id} was returned for the item {item.id}")
         try:

@@ -29,6 +29,7 @@ from theodolite.core.types import Item, Json, Picture, Truth, canonical_json, co
 from theodolite.runs.store import (
     COUNTED,
     FAILURES,
+    NO_CHECKSUMS,
     SCHEMA_VERSION,
     STORED_COLUMNS,
     Parsed,
@@ -36,6 +37,7 @@ from theodolite.runs.store import (
     RunInfo,
     Store,
     Tally,
+    add_places,
     check_format_1,
     checksum,
     connect,
@@ -43,9 +45,12 @@ from theodolite.runs.store import (
     format_of,
     full_disk,
     is_whole,
+    is_whole_record,
     meta_of,
     open_store,
     planned_in,
+    record_checksum,
+    stored_columns,
     stored_request,
 )
 
@@ -84,12 +89,12 @@ def find_damage(path: Path) -> Iterator[Damage]:
     """
     try:
         with closing(connect(path, "ro")) as db:
-            is_old = format_of(db, path) < SCHEMA_VERSION
-            if is_old:
+            has_checksums = format_of(db, path) > NO_CHECKSUMS
+            if not has_checksums:
                 check_format_1(db, path)
-        with closing(connect(path, "ro") if is_old else open_store(path, "ro")) as db:
+        with closing(open_store(path, "ro") if has_checksums else connect(path, "ro")) as db:
             yield from _structural(db, path)
-            if not is_old:
+            if has_checksums:
                 yield from _damaged_rows(db, path)
     except FAILURES as error:
         yield Damage(path.name, "the file", explain(path, error))
@@ -110,18 +115,22 @@ def _damaged_rows(db: sqlite3.Connection, path: Path) -> Iterator[Damage]:
     arrays: dict[int, list[str]] = {}
 
     def array_ok(row: Sequence[Any]) -> bool:
-        if ok := _belongs(row):
+        if ok := _belongs("arrays", row[1], row[3:]):
             arrays.setdefault(row[0], []).append(row[3])
         return ok
 
     def record_ok(row: Sequence[Any]) -> bool:
-        return _belongs(row) and canonical_json(sorted(arrays.get(row[0], ()))) == row[-2]
+        names = canonical_json(sorted(arrays.get(row[0], ())))
+        return _belongs("records", row[1], row[3:]) and names == row[-3]
+
+    def reading_ok(row: Sequence[Any]) -> bool:
+        return _belongs("parsed", row[1], row[3:])
 
     checks: dict[str, tuple[str, str, Callable[[Sequence[Any]], bool]]] = {
         "items": (_ITEM, "the item", is_whole),
         "arrays": ("arrays.name, dtype, shape, data", "an array of", array_ok),
-        "records": (STORED_COLUMNS, "the record of", record_ok),
-        "parsed": ("parser, status, value", "a reading of", _belongs),
+        "records": (stored_columns(db), "the record of", record_ok),
+        "parsed": ("parser, status, value", "a reading of", reading_ok),
         "sessions": ("started, session", "a session entry", is_whole),
         "info": ("info", "the copy of run.json", is_whole),
     }
@@ -143,9 +152,9 @@ def _damaged_rows(db: sqlite3.Connection, path: Path) -> Iterator[Damage]:
     yield from _wrong_counts(db, path, counts)
 
 
-def _belongs(row: Sequence[Any]) -> bool:
-    """Return True if a row (seq, item id, item name, columns, checksum) is intact and belongs to its item."""
-    return is_whole((row[1], *row[3:]))
+def _belongs(table: str, item_id: str | None, row: Sequence[Any]) -> bool:
+    """Return True if a row (columns, checksum) is intact and belongs to this item."""
+    return is_whole_record(item_id, row) if table == "records" else is_whole((item_id, *row))
 
 
 def _wrong_counts(db: sqlite3.Connection, path: Path, counted: dict[str, int]) -> Iterator[Damage]:
@@ -162,17 +171,22 @@ def _wrong_counts(db: sqlite3.Connection, path: Path, counted: dict[str, int]) -
 
 def convert_if_older(path: Path) -> bool:
     """Convert a store of an older format in place, and return True if it was. Call while holding the run's lock."""
-    if not is_older(path):
-        return False
-    with _errors(path), TemporaryDirectory(prefix=".mending-", dir=path.parent) as folder:
-        new = Path(folder) / path.name
-        convert(path, new)
-        _replace(path, new)
+    version = older_format(path)
+    with _errors(path):
+        if version is None:
+            return False
+        if version > NO_CHECKSUMS:
+            add_places(path)
+            return True
+        with TemporaryDirectory(prefix=".mending-", dir=path.parent) as folder:
+            new = Path(folder) / path.name
+            convert(path, new)
+            _replace(path, new)
     return True
 
 
 def open_older(path: Path) -> Store:
-    """Open a converted copy of a store of an older format, for reading."""
+    """Open a converted copy of a store of format 1, for reading."""
     with _errors(path), TemporaryDirectory(prefix="theodolite-") as folder:
         new = Path(folder) / path.name
         convert(path, new)
@@ -181,13 +195,14 @@ def open_older(path: Path) -> Store:
     return store
 
 
-def is_older(path: Path) -> bool:
-    """Return True if a store has an older format than this version writes."""
+def older_format(path: Path) -> int | None:
+    """Return the format of a store if it is older than the one that this version writes, else None."""
     try:
         with closing(connect(path, "ro")) as db:
-            return format_of(db, path) < SCHEMA_VERSION
+            version = format_of(db, path)
     except (*FAILURES, StorageError):
-        return False  # whoever opens it explains the error
+        return None  # whoever opens it explains the error
+    return version if version < SCHEMA_VERSION else None
 
 
 def convert(old: Path, new: Path) -> None:
@@ -204,9 +219,10 @@ def convert(old: Path, new: Path) -> None:
         for seq, *row in db.execute("SELECT seq, name, dtype, shape, data FROM arrays ORDER BY seq, name"):
             names.setdefault(seq, []).append(row[0])
             put("arrays", (seq, *row, checksum((ids.get(seq), *row))))
-        for seq, *row in db.execute(f"SELECT seq, {STORED_COLUMNS.removesuffix(', arrays')} FROM records"):  # noqa: S608
-            row.append(canonical_json(sorted(names.get(seq, ()))))
-            put("records", (seq, *row, checksum((ids.get(seq), *row))))
+        columns = STORED_COLUMNS.removesuffix(", arrays, place")
+        for seq, *row in db.execute(f"SELECT seq, {columns} FROM records"):  # noqa: S608
+            row += [canonical_json(sorted(names.get(seq, ()))), None]
+            put("records", (seq, *row, record_checksum(ids.get(seq), row)))
         for seq, *row in db.execute("SELECT seq, parser, status, value FROM parsed"):
             put("parsed", (seq, *row, checksum((ids.get(seq), *row))))
         for row in db.execute("SELECT started, session FROM sessions ORDER BY rowid"):
@@ -269,11 +285,11 @@ def _copy_whole_rows(db: sqlite3.Connection, target: Store, bound: int) -> list[
 
         def whole(table: str, columns: str, seq: int = seq, item_id: str = item_id) -> list[tuple[Any, ...]]:
             rows = _rows(db, f"SELECT {columns}, sum FROM {table} WHERE seq = ?", seq)  # noqa: S608
-            return [row for row in rows if is_whole((item_id, *row))]
+            return [row for row in rows if _belongs(table, item_id, row)]
 
         arrays = whole("arrays", "name, dtype, shape, data")
         records = whole("records", STORED_COLUMNS)
-        if records and canonical_json(sorted(row[0] for row in arrays)) == records[0][-2]:
+        if records and canonical_json(sorted(row[0] for row in arrays)) == records[0][-3]:
             put("records", (seq, *records[0]))
             for row in arrays:
                 put("arrays", (seq, *row))
@@ -436,11 +452,13 @@ class Run:
         path = folder / _STORE
         if not path.exists():
             raise StorageError(f"{path} is missing, so the answers of the run are lost")
-        if is_older(path):
-            if not writable:
+        version = older_format(path)
+        if version is not None:
+            if writable:
+                with RunLock(folder / _LOCK):
+                    convert_if_older(path)
+            elif version <= NO_CHECKSUMS:
                 return cls(folder, info, open_older(path))
-            with RunLock(folder / _LOCK):
-                convert_if_older(path)
         return cls(folder, info, Store(path, mode="rw" if writable else "ro"))
 
     def __enter__(self) -> Self:
@@ -780,7 +798,7 @@ def _resume(run: Run, info: RunInfo) -> Run:
     """Return the existing run if its settings are the same. A run without answers is started over instead."""
     differences = run.info.differences(info)
     if not differences:
-        if run.store.info() is None:  # converted from an older format
+        if run.store.info() is None or run.info.schema_version < SCHEMA_VERSION:  # from an older format
             run.info = run.info.model_copy(update={"schema_version": SCHEMA_VERSION})
             _write_info(run)
         return run

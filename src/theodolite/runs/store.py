@@ -45,7 +45,7 @@ from theodolite.core.types import (
 # The file format of a run folder: ``run.json``, and requests, items and choices as JSON.
 
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the run folder's format. Older versions are converted, newer ones are refused."""
 
 
@@ -238,8 +238,10 @@ RECORD_COLUMNS = (
     "status, text, reason, reasoning, finish, prompt_tokens, completion_tokens, seconds, attempts, choice, "
     '"values", reused'
 )
-STORED_COLUMNS = f"{RECORD_COLUMNS}, key, at, arrays"
+STORED_COLUMNS = f"{RECORD_COLUMNS}, key, at, arrays, place"
 """All columns of a record but its position and checksum."""
+_STORED_COLUMNS_2 = STORED_COLUMNS.replace("place", "NULL")
+"""The same of format 2, which did not store places."""
 N_RECORD_COLUMNS = RECORD_COLUMNS.count(",") + 1
 MOST = (1 << 63) - 1
 """The largest integer that SQLite stores."""
@@ -280,6 +282,19 @@ def checksum(row: Sequence[Any]) -> bytes:
 def is_whole(row: Sequence[Any]) -> bool:
     """Return True if a row is intact: its last value is the checksum of the others."""
     return bool(checksum(row[:-1]) == row[-1])
+
+
+def record_checksum(item_id: str | None, row: Sequence[Any]) -> bytes:
+    """Return the checksum of a record, given the values of `STORED_COLUMNS`.
+
+    A place that is not known is left out, so that records of format 2 keep their checksums.
+    """
+    return checksum((item_id, *(row if row[-1] is not None else row[:-1])))
+
+
+def is_whole_record(item_id: str | None, row: Sequence[Any]) -> bool:
+    """Return True if a record is intact, given the values of `STORED_COLUMNS` and its checksum."""
+    return bool(record_checksum(item_id, row[:-1]) == row[-1])
 
 
 def record_row(record: Record) -> tuple[Any, ...]:
@@ -444,6 +459,8 @@ CREATE TABLE info (info TEXT NOT NULL, sum BLOB NOT NULL);
 CREATE TABLE counts (name TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
 """
 """Each row has the checksum of its content (`theodolite.runs.store.checksum`), a record the names of its arrays."""
+_ADD_PLACES = "ALTER TABLE records ADD COLUMN place INTEGER;"
+"""What makes a file of format 2 one of format 3. A new file is made with it too, so that both have the same schema."""
 COUNTED = ("items", "parsed", "records")
 """The tables whose rows triggers count, so that a row that damage hides is missed."""
 _COUNTING = "".join(
@@ -456,6 +473,8 @@ _COUNTING = "".join(
 )
 _TABLES_OF_FORMAT_1 = frozenset({"items", "records", "parsed", "arrays", "sessions"})
 """Format 1 had no checksums. It is converted: `theodolite.runs.run`."""
+NO_CHECKSUMS = 1
+"""The last format without checksums."""
 
 
 def open_store(path: Path, mode: str) -> sqlite3.Connection:
@@ -471,7 +490,7 @@ def open_store(path: Path, mode: str) -> sqlite3.Connection:
     db = connect(path, mode)
     try:
         if mode != "create":
-            _check_ours(db, path)
+            _check_ours(db, path, mode)
         if mode != "ro":
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
@@ -486,8 +505,18 @@ def open_store(path: Path, mode: str) -> sqlite3.Connection:
 def _create_tables(db: sqlite3.Connection) -> None:
     db.executescript(
         f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION}; "
-        f"{_TABLES} {_COUNTING} COMMIT;"
+        f"{_TABLES} {_COUNTING} {_ADD_PLACES} COMMIT;"
     )
+
+
+def add_places(path: Path) -> None:
+    """Turn a file of format 2 into one of format 3, in place. All rows stay as they are."""
+    db = connect(path, "rw")
+    try:
+        _check_schema(db, path, 2)
+        db.executescript(f"BEGIN; {_ADD_PLACES} PRAGMA user_version=3; COMMIT;")
+    finally:
+        db.close()
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
@@ -562,10 +591,15 @@ def format_of(db: sqlite3.Connection, path: Path) -> int:
     return int(version)
 
 
-def _check_ours(db: sqlite3.Connection, path: Path) -> None:
-    if format_of(db, path) < SCHEMA_VERSION:
+def _check_ours(db: sqlite3.Connection, path: Path, mode: str) -> None:
+    version = format_of(db, path)
+    if version <= NO_CHECKSUMS or (version < SCHEMA_VERSION and mode != "ro"):
         raise OlderFormatError(f"{path} was written by an older Theodolite")
-    unexpected = schema_of(db) ^ _expected_schema()
+    _check_schema(db, path, version)
+
+
+def _check_schema(db: sqlite3.Connection, path: Path, version: int) -> None:
+    unexpected = schema_of(db) ^ _expected_schema(version)
     if unexpected:
         kind, name, _ = min(unexpected, key=str)
         raise StorageError(
@@ -591,10 +625,10 @@ class OlderFormatError(StorageError):
 
 
 @cache
-def _expected_schema() -> frozenset[tuple[str, str, str]]:
+def _expected_schema(version: int) -> frozenset[tuple[str, str, str]]:
     db = sqlite3.connect(":memory:")
     try:
-        db.executescript(_TABLES + _COUNTING)
+        db.executescript(_TABLES + _COUNTING + (_ADD_PLACES if version == SCHEMA_VERSION else ""))
         return schema_of(db)
     finally:
         db.close()
@@ -603,6 +637,12 @@ def _expected_schema() -> frozenset[tuple[str, str, str]]:
 def schema_of(db: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     """Return all tables, indexes, views and triggers as (kind, name, SQL)."""
     return frozenset(db.execute("SELECT type, name, COALESCE(sql, '') FROM sqlite_master"))
+
+
+def stored_columns(db: sqlite3.Connection) -> str:
+    """Return `STORED_COLUMNS` as a file of this format has them: an older one gives null for what it did not store."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    return STORED_COLUMNS if version == SCHEMA_VERSION else _STORED_COLUMNS_2
 
 
 def full_disk(path: Path) -> str:
@@ -668,8 +708,10 @@ class Store:
         self.complete: Callable[[Item], Item] | None = None
         """Completes an item that was stored before items carried their truth."""
         self._told: set[str] = set()
+        self._has_families = False
         with self._errors():
             self._db = open_store(path, mode)
+            self._stored_columns = stored_columns(self._db)
 
     def close(self) -> None:
         """Close the file. The write-ahead log is merged first, so that a single file remains."""
@@ -742,31 +784,81 @@ class Store:
 
     def put_row(self, table: str, row: Sequence[Any]) -> None:
         """Add a row with its checksum. Call within a `transaction`."""
-        self._db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - a constant
+        columns = f"(seq, {STORED_COLUMNS}, sum)" if table == "records" else ""
+        self._db.execute(f"INSERT INTO {table} {columns} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - constants
 
-    def pending(self, *, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
-        """Yield unfinished items in plan order, each at most once.
+    def pending(self, *, seed: int = 0, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
+        """Yield unfinished items in a random order, each at most once.
+
+        The order is that of a hash of the seed and each item's id. So it says nothing about the plan, is the same whenever
+        a run is resumed, and items planned later do not change it.
 
         Args:
+            seed: Seed of the order.
             limit: Consider only this many items, from the start of the plan.
 
         Yields:
             The item's position in the plan, the item, and True if it failed before.
         """
         last, end = 0, self._last_of(limit)
+
+        def turn(item_id: str) -> bytes:
+            return hashlib.blake2b(f"{seed} {item_id}".encode(errors="replace"), digest_size=16).digest()
+
+        with (
+            self._errors()
+        ):  # a temporary table is sorted on disk, so that memory use does not grow with the run
+            for table in ("turns", "families"):
+                self._db.execute(f"DROP TABLE IF EXISTS temp.{table}")
+            self._has_families = False
+            self._db.create_function("turn", 1, turn, deterministic=True)
+            self._db.execute("CREATE TEMP TABLE turns (turn INTEGER PRIMARY KEY, seq INTEGER NOT NULL)")
+            with self._db:
+                self._db.execute(
+                    "INSERT INTO turns (seq) SELECT items.seq FROM items LEFT JOIN records USING (seq) "
+                    "WHERE items.seq <= ? AND (status IS NULL OR status = 'failed') ORDER BY turn(id)",
+                    (end,),
+                )
         while True:
             with self._errors():
                 page = self._db.execute(
-                    "SELECT items.seq, status, id, name, request, options, meta FROM items LEFT JOIN records USING (seq) "
-                    "WHERE items.seq > ? AND items.seq <= ? AND (status IS NULL OR status = 'failed') "
-                    "ORDER BY items.seq LIMIT ?",
-                    (last, end, _PAGE),
+                    "SELECT turn, seq, status, id, name, request, options, meta "
+                    "FROM turns JOIN items USING (seq) LEFT JOIN records USING (seq) "
+                    "WHERE turn > ? ORDER BY turn LIMIT ?",
+                    (last, _PAGE),
                 ).fetchall()
             if not page:
                 return
-            for seq, status, *columns in page:
+            for _, seq, status, *columns in page:
                 yield seq, self._item(seq, columns), status is not None
             last = page[-1][0]
+
+    def last_place(self) -> int:
+        """Return the place of the last request that was made; 0 if there is none."""
+        with self._errors():
+            return int(self._db.execute("SELECT COALESCE(MAX(place), 0) FROM records").fetchone()[0])
+
+    def family(self, item: Item) -> Iterator[tuple[Item, Record | None]]:
+        """Yield the item before all edits and repeats, and all items made from it, with their records if they have any.
+
+        Call while measuring: the plan is that of the last call of `pending`.
+        """
+        with self._errors():
+            if not self._has_families:
+                self._db.create_function("family", 2, _family_in_row, deterministic=True)
+                self._db.execute("CREATE TEMP TABLE families (family TEXT NOT NULL, seq INTEGER NOT NULL)")
+                with self._db:
+                    self._db.execute("INSERT INTO families SELECT family(name, meta), seq FROM items")
+                self._db.execute("CREATE INDEX temp.by_family ON families (family)")
+                self._has_families = True
+            rows = self._db.execute(
+                f"SELECT seq, items.id, name, request, options, meta, {STORED_COLUMNS}, records.sum FROM families "  # noqa: S608
+                "JOIN items USING (seq) LEFT JOIN records USING (seq) WHERE family = ?",
+                (_family(item.name, item.truth),),
+            ).fetchall()
+        for seq, *row in rows:
+            record = None if row[5] is None else self._record(seq, row[0], row[5:], arrays=False)
+            yield self._item(seq, row[:5]), record
 
     def add(self, records: Sequence[tuple[int, str | None, Record]]) -> list[Record]:
         """Commit records as (seq, cache key, record). Failed records are overwritten, finished ones are not.
@@ -790,8 +882,8 @@ class Store:
                     row = (*row[:_ATTEMPTS], row[_ATTEMPTS] + old[2], *row[_ATTEMPTS + 1 :])
                     self._db.execute("DELETE FROM records WHERE seq = ?", (seq,))
                     self._db.execute("DELETE FROM arrays WHERE seq = ?", (seq,))
-                row = (*row, key, now, canonical_json(sorted(kept.arrays)))
-                self.put_row("records", (seq, *row, checksum((old[0], *row))))
+                row = (*row, key, now, canonical_json(sorted(kept.arrays)), kept.place)
+                self.put_row("records", (seq, *row, record_checksum(old[0], row)))
                 for array in arrays:
                     self.put_row("arrays", (seq, *array, checksum((old[0], *array))))
         return stored
@@ -804,10 +896,10 @@ class Store:
                 "WHERE key = ? AND status = 'answered' LIMIT 1",
                 (key,),
             ).fetchone()
-        if row is None or not is_whole(row):
+        if row is None or not is_whole_record(row[0], row[1:]):
             return None
         with readable(self.path, f"the record of the key {key}"):
-            return record_from_row("", row[1 : 1 + N_RECORD_COLUMNS])
+            return replace(record_from_row("", row[1 : 1 + N_RECORD_COLUMNS]), place=_place(row[-2]))
 
     def results(self, *, arrays: bool = False) -> Iterator[Result]:
         """Yield every item of the plan with its results, in plan order. Damaged parts are left out, with a warning.
@@ -860,12 +952,12 @@ class Store:
         return Result(seq, item, record, tuple(readings))
 
     def _record(self, seq: int, item_id: str, row: Sequence[Any], *, arrays: bool) -> Record | None:
-        if not is_whole((item_id, *row)):
+        if not is_whole_record(item_id, row):
             self._tell_damage(f"the record in row {seq}")
             return None
         with readable(self.path, f"the record in row {seq}"):
-            record = record_from_row(item_id, row[:N_RECORD_COLUMNS])
-            names = json.loads(row[-2])
+            record = replace(record_from_row(item_id, row[:N_RECORD_COLUMNS]), place=_place(row[-2]))
+            names = json.loads(row[-3])
         if not (arrays and names):
             return record
         loaded = self._arrays(seq, item_id)
@@ -930,7 +1022,7 @@ class Store:
     def _found(self, first: int, last: int) -> dict[int, dict[str, list[tuple[Any, ...]]]]:
         """Return the records and readings of some rows, by row and table."""
         by_seq: dict[int, dict[str, list[tuple[Any, ...]]]] = {}
-        for table, columns in (("records", STORED_COLUMNS), ("parsed", "parser, status, value")):
+        for table, columns in (("records", self._stored_columns), ("parsed", "parser, status, value")):
             for seq, *row in self._db.execute(
                 f"SELECT seq, {columns}, sum FROM {table} WHERE seq BETWEEN ? AND ? ORDER BY seq",  # noqa: S608
                 (first, last),
@@ -1000,13 +1092,31 @@ class Store:
             raise StorageError(explain(self.path, error)) from error
 
 
+def _place(value: Any) -> int | None:
+    if not isinstance(value, int | None):
+        raise TypeError(f"the place {value!r:.80} has the wrong type")
+    return value
+
+
+def _family_in_row(name: str, meta: str) -> str:
+    """Return the family of an item, given two of its stored columns. A damaged item is its own family."""
+    try:
+        return _family(name, _TRUTH.validate_python(json.loads(meta).get(TRUTH, {})))
+    except (ValueError, AttributeError):
+        return name
+
+
+def _family(name: str, truth: Truth) -> str:
+    return truth.base or truth.repeats or name
+
+
 def _storable(record: Record) -> tuple[Record, tuple[Any, ...], list[tuple[str, str, str, bytes]]]:
     """Return a record with its row and packed arrays. A record that cannot be stored becomes a failed one."""
     try:
         return record, record_row(record), [(name, *pack(array)) for name, array in record.arrays.items()]
     except (TypeError, ValueError, OverflowError, AttributeError, StorageError) as error:
         reason = f"the answer cannot be stored ({type(error).__name__}: {error})"[:500]
-        failed = Record(record.item_id, Response.failed(reason))
+        failed = Record(record.item_id, Response.failed(reason), place=record.place)
         return failed, record_row(failed), []
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from theodolite.instruments.ask.data.questions import Question
-from theodolite.instruments.ask.questions import mirrored
+from theodolite.instruments.ask.questions import mirrored, with_roles_exchanged
 
 FOUR = ("To the left", "To the right", "On top", "Under")
 
@@ -55,3 +55,22 @@ def test_the_right_answer_stays(question, answer, options):
 )
 def test_the_right_answer_is_not_known(question, answer, options):
     assert mirrored(Question("q", question, answer, (), options)) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "exchanged"),
+    [
+        ("Where is the cup relative to the plate?", "left", ("Where is the plate relative to the cup?", "right")),
+        ("Is the red dog to the left of a car?", "yes", ("Is a car to the left of the red dog?", "no")),
+        ("Is the cup left or right of the plate?", "right", ("Is the plate left or right of the cup?", "left")),
+        ("What is the position of the cup in relation to the pen?", "left", ("What is the position of the pen in relation to the cup?", "right")),
+        ("Is the dog to the left of the car?", "no", None),
+        ("Where is the cup relative to the plate?", "above", None),
+        ("Are the cups left of the plate?", "yes", None),
+        ("Is the man on the left of the man with the hat?", "yes", None),
+        ("What is to the left of the cup?", "left", None),
+    ],
+)  # fmt: skip
+def test_roles_are_exchanged_where_the_words_allow_it(words, answer, exchanged):
+    turned = with_roles_exchanged(Question("q", words, answer, ()))
+    assert (turned and (turned.question, turned.answer)) == exchanged

@@ -104,7 +104,8 @@ def test_each_object_is_asked_about_where_it_is_and_where_it_is_not(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("is_blind", "outcome", "verdict"), [(False, "followed", "looks"), (True, "unmoved", "does not look")]
+    ("is_blind", "outcome", "verdict"),
+    [(False, "followed", "looks at least sometimes"), (True, "unmoved", "not settled")],
 )
 def test_a_model_that_sees_says_so_when_the_object_is_gone(tmp_path, is_blind, outcome, verdict):
     with run_of(tmp_path / "run", coco(tmp_path, THINGS), Seeing(is_blind=is_blind)) as run:

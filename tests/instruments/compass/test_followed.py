@@ -35,7 +35,7 @@ def followed_run(model="m"):
         for edit in (MIRROR, MOVE_TARGET, LIGHT):
             after = "1" if follows and edit.is_relevant else "2"
             gold = "1" if edit.is_relevant else "2"
-            said = Answer("value", after) if number or edit != MOVE_TARGET else Answer("refused")
+            said = Answer("value", after) if number or edit != MOVE_TARGET else Answer("unreadable")
             name = f"pair-{number}/A"
             pairs.append(AnsweredPair(name, edit, str(number), Answer("value", "2"), said, "2", gold))
     pairs.append(AnsweredPair("unknown/A", MIRROR, "x", Answer("value", "2"), Answer("value", "2"), "2", "1"))

@@ -9,11 +9,12 @@ from theodolite.instruments.compass.data.drawn import coloured_squares
 from theodolite.instruments.compass.measure import (
     TARGETS,
     AttributionMeasurer,
+    ConditionsMeasurer,
     MapOptions,
     map_key,
     read_samples,
 )
-from theodolite.instruments.compass.questions import PROMPTS, gold_index, plan_pairs
+from theodolite.instruments.compass.questions import PROMPTS, gold_index, pair_item, plan_pairs
 from theodolite.models import open_model
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
 
@@ -101,3 +102,20 @@ def test_another_instruments_run_is_refused(tmp_path):
     info = RunInfo(instrument="ask", model="x", identity="x", theodolite="0")
     with Run.start(tmp_path / "run", info) as run, pytest.raises(UsageError, match="a run of ask"):
         list(read_samples(run))
+
+
+def test_neither_originals_nor_edits_always_come_first_in_a_batch():
+    measurer = ConditionsMeasurer(open_model("scripted:guesser"), "text")
+    first = []
+    for start in range(12):
+        pairs = list(coloured_squares(4, seed=start).pairs)
+        items = [
+            pair_item(pair, PROMPTS["A"], condition=name) for pair in pairs for name in ("light", "plain")
+        ]
+        records = measurer.measure(items)
+        assert [record.item_id for record in records] == [item.id for item in items]
+        order = sorted(range(len(items)), key=lambda i: records[i].place)
+        conditions = [items[i].truth.condition for i in order]
+        assert conditions == sorted(conditions, reverse=conditions[0] == "plain")
+        first.append(conditions[0])
+    assert set(first) == {"light", "plain"}

@@ -94,6 +94,7 @@ def score_metadata(graded: Graded) -> dict[str, Any]:
         "split": graded.split,
         "group": graded.group,
         "pairs": [list(pair) for pair in graded.pairs],
+        "cluster": graded.cluster,
         "words": graded.words,
         "pictures": graded.pictures,
         "targets": list(graded.targets),
@@ -153,7 +154,7 @@ def _scores(sample: Sample) -> dict[str, Any]:
     answer = str(graded.said) if graded.status == "value" else None
     explanation = f"{graded.status}: {graded.reason}".removesuffix(": ")
     scores: dict[str, Any] = {
-        "followed": {
+        "looking": {
             "value": float(graded.value or 0.0),
             "answer": answer,
             "explanation": explanation,
@@ -182,7 +183,7 @@ def _header(
     }
     figures: dict[str, dict[str, float]] = {
         "answer": by_condition(graded),
-        "followed": pair_outcomes(graded),
+        "looking": pair_outcomes(graded, has_interval=True),
     }
     for figure in run.figures:
         if figure.key in counted and figure.figure.value is not None:
@@ -221,7 +222,7 @@ def _header(
             "model_args": {},
             "config": {},
             "packages": {PROVIDER: __version__},
-            "scorers": [{"name": f"{PROVIDER}/{name}"} for name in ("answer", "followed")],
+            "scorers": [{"name": f"{PROVIDER}/{name}"} for name in ("answer", "looking")],
             "metadata": about,
         },
         "plan": {"name": "plan", "steps": [], "config": {}},

@@ -1,7 +1,7 @@
 """Theodolite in inspect_ai (entry point ``inspect_ai``): scorers, a task that asks pairs, and Theodolite's models.
 
 ``theodolite/answer``    reads and scores answers as Theodolite does; metrics: the mean of each condition
-``theodolite/followed``  outcomes of pairs; works on any run: questions with the same words, other pictures and other targets
+``theodolite/looking``   followed minus inverted pairs; works on any run: questions with the same words, other pictures and targets
 ``theodolite/pairs``     a task of an instrument's items, or of a data set's (``-T data=PATH``)
 ``theodolite/MODEL``     any model of Theodolite, such as ``theodolite/pocket:mixed``
 
@@ -27,7 +27,14 @@ from theodolite.core.registry import registry
 from theodolite.core.types import Message, Picture, Request
 from theodolite.diagnose.export.inspect_log import PROVIDER, sample_json, score_metadata
 from theodolite.diagnose.export.samples import plan_runs, read_samples
-from theodolite.diagnose.export.shares import FAILED, Graded, by_condition, pair_outcomes, short_hash
+from theodolite.diagnose.export.shares import (
+    FAILED,
+    Graded,
+    by_condition,
+    pair_outcomes,
+    short_hash,
+    targets_of,
+)
 from theodolite.instruments.instrument import find_instruments
 
 __all__ = ["graded_state", "pair_samples"]
@@ -62,6 +69,9 @@ def graded_state(state: Any, targets: Sequence[str], right: str = "") -> Graded:
         str(about.get("split") or ""),
         str(rubric.get("group") or ""),
         tuple((str(pair["before"]), bool(pair["relevant"])) for pair in about.get("pairs") or ()),
+        cluster=str(about.get("cluster") or ""),
+        words=short_hash(state.input_text),
+        targets=targets_of(rubric),
         epoch=state.epoch,
     )
 
@@ -285,10 +295,10 @@ if find_spec("inspect_ai") is not None:
 
     @metric("outcomes", **_EVERY_EPOCH)
     def outcomes() -> Metric:
-        """Return the shares of pairs that are followed, moved, unmoved and lost, and the number of pairs."""
+        """Return looking with its interval, the share of each outcome, and the number of pairs."""
 
         def compute(scores: list[SampleScore]) -> Any:
-            return pair_outcomes(_from_scores(scores)) or {"pairs": 0.0}
+            return pair_outcomes(_from_scores(scores), has_interval=True) or {"pairs": 0.0}
 
         return compute
 
@@ -311,7 +321,7 @@ if find_spec("inspect_ai") is not None:
         return score
 
     @scorer(metrics=[outcomes()])
-    def followed(right: str = "") -> Scorer:
+    def looking(right: str = "") -> Scorer:
         """Read the answer as Theodolite does, for the outcomes of pairs.
 
         Args:
@@ -320,7 +330,7 @@ if find_spec("inspect_ai") is not None:
 
         async def score(state: TaskState, target: Target) -> Score:
             if state.epoch > 1 and not _HAS_EPOCHS:
-                raise UsageError("theodolite/followed needs a newer inspect_ai for runs of several epochs")
+                raise UsageError("theodolite/looking needs a newer inspect_ai for runs of several epochs")
             graded, fields = _score(state, target, right)
             return Score(value=float(graded.value or 0.0), **fields)
 
@@ -341,7 +351,7 @@ if find_spec("inspect_ai") is not None:
         return Task(
             dataset=MemoryDataset([Sample(**sample) for sample in made], name=f"theodolite {instrument}"),
             solver=generate(),
-            scorer=[answer(), followed()],
+            scorer=[answer(), looking()],
             config=GenerateConfig(max_tokens=longest, temperature=0),
         )
 

@@ -77,7 +77,7 @@ def _imports(path: Path) -> Iterator[str]:
 
 COPY = "theodolite_copy"
 _SHARES = "theodolite.diagnose.export.shares"
-_OUTCOMES = ("followed", "moved", "unmoved", "lost", "kept")
+_OUTCOMES = ("looking", "followed", "inverted", "moved", "unmoved", "lost", "kept")
 
 _TASK = """task: {task}
 dataset_path: json
@@ -150,6 +150,9 @@ def graded(doc, results):
         "status": found.answer.status,
         "said": found.answer.value,
         "group": rubric.get("group", ""),
+        "cluster": doc["cluster"],
+        "words": doc["prompt"],
+        "targets": rubric.get("golds") or [],
         "pairs": [(pair["before"], pair["relevant"]) for pair in json.loads(doc["pairs"])],
     }}
 
@@ -245,7 +248,7 @@ def _tasks(run: SampledRun) -> dict[str, tuple[str, list[Sample]]]:
     paired = {name for sample in run.samples for link in sample.pairs for name in (sample.id, link.before)}
     if paired:
         members = [sample for sample in run.samples if sample.id in paired]
-        tasks[_task_name(run.name, "followed")] = ("pairs", members)
+        tasks[_task_name(run.name, "looking")] = ("pairs", members)
     return tasks
 
 
@@ -262,7 +265,7 @@ def _write_task(task: str, condition: str, samples: Sequence[Sample], instrument
         _METRIC.format(
             name=name,
             aggregation="mean" if name == "read" else f"!function theodolite_utils.{name}",
-            higher=json.dumps(name not in {"moved", "unmoved", "lost"}),
+            higher=json.dumps(name not in {"inverted", "moved", "unmoved", "lost"}),
         )
         for name in names
     ]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.answers import Answer, AnswerFormat, normal_form, read_answer
 from theodolite.answers.grading import is_right
-from theodolite.pairs.outcomes import Outcome, outcome_of
+from theodolite.pairs.balance import balance_of, design_of
+from theodolite.pairs.outcomes import NATURAL, AnsweredPair, Edit
 
 if TYPE_CHECKING:
     from theodolite.diagnose.export.samples import Sample
@@ -23,7 +24,7 @@ __all__ = ["Graded", "by_condition", "pair_outcomes"]
 
 PLAIN = "plain"
 FAILED = "failed"
-_ORDER = ("followed", "moved", "unmoved", "lost", "kept")
+_OUTCOMES = ("followed", "inverted", "moved", "unmoved", "lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,15 @@ class Graded:
     """Of the macro mean."""
     pairs: tuple[tuple[str, bool], ...] = ()
     """The ids of the samples that this one is an edit of, each with True if the edit changes the right answer."""
+    cluster: str = ""
+    """The picture, scene or episode that samples share. Default: the sample itself."""
     words: str = ""
     """A hash of the question, of samples that were not made in pairs: they are paired if they have the same words, other
     pictures and other right answers."""
     pictures: str = ""
     """A hash of the pictures."""
     targets: tuple[str, ...] = ()
+    """All right answers."""
     text: str = ""
     """The answer itself, if it is free text: it is read once the targets of all samples with the same words are known."""
     epoch: int = 1
@@ -71,6 +75,9 @@ class Graded:
             sample.row.split,
             str(sample.rubric.get("group", "")),
             tuple((link.before, link.is_relevant) for link in sample.pairs),
+            cluster=sample.row.cluster,
+            words=short_hash(sample.row.question),
+            targets=targets_of(sample.rubric),
         )
 
     @classmethod
@@ -85,6 +92,7 @@ class Graded:
             split=str(about.get("split") or ""),
             group=str(about.get("group") or ""),
             pairs=tuple((str(before), bool(is_relevant)) for before, is_relevant in about.get("pairs") or ()),
+            cluster=str(about.get("cluster") or ""),
             words=str(about.get("words") or ""),
             pictures=str(about.get("pictures") or ""),
             targets=tuple(map(str, about.get("targets") or ())),
@@ -97,7 +105,12 @@ class Graded:
         """The answer as read."""
         if self.status == "value":
             return Answer("value", self.said)
-        return Answer("unreadable", reason=self.status)
+        return Answer("refused" if self.status == "refused" else "unreadable", reason=self.status)
+
+
+def targets_of(rubric: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return all right answers that a rubric names."""
+    return tuple(map(str, rubric.get("golds") or ()))
 
 
 def short_hash(*texts: str) -> str:
@@ -134,39 +147,51 @@ def _macro(groups: Mapping[str, Sequence[float]]) -> float:
     return math.fsum(means) / len(means)
 
 
-def pair_outcomes(samples: Iterable[Graded]) -> dict[str, float]:
-    """Return the shares of relevant pairs followed, moved, unmoved and lost, and of neutral pairs kept.
+def pair_outcomes(samples: Iterable[Graded], *, has_interval: bool = False) -> dict[str, float]:
+    """Return looking, the share of each outcome of relevant pairs, and the share of neutral pairs kept.
+
+    Args:
+        samples: The samples of one model.
+        has_interval: If True, also return the ends of the 99 % interval of looking and the p-value of its test.
 
     Returns:
-        The shares, and the number of relevant pairs under ``pairs``. Empty if there are none.
+        The shares, and the number of relevant pairs under ``pairs``. Empty if there are no pairs.
     """
-    outcomes: list[tuple[bool, Outcome]] = list(_outcomes(list(samples)))
-    relevant = [outcome for is_relevant, outcome in outcomes if is_relevant]
-    neutral = [outcome for is_relevant, outcome in outcomes if not is_relevant and outcome != "lost"]
-    shares = {name: _share(relevant, name) for name in _ORDER[:-1] if relevant}
+    pairs = list(_pairs(list(samples)))
+    relevant = [pair for pair in pairs if pair.edit.is_relevant]
+    neutral = [pair for pair in pairs if not pair.edit.is_relevant and pair.outcome != "lost"]
+    shares: dict[str, float] = {}
+    if relevant:
+        outcomes = design_of(relevant).outcomes()
+        shares["looking"] = outcomes["followed"] - outcomes["inverted"]
+        if has_interval:
+            balance = balance_of(relevant)
+            looking = balance.looking
+            shares |= {"looking_low": looking.low, "looking_high": looking.high, "p": balance.p_value}
+        shares |= outcomes
     if neutral:
         shares["kept"] = _share(neutral, "kept")
-    return {**shares, "pairs": float(len(relevant))} if outcomes else {}
+    return {**shares, "pairs": float(len(relevant))} if pairs else {}
 
 
-def _share(outcomes: Sequence[Outcome], name: str) -> float:
-    return sum(outcome == name for outcome in outcomes) / len(outcomes)
+def _share(pairs: Sequence[AnsweredPair], outcome: str) -> float:
+    return sum(pair.outcome == outcome for pair in pairs) / len(pairs)
 
 
-def _outcomes(samples: Sequence[Graded]) -> Iterator[tuple[bool, Outcome]]:
+def _pairs(samples: Sequence[Graded]) -> Iterator[AnsweredPair]:
     by_id = {(sample.id, sample.epoch): sample for sample in samples}
     if any(sample.pairs for sample in samples):
         for after in samples:
             for name, is_relevant in after.pairs:
                 before = by_id.get((name, after.epoch))
                 if before is not None:
-                    yield is_relevant, _outcome(before, after, is_relevant=is_relevant)
+                    yield _pair(before, after, Edit("edit", is_relevant=is_relevant))
         return
     by_words: dict[tuple[str, int], list[Graded]] = {}
     for sample in samples:
         if sample.words and sample.pictures and sample.targets:
             by_words.setdefault((sample.words, sample.epoch), []).append(sample)
-    for group in by_words.values():
+    for (words, epoch), group in by_words.items():
         targets = {normal_form(target): target for sample in group for target in sample.targets}
         read = [
             (_read_among(sample, targets), {normal_form(target) for target in sample.targets})
@@ -174,7 +199,7 @@ def _outcomes(samples: Sequence[Graded]) -> Iterator[tuple[bool, Outcome]]:
         ]
         for (first, one), (second, other) in combinations(read, 2):
             if first.pictures != second.pictures and not one & other:
-                yield True, _outcome(first, second, is_relevant=True)
+                yield replace(_pair(first, second, NATURAL), group=f"{words} {epoch}")
 
 
 def _read_among(sample: Graded, targets: Mapping[str, str]) -> Graded:
@@ -186,6 +211,27 @@ def _read_among(sample: Graded, targets: Mapping[str, str]) -> Graded:
     return replace(sample, value=value, status=answer.status, said=answer.value)
 
 
-def _outcome(before: Graded, after: Graded, *, is_relevant: bool) -> Outcome:
-    are_right = before.value == 1 and after.value == 1
-    return outcome_of(before.answer, after.answer, are_right=are_right, is_relevant=is_relevant)
+def _pair(before: Graded, after: Graded, edit: Edit) -> AnsweredPair:
+    """Return the pair of two samples.
+
+    An answer that another scorer found right is taken as the first right one, unless it is given to both pictures.
+    """
+    is_same = before.answer.is_read and before.said == after.said
+    sides = [
+        Answer("value", side.targets[0]) if side.value == 1 and side.targets and not is_same else side.answer
+        for side in (before, after)
+    ]
+    golds = [side.targets or ("",) for side in (before, after)]
+    pictures = [f"{side.pictures or side.id} {side.epoch}" for side in (before, after)]
+    return AnsweredPair(
+        before.id,
+        edit,
+        f"{before.cluster or before.pictures or before.id} {before.epoch}",
+        sides[0],
+        sides[1],
+        gold=golds[0][0],
+        edited_gold=golds[1][0],
+        pictures=(pictures[0], pictures[1]),
+        question=before.words,
+        others=(golds[0][1:], golds[1][1:]),
+    )

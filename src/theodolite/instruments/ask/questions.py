@@ -10,6 +10,7 @@ anything else                                                                   
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,8 +36,16 @@ from theodolite.core.types import (
     Truth,
     content_hash,
 )
-from theodolite.instruments.ask.data.questions import Question, natural_groups
-from theodolite.pairs.outcomes import LIGHT, MIRROR, MIRROR_UNASKED, REMOVE, Edit, with_repeats
+from theodolite.instruments.ask.data.questions import Question, Removal, natural_groups
+from theodolite.pairs.outcomes import (
+    LIGHT,
+    MIRROR,
+    MIRROR_UNASKED,
+    REMOVE,
+    REMOVE_UNASKED,
+    Edit,
+    with_repeats,
+)
 from theodolite.pairs.pictures import light, mirror, remove
 from theodolite.runs import write_atomically
 
@@ -45,6 +54,7 @@ __all__ = [
     "Setting",
     "mirrored",
     "plan_questions",
+    "with_roles_exchanged",
 ]
 
 
@@ -114,7 +124,7 @@ def mirrored(question: Question) -> tuple[Edit, str] | None:
 def _opposite(question: Question) -> str:
     """Return the right answer in the mirrored picture if it differs and is known; else empty."""
     if _SIDE.search(question.answer):
-        other = _SIDE.sub(lambda side: _OPPOSITE[side[0].casefold()], question.answer)
+        other = _turned_side(question.answer)
         known = {normal_form(option): option for option in question.options}
         return known.get(normal_form(other), "") if known else other
     sides = {side.casefold() for side in _SIDE.findall(question.question)}
@@ -123,15 +133,87 @@ def _opposite(question: Question) -> str:
     return "no" if normal_form(question.answer) == "yes" and is_placed and not is_there else ""
 
 
+def _turned_side(answer: str) -> str:
+    return _SIDE.sub(lambda side: _OPPOSITE[side[0].casefold()], answer)
+
+
+_THING = r"(?:the|an?) (?:(?!\b(?:the|an?|of|is|are|and|or)\b)[^?.!,:;()])+?"
+_END = r"(?= ?(?:[?.!,:;(]|$))"
+_SIDE_OF = r"(?:left|right)(?:[- ]hand)?(?: side)?"
+_BETWEEN = (
+    r"(?: (?:located|positioned|placed|situated))? (?:relative to|with respect to|in relation to|compared (?:to|with))",
+    (
+        rf"(?: (?:is|are))?(?: (?:located|positioned|placed|situated))?(?: (?:to|on|at))?(?: the)? {_SIDE_OF}"
+        rf"(?:,? or (?:(?:to|on|at) )?(?:the )?{_SIDE_OF})? of"
+    ),
+)
+_TWO_THINGS = tuple(
+    re.compile(rf"\b(?P<first>{_THING})(?P<between>{between}) (?P<second>{_THING}){_END}", re.IGNORECASE)
+    for between in _BETWEEN
+)
+"""Two things and a relation between them: "the cup relative to the plate", "the cup to the left of the plate"."""
+
+
+def with_roles_exchanged(question: Question) -> Question | None:
+    """Return the question with the two things that it names exchanged; None if its words are not known to allow that.
+
+    Its right answer is that of the unchanged question about the mirrored picture, so that the answers before and after mirroring
+    are the other way round. Only questions whose answer turns in the mirror are exchanged.
+
+    >>> from theodolite.instruments.ask.data.questions import Question
+    >>> turned = with_roles_exchanged(Question("q", "Where is the cup relative to the red plate?", "left", (), ("left", "right")))
+    >>> turned.question, turned.answer
+    ('Where is the red plate relative to the cup?', 'right')
+    >>> with_roles_exchanged(Question("q", "Is the cup to the left of a plate?", "yes", ())).question
+    'Is a plate to the left of the cup?'
+    >>> with_roles_exchanged(Question("q", "What is left of the plate?", "cup", ())) is None
+    True
+    """
+    reflection = mirrored(question)
+    if reflection is None or not reflection[0].is_relevant or question.others:
+        return None
+    for pattern in _TWO_THINGS:
+        matches = list(pattern.finditer(question.question))
+        if len(matches) != 1:
+            continue
+        first, between, second = matches[0].group("first", "between", "second")
+        rest = question.question[: matches[0].start()] + question.question[matches[0].end() :]
+        named = {thing.casefold().partition(" ")[2] for thing in (first, second)}
+        elsewhere = " ".join((rest, question.answer, *question.options)).casefold()
+        if re.search(r"\bare\b", question.question, re.IGNORECASE):
+            return None  # the verb may not agree
+        if first[0].isupper():
+            first, second = first[0].lower() + first[1:], second[0].upper() + second[1:]
+        if len(named) < 2 or any(re.search(rf"\b{re.escape(name)}\b", elsewhere) for name in named):
+            return None
+        text = pattern.sub(lambda _: f"{second}{between} {first}", question.question)  # noqa: B023 - used at once
+        return replace(question, question=text, answer=reflection[1])
+    return None
+
+
 # Plan each question with its picture, without it, with another picture, and with its picture edited.
 
 
-Setting: TypeAlias = Literal["picture", "blind", "swapped", "mirror", "light", "remove"]
+Setting: TypeAlias = Literal[
+    "picture",
+    "blind",
+    "swapped",
+    "mirror",
+    "light",
+    "remove",
+    "exchanged",
+    "exchanged-mirror",
+    "remove-other",
+]
 """``picture``: with its own picture. ``blind``: without a picture. ``swapped``: with the picture of another question.
 ``mirror``: mirrored, where the effect on the answer is known. ``light``: brighter. ``remove``: without the object asked about,
-where its box is known."""
+where its box is known. ``exchanged``: with its own picture, and the two things exchanged that it places, where its words allow
+that; ``exchanged-mirror``: the same, mirrored. ``remove-other``: without an object that it does not ask about, where another
+question about the picture does."""
 
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
+BASES: Mapping[Setting, Setting] = {"exchanged-mirror": "exchanged"}
+"""The settings before an edit that are not ``picture``."""
 
 
 def plan_questions(
@@ -164,6 +246,11 @@ def _plan(questions: Sequence[Question], draft: _Draft, seed: int) -> Iterator[I
     settings = draft.settings
     others = _swaps(questions, seed) if "swapped" in settings else {}
     wordings = Counter(question.prompt for question in questions)
+    asked = {(question.prompt, question.pictures) for question in questions}
+    removals: defaultdict[Picture, list[Question]] = defaultdict(list)
+    for question in questions:
+        if question.removal is not None:
+            removals[question.pictures[0]].append(question)
     clusters = {
         question.id: min(member.pictures[0].digest for member in group)
         for group in natural_groups(questions)
@@ -181,9 +268,35 @@ def _plan(questions: Sequence[Question], draft: _Draft, seed: int) -> Iterator[I
         meta: dict[str, Json] = {"natural": clusters[question.id]}
         recall: ReplayMatch = "words" if wordings[question.prompt] == 1 else "id"
         for setting in settings:
+            if setting in {"exchanged", "exchanged-mirror"}:
+                turned = with_roles_exchanged(question)
+                if turned is not None and (turned.prompt, turned.pictures) not in asked:
+                    yield draft.turned(question, turned, setting, truth, meta)
+                continue
+            if setting == "remove-other":
+                unasked = _other_removal(question, removals[question.pictures[0]])
+                if unasked is not None:
+                    same = replace(truth, edit=REMOVE_UNASKED.name)
+                    yield draft.without(question, unasked, setting, same, meta)
+                continue
             item = draft.item(question, setting, other, truth, meta, recall)
             if item is not None:
                 yield item
+
+
+def _other_removal(question: Question, others: Sequence[Question]) -> Removal | None:
+    """Return the removal that another question about the picture is for: of the object nearest in size."""
+    own = question.removal
+    if own is None:
+        return None
+    words = {each.group for each in (question,) if each.group}
+    fitting = [
+        other.removal
+        for other in others
+        if other.removal is not None and other.removal.thing != own.thing and other.group not in words
+    ]
+    size = own.thing.box.area_px
+    return min(fitting, key=lambda each: abs(math.log(each.thing.box.area_px / size)), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +317,7 @@ class _Draft:
         recall: ReplayMatch,
     ) -> Item | None:
         """Return the item of a question in a setting; None if the question has none."""
-        pictures = question.pictures
+        pictures = self._shown(question.pictures)
         has_same_words = other is not None and other.prompt == question.prompt
         if setting == "picture":
             # Another question with the same words is the swapped setting of this one.
@@ -216,24 +329,42 @@ class _Draft:
             if other is None or (has_same_words and "picture" in self.settings):
                 return None
             shown: dict[str, Json] = {"shown": other.answer} if has_same_words else {}
-            return self._made(question, setting, other.pictures, truth, {**meta, **shown})
+            return self._made(question, setting, self._shown(other.pictures), truth, {**meta, **shown})
         if setting == "mirror":
             reflection = mirrored(question)
             if reflection is None:
                 return None
             edit, answer = reflection
-            changed = replace(truth, golds=(answer, *question.others), edit=edit.name)
-            return self._made(question, setting, self._edited(pictures, "mirror"), changed, meta)
+            others = tuple(map(_turned_side, question.others)) if edit.is_relevant else question.others
+            changed = replace(truth, golds=(answer, *others), edit=edit.name)
+            return self._made(question, setting, self._edited(question.pictures, "mirror"), changed, meta)
         if setting == "light":
             lit = replace(truth, edit=LIGHT.name)
-            return self._made(question, setting, self._edited(pictures, "light"), lit, meta)
+            return self._made(question, setting, self._edited(question.pictures, "light"), lit, meta)
         removal = question.removal
         if removal is None:
             return None
         removed = replace(truth, golds=(removal.answer,), edit=REMOVE.name)
+        return self.without(question, removal, setting, removed, meta)
+
+    def without(
+        self, question: Question, removal: Removal, setting: Setting, truth: Truth, meta: dict[str, Json]
+    ) -> Item:
+        """Return the question about its picture without an object."""
         how = partial(remove, thing=removal.thing, others=removal.others)
         name = f"without-{content_hash([astuple(removal.thing.box)])[:16]}"
-        return self._made(question, setting, (_edit(pictures[0], name, how, self.folder),), removed, meta)
+        edited = _edit(question.pictures[0], name, how, self.folder)
+        return self._made(question, setting, (edited,), truth, meta)
+
+    def turned(
+        self, question: Question, turned: Question, setting: Setting, truth: Truth, meta: dict[str, Json]
+    ) -> Item:
+        """Return the question with roles exchanged, about the picture or its mirror image."""
+        own = replace(truth, golds=(turned.answer,))
+        if setting == "exchanged":
+            return self._made(turned, setting, question.pictures, own, meta)
+        edited = replace(truth, golds=(question.answer,), edit=MIRROR.name)
+        return self._made(turned, setting, self._edited(question.pictures, "mirror"), edited, meta)
 
     def _made(
         self,
@@ -254,12 +385,22 @@ class _Draft:
         about = replace(
             truth,
             condition=PLAIN if setting == "picture" else setting,
-            base=f"{question.id}/picture" if truth.edit else "",
+            base=f"{question.id}/{BASES.get(setting, 'picture')}" if truth.edit else "",
         )
         return Item(f"{question.id}/{setting}", request, question.options, meta, about)
 
-    def _edited(self, pictures: tuple[Picture, ...], how: Literal["mirror", "light"]) -> tuple[Picture, ...]:
+    def _shown(self, pictures: tuple[Picture, ...]) -> tuple[Picture, ...]:
+        """Return pictures as they are, encoded like edited ones if there are such: nothing but its content tells an edit."""
+        return self._edited(pictures, "plain") if _EDITED.intersection(self.settings) else pictures
+
+    def _edited(
+        self, pictures: tuple[Picture, ...], how: Literal["plain", "mirror", "light"]
+    ) -> tuple[Picture, ...]:
         return tuple(_edit(picture, how, _EDITS[how], self.folder) for picture in pictures)
+
+
+def _plain(picture: Picture) -> Picture:
+    return Picture.from_array(picture.pixels())
 
 
 def _edit(picture: Picture, name: str, how: Callable[[Picture], Picture], folder: Path | None) -> Picture:
@@ -276,7 +417,8 @@ def _edit(picture: Picture, name: str, how: Callable[[Picture], Picture], folder
     return Picture(known.read_text(encoding="utf-8"), path=path)
 
 
-_EDITS = {"mirror": mirror, "light": light}
+_EDITS = {"plain": _plain, "mirror": mirror, "light": light}
+_EDITED: frozenset[Setting] = frozenset({"mirror", "light", "remove"})
 
 
 def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:

@@ -18,18 +18,10 @@ from theodolite.answers.grading import read_item
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, column, metric_of
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.core.types import PLAIN
-from theodolite.instruments.ask.questions import SETTINGS, Setting
-from theodolite.pairs import (
-    AnsweredGroup,
-    AnsweredPair,
-    GroupShares,
-    group_shares,
-    judge_looking,
-    pair_shares,
-)
-from theodolite.pairs.outcomes import EDITS, NATURAL, repeated_pairs
-from theodolite.pairs.verdict import FEW_CHANGES, MOST_LOST, NEAR_CHANCE, Standing
+from theodolite.core.types import PLAIN, Record
+from theodolite.instruments.ask.questions import BASES, SETTINGS, Setting
+from theodolite.pairs import AnsweredPair, Standing, balance_of, by_design, judge_looking, pair_shares
+from theodolite.pairs.outcomes import EDITS, NATURAL, SHARES, order_of, picture_of, repeated_pairs
 from theodolite.runs import Parsed, Result, Run
 from theodolite.stats.power import clusters_needed
 
@@ -58,6 +50,8 @@ class AnsweredRow:
     words: str
     """The prompt."""
     cluster: str
+    picture: str
+    """What identifies the picture that was shown."""
     natural: str
     """The group of questions with the same words, other pictures and other answers."""
     gold: str
@@ -71,6 +65,7 @@ class AnsweredRow:
     """``answered``, ``refused``, ``failed`` or ``pending``."""
     shown: frozenset[str] = frozenset()
     """The right answers for the picture shown, if it is that of another question and they are known."""
+    record: Record | None = None
 
     @property
     def is_measured(self) -> bool:
@@ -133,20 +128,6 @@ def implied_results(run: Run) -> Iterator[Result]:
             yield Result(own.seq, item, record)
 
 
-def answered_groups(rows: Rows) -> Iterator[AnsweredGroup]:
-    """Yield the answers about three or more pictures of the same words, all with different right answers."""
-    groups: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
-    for row in rows.get("picture", {}).values():
-        if row.is_measured:
-            groups[row.natural, row.words].append(row)
-    for (natural, words), group in groups.items():
-        if len(group) > 2 and len({row.gold for row in group}) == len(group):
-            answers = tuple(
-                Answer("value", row.gold) if row.is_right else row.answer for row in group
-            )  # one of several right answers counts as the first
-            yield AnsweredGroup(words, natural, answers, tuple(row.gold for row in group))
-
-
 def _row(result: Result) -> AnsweredRow:
     item, record = result.item, result.record
     truth, meta = item.truth, item.meta
@@ -162,6 +143,7 @@ def _row(result: Result) -> AnsweredRow:
         item.subject,
         item.request.text,
         item.cluster,
+        picture_of(item),
         str(meta.get("natural") or item.cluster),
         truth.golds[0],
         frozenset(map(_normal, truth.golds)),
@@ -171,6 +153,7 @@ def _row(result: Result) -> AnsweredRow:
         answer,
         status,
         frozenset(map(_normal, [shown] if isinstance(shown, str) else shown)),
+        record,
     )
 
 
@@ -190,7 +173,7 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
     """Yield the pairs of a run.
 
     *Another picture*: two plain answers to the same words about two pictures whose right answers differ; no request is
-    needed beyond the plain ones. Other edits: the answer about the picture, and about the edited picture.
+    needed beyond the plain ones. All pictures of the same words are one group, whatever pairs are listed. Other edits: the answer about the picture, and about the edited picture.
     """
     plain = {name: row for name, row in rows.get("picture", {}).items() if row.is_measured}
     groups: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
@@ -198,11 +181,11 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
         groups[row.words, row.natural].append(row)
     for group in groups.values():
         for first, second in combinations(sorted(group, key=_place), 2):  # their right answers all differ
-            yield replace(_pair(first, second, NATURAL.name, split), group=f"{first.natural} {first.words}")
+            yield replace(_pair(first, second, NATURAL.name, split), group=first.words)
     for setting in SETTINGS:
         for name, after in rows.get(setting, {}).items():
-            before = plain.get(name)
-            if after.edit and before is not None and after.is_measured:
+            before = rows.get(BASES.get(setting, "picture"), {}).get(name)
+            if after.edit and before is not None and before.is_measured and after.is_measured:
                 yield _pair(before, after, after.edit, split)
 
 
@@ -222,6 +205,7 @@ def _in_order(first: AnsweredRow, second: AnsweredRow) -> tuple[str, str]:
 
 def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> AnsweredPair:
     names = {right: _normal(row.gold) for row in (second, first) for right in row.right}
+    asked, is_half_reused = order_of(first.record, second.record)
 
     def named(row: AnsweredRow) -> Answer:
         says = names.get(row.says, row.says)
@@ -238,6 +222,10 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
         split=split,
         relation=_relation(*_in_order(first, second), has_options=bool(first.options)),
         shown=(first.name, second.name),
+        pictures=(first.picture, second.picture),
+        question=first.words,
+        asked=asked,
+        is_half_reused=is_half_reused,
     )
 
 
@@ -270,19 +258,22 @@ def _relation(first: str, second: str, *, has_options: bool) -> str:
 # same_answer:<setting>  1 if the answer is the same as with the picture; for questions with readable answers in both
 # follows:swapped        1 if the answer is right for the other picture; for swaps between questions of the same words
 #
-# The verdict rests on pairs where there are relevant ones (`theodolite.pairs.verdict`). Otherwise it rests on the drop:
+# The verdict rests on pairs where there are relevant ones (`theodolite.pairs.verdict`). Otherwise it rests on the drop with the
+# picture of another question, by the same exact test and at the same level: answers that do not depend on the picture are as
+# often right with another one, and the drop is at most the share of answers that do.
 #
-# =================== ====================================================================================================
-# cannot be read      more than half of the answers with the picture were refused or could not be read
-# looks               the drop is above 0
-# cannot do the task  answers change with the picture, but are right no more often than by chance
-# does not look       the drop lies within ±5 points (two one-sided tests at 5 %)
-# not settled         anything else, or fewer than 20 pictures, or the answers with the other picture cannot be read
-# =================== ====================================================================================================
+# ======================== ===============================================================================================
+# cannot be read           more than half of the answers with the picture were refused or could not be read
+# looks at least sometimes the drop is above 0
+# no looking found         the drop lies within ±10 points
+# not settled              anything else, or fewer than 20 pictures, or the answers with the other picture cannot be read
+# ======================== ===============================================================================================
 
 
-EQUIVALENT = 0.05
-"""The margin for equivalence: a drop within ± five points means that the picture does not matter."""
+LITTLE = 0.1
+"""A drop surely below this means that no looking was found."""
+LEVEL = 0.99
+_HALF = 0.5
 _MIN_PICTURES = 20
 """With fewer pictures the drop settles nothing."""
 
@@ -317,10 +308,6 @@ class Comparison:
     """By sign flips of whole pictures: the exact McNemar test if no two questions share one."""
     same_answer: stats.Estimate | None
     follows: stats.Estimate | None
-    likeness: stats.Estimate
-    """The drop with its 90 % interval, for the test of equivalence."""
-    is_equivalent: bool
-    """True if that interval lies within ±5 points (two one-sided tests)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,8 +324,6 @@ class AskScore:
     because: str
     unanswered: int = 0
     """Questions of the data that were not asked, because a log has no answer to them."""
-    groups: GroupShares | None = None
-    """Questions about three or more pictures: how often all answers are right."""
 
 
 def item_scores(run: Run) -> list[ItemScore]:
@@ -397,7 +382,7 @@ def score_ask(run: Run, *, seed: int = 0) -> AskScore:
     golds = Counter(row.gold for row in asked.values())
     split = str(run.info.settings.get("split") or "")
     pairs = (*answered_pairs(rows, split=split), *repeated_pairs(run))
-    verdict, because = _verdict(settings, comparisons, pairs, chance_of(rows))
+    verdict, because = _verdict(settings, comparisons, pairs)
     known = run.info.settings.get("questions")
     score = AskScore(
         run.info.model,
@@ -408,19 +393,9 @@ def score_ask(run: Run, *, seed: int = 0) -> AskScore:
         verdict,
         because,
         max(0, known - len(asked)) if isinstance(known, int) else 0,
-        group_shares(answered_groups(rows)),
     )
     run.write_tables(score_tables(score))
     return score
-
-
-def chance_of(rows: Rows) -> float | None:
-    """Return the accuracy of a random choice: the mean of 1/options, ½ for yes and no. None if a question is open."""
-    sizes = [
-        len(row.options) or (2 if row.right <= {"yes", "no"} else 0)
-        for row in rows.get("picture", {}).values()
-    ]
-    return sum(1 / size for size in sizes) / len(sizes) if sizes and all(sizes) else None
 
 
 def _setting(setting: Setting, rows: Sequence[AnsweredRow], scores: Sequence[ItemScore]) -> SettingScore:
@@ -451,19 +426,15 @@ def _compare(rows: Rows, against: Setting, scores: Sequence[ItemScore], seed: in
         return None
     clusters = [mine.cluster for mine, _ in pairs]
     first, second = (np.array([row.is_right for row in side], float) for side in zip(*pairs, strict=True))
-    drop = _mean(f"drop:{against}", scores)
-    likeness = stats.equivalent(first, second, clusters, margin=EQUIVALENT)
-    if drop is None or likeness is None:
+    drop, test = stats.paired_difference(first, second, clusters, level=LEVEL, seed=seed)
+    if drop is None:
         return None
-    test = stats.sign_flip_test(first, second, clusters=clusters, seed=seed)
     return Comparison(
         against=against,
         drop=drop,
         p_value=test.p_value,
         same_answer=_mean(f"same_answer:{against}", scores),
         follows=_mean("follows:swapped", scores) if against == "swapped" else None,
-        likeness=likeness.estimate,
-        is_equivalent=likeness.is_equivalent,
     )
 
 
@@ -471,11 +442,10 @@ def _verdict(
     settings: Sequence[SettingScore],
     comparisons: Sequence[Comparison],
     pairs: Sequence[AnsweredPair],
-    chance: float | None,
 ) -> tuple[Standing, str]:
-    """Decide by pairs if there are relevant ones, else by the drop."""
-    if any(pair.edit.is_relevant for pair in pairs):
-        judgement = judge_looking(pairs, chance=chance)
+    """Decide by pairs if there are relevant ones, pictures as they are before edits; else by the drop."""
+    for design in by_design(pairs):
+        judgement = judge_looking(design)
         return judgement.standing, judgement.because
     by_setting = {score.setting: score for score in settings}
     shown = by_setting.get("picture")
@@ -486,55 +456,41 @@ def _verdict(
             "cannot be read",
             f"{lost} of {shown.asked} responses with the picture have no answer ({counts})",
         )
-    if not comparisons or shown is None:
-        return "not settled", "no question was measured both with its picture and in another setting"
-    sharpest = comparisons[
-        -1
-    ]  # the swapped pictures: they look like any other request, so there is no reason to refuse
-    return _by_drop(sharpest, shown, by_setting[sharpest.against], chance)
+    swapped = next((compared for compared in comparisons if compared.against == "swapped"), None)
+    if swapped is None:
+        return "not settled", "no question was measured both with its picture and with another one"
+    return _by_drop(swapped, by_setting["swapped"])
 
 
 def _is_lost(setting: SettingScore) -> bool:
-    return setting.refused + setting.unreadable > MOST_LOST * (setting.answered + setting.refused)
+    return setting.refused + setting.unreadable > _HALF * (setting.answered + setting.refused)
 
 
-def _by_drop(
-    compared: Comparison, shown: SettingScore, other: SettingScore, chance: float | None
-) -> tuple[Standing, str]:
-    drop, words = compared.drop, _WORDS[compared.against]
+def _by_drop(compared: Comparison, other: SettingScore) -> tuple[Standing, str]:
+    drop, words = compared.drop, "showing another picture"
     if drop.n < _MIN_PICTURES:
         return "not settled", f"{drop.n} pictures are too few; at least {_MIN_PICTURES} are needed"
     if _is_lost(other):
         lost = other.refused + other.unreadable
         return "not settled", f"{lost} of {other.asked} responses after {words} have no answer"
     if drop.low > 0:
-        return "looks", f"{words} costs {_points(drop)}"
-    same, right = compared.same_answer, shown.accuracy
-    is_guessing = chance is not None and right is not None and right.high < chance + NEAR_CHANCE
-    if is_guessing and same is not None and 1 - same.high > FEW_CHANGES:
-        return (
-            "cannot do the task",
-            f"{words} changes answers, but they are right no more often than by chance",
-        )
-    if compared.is_equivalent:
-        return "does not look", f"{words} costs nothing: {_points(compared.likeness)}"
+        return "looks at least sometimes", f"{words} costs {_points(drop)}"
+    if drop.lies_within(-LITTLE, LITTLE):
+        return "no looking found", f"{words} costs nothing: {_points(drop)}"
     return "not settled", f"{words} costs {_points(drop)}; {_would_settle(drop)}"
 
 
 def _would_settle(drop: stats.Estimate) -> str:
     """Say how many pictures would show that the drop is above zero, or that it is within the margin."""
     needed = [clusters_needed(drop, 0.0)] if drop.value > 0 else []
-    if abs(drop.value) < EQUIVALENT:
-        needed.append(clusters_needed(drop, math.copysign(EQUIVALENT, drop.value)))
+    if abs(drop.value) < LITTLE:
+        needed.append(clusters_needed(drop, math.copysign(LITTLE, drop.value)))
     feasible = [count for count in needed if count is not None]
     if not feasible:
         return (
             "no feasible number of questions would settle it: it is below zero, or too close to a threshold"
         )
     return f"questions about {min(feasible)} pictures would settle it, now there are {drop.n}"
-
-
-_WORDS = {"blind": "removing the picture", "swapped": "showing another picture"}
 
 
 def _points(drop: stats.Estimate) -> str:
@@ -594,19 +550,17 @@ def _pairs_table(score: AskScore) -> Table:
         by_edit.items(), key=lambda entry: (not entry[1][0].edit.is_relevant, entry[0])
     ):
         shares = pair_shares(pairs)
-        numbers = (shares.followed, shares.moved, shares.unmoved, shares.kept, shares.lost)
-        rows.append([edit, relation or "all", len(pairs), *numbers])
+        balance = balance_of(pairs) if pairs[0].edit.is_relevant else None
+        looking = (balance.looking, balance.p_value) if balance is not None else (None, None)
+        numbers = (getattr(shares, name) for name in SHARES)
+        rows.append([edit, relation or "all", len(pairs), *looking, *numbers])
     columns = [
         Column("edit", "edit"),
         Column("answers", "right answers"),
         Column("pairs", "pairs", "count"),
-        *(column(f"diagnose.{name}") for name in ("followed", "moved", "unmoved", "kept", "lost")),
+        column("diagnose.looking"),
+        Column("p", "p", "p"),
+        *(column(f"diagnose.{name}") for name in SHARES),
     ]
     notes = [f"{score.verdict}: {score.because}"]
-    if score.groups is not None:
-        whole = score.groups.all_right
-        notes.append(
-            f"All pictures of a question right: {100 * whole.value:.1f} % [{100 * whole.low:.1f}, {100 * whole.high:.1f}] of "
-            f"{whole.n_items} questions with three or more; without looking at most {100 * score.groups.bound:.1f} %"
-        )
     return Table.of("ask.pairs", "Before and after an edit, or about two pictures", columns, rows, notes)

@@ -825,8 +825,8 @@ class Compass(Instrument):
         )
 
     def size_for(self, pairs: int) -> int:
-        """Return the number of pictures of each of two splits; each has two relevant pairs: a reflection and a move."""
-        return max(2, math.ceil(pairs / 4))
+        """Return the number of pictures of each of two splits; each has four relevant pairs: a reflection and a move, with both roles."""
+        return max(2, math.ceil(pairs / 8))
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """Return a pair file, or COCO instances with their pictures."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +25,7 @@ from theodolite.attribution import (
 from theodolite.attribution.recorder import check_threshold
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import Capability, covers, definition
-from theodolite.core.types import SENT, Choice, Item, Json, Picture, Record, Response
+from theodolite.core.types import SENT, Choice, Item, Json, Picture, Record, Response, content_hash
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.pairs import Region
 from theodolite.instruments.compass.formulas.resampling import with_resampled
@@ -107,7 +108,11 @@ class AttributionMeasurer:
 
 
 class ConditionsMeasurer:
-    """Measures relevance maps of plain pairs and of controls, and only the answer under every other condition."""
+    """Measures relevance maps of plain pairs and of controls, and only the answer under every other condition.
+
+    A batch is asked in two parts, those with maps and those without. Which comes first depends on a hash of the batch, so
+    that pictures as they are do not come before their edits.
+    """
 
     reuse: Reuse = "never"
 
@@ -118,19 +123,25 @@ class ConditionsMeasurer:
         if gives == "gradients":
             self._explaining = AttributionMeasurer(model, maps or MapOptions())
         self.identity = f"{self._explaining.identity}|readings"
+        self._places = count(1)
         self.batch_size = model.batch_size * 4
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
         """Return one record per item, in order."""
         records: dict[str, Record] = {}
-        for measurer, is_explained in ((self._explaining, True), (self._asking, False)):
+        parts = [(self._explaining, True), (self._asking, False)]
+        if int(content_hash([item.id for item in items]), 16) % 2:
+            parts.reverse()
+        for measurer, is_explained in parts:
             chosen = [item for item in items if _is_explained(item) == is_explained]
             for start in range(0, len(chosen), measurer.batch_size):
                 part = chosen[start : start + measurer.batch_size]
                 shown = [shown_item(item) for item in part]
                 for item, sent, record in zip(part, shown, measurer.measure(shown), strict=True):
                     values = {} if sent is item else {SENT: sent.request.digest}
-                    records[item.id] = replace(record, item_id=item.id, values={**record.values, **values})
+                    records[item.id] = replace(
+                        record, item_id=item.id, values={**record.values, **values}, place=next(self._places)
+                    )
         return [records[item.id] for item in items]
 
     def close(self) -> None:

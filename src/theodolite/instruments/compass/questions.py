@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from string import Formatter
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from theodolite.answers import read_answer
 from theodolite.answers.grading import format_from_json, format_of
@@ -17,27 +18,42 @@ from theodolite.core.files import check, lines_of, parse_json
 from theodolite.core.scores import Capability, covers
 from theodolite.core.types import AnswerFormat, Item, Json, Message, Picture, Request, Style, Truth
 from theodolite.geometry import Box
-from theodolite.geometry.directions import CARDINAL, EIGHT, Vocabulary, is_sideways, opposite, vocabulary_of
+from theodolite.geometry.directions import (
+    CARDINAL,
+    EIGHT,
+    Vocabulary,
+    is_diagonal,
+    is_sideways,
+    opposite,
+    vocabulary_of,
+)
 from theodolite.instruments.compass.data.drawn import (
     PARTS,
     blank,
     drawn_picture,
+    exchanged,
+    exchanged_unasked,
     hidden,
     mirrored,
     mirrored_boxes,
     moved_alone,
+    moved_unasked,
     part_box,
 )
 from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
 from theodolite.pairs.outcomes import (
     EXCHANGE,
+    EXCHANGE_UNASKED,
     FLIP,
+    FLIP_UNASKED,
     LIGHT,
     MIRROR,
     MIRROR_UNASKED,
     MOVE_REFERENCE,
     MOVE_TARGET,
+    MOVE_UNASKED,
     NOISE,
+    PICTURE,
     REENCODE,
     Edit,
 )
@@ -48,13 +64,13 @@ from theodolite.pairs.pictures import (
     UnfitError,
     find_exchange,
     find_move,
+    flip,
     light,
     mirror,
     noise,
     reencode,
 )
 from theodolite.pairs.pictures.objects import PlacingOptions, Step
-from theodolite.stats import circular_distance
 
 # Items of runs that were stored before items carried their truth.
 
@@ -81,7 +97,7 @@ def with_truth(item: Item, _: Mapping[str, Any]) -> Item:
         relation=gold,
         condition=condition,
         edit=edit.name if edit is not None else "",
-        base=f"{subject}/{PLAIN}" if edit is not None else "",
+        base=f"{subject}/{_plain_of(condition)}" if edit is not None else "",
         repeats=str(meta.pop("repeats", "")),
     )
     return replace(item, meta=meta, truth=truth)
@@ -366,7 +382,7 @@ def pair_item(
         relation=prompt.options[gold],
         condition=condition,
         edit=edit.name if edit is not None else "",
-        base=f"{subject}/{PLAIN}" if edit is not None else "",
+        base=f"{subject}/{_plain_of(condition)}" if edit is not None else "",
     )
     return Item(
         name=f"{subject}/{condition}",
@@ -390,6 +406,10 @@ def pair_item(
         },
         truth=truth,
     )
+
+
+def _plain_of(condition: str) -> str:
+    return ROLES_EXCHANGED if _picture_condition(condition)[1] else PLAIN
 
 
 def directions_of(item: Item) -> tuple[str, ...]:
@@ -444,10 +464,16 @@ def read_direction(text: str, options: Mapping[str, str]) -> str | None:
 # target hidden      the box of one object in the picture's mean colour; likewise ``reference hidden``
 # part hidden 0 …    one of 4 × 4 parts of the picture in its mean colour
 # exchanged          reference and target exchange their places
-# target moved       the target moves alone to where the answer is another one; likewise ``reference moved``
+# target moved       the target moves alone to the opposite side; likewise ``reference moved``
 # mirrored sideways  the picture mirrored although the question is about above and below: the answer stays
+# upside down        the picture turned upside down although the question is about left and right: the answer stays
+# moved unasked      a thing moves as far as under another edit, but the answer stays; one that is not in the question if it can be
+# exchanged unasked  two things that are not in the question exchange their places
 # light, noise,      the picture brighter, with noise, compressed again: the answer stays
 # re-encode
+#
+# *Roles exchanged*: the same picture, plain and after every edit that changes the answer, is also asked where the reference is
+# relative to the target. What a cue of the picture alone gains on one of the two questions, it loses on the other.
 #
 # Planned items name the original picture, so that a run stores one picture per pair; `shown_item` edits it. In photographs,
 # objects are cut out and pasted (`theodolite.pairs.pictures`); drawn pictures are drawn again.
@@ -456,16 +482,22 @@ def read_direction(text: str, options: Mapping[str, str]) -> str | None:
 MIRRORED, BLANK = "mirrored", "blank"
 TARGET_HIDDEN, REFERENCE_HIDDEN, PART_HIDDEN = "target hidden", "reference hidden", "part hidden"
 EXCHANGED, TARGET_MOVED, REFERENCE_MOVED = "exchanged", "target moved", "reference moved"
-SIDEWAYS = "mirrored sideways"
+SIDEWAYS, UPSIDE_DOWN = "mirrored sideways", "upside down"
+EXCHANGED_UNASKED, MOVED_UNASKED = "exchanged unasked", "moved unasked"
+ROLES_EXCHANGED = "roles exchanged"
+"""Before the condition of the picture if reference and target exchange their roles in the question."""
 _CLEAR_DEG = 10.0
 """How much nearer the direction of moved objects must be than the next one."""
 _TILT_DEG = 15.0
 """How far moved objects may lie from the exact direction, of eight."""
+_LEAST_LENGTH = 0.25
+"""The shortest neutral move of a photographed object, as a share of the move that changes the answer."""
 NO_MAPS = "no_maps"
 """The key of an item's meta that leaves out relevance maps."""
 
 _WHOLE: Mapping[str, Callable[[Picture], Picture]] = {
     SIDEWAYS: mirror,
+    UPSIDE_DOWN: flip,
     LIGHT.name: light,
     NOISE.name: noise,
     REENCODE.name: reencode,
@@ -476,15 +508,48 @@ _EDITS: Mapping[str, Edit] = {
     TARGET_MOVED: MOVE_TARGET,
     REFERENCE_MOVED: MOVE_REFERENCE,
     SIDEWAYS: MIRROR_UNASKED,
+    UPSIDE_DOWN: FLIP_UNASKED,
+    EXCHANGED_UNASKED: EXCHANGE_UNASKED,
+    MOVED_UNASKED: MOVE_UNASKED,
     **{edit.name: edit for edit in (LIGHT, NOISE, REENCODE)},
 }
 
 
 def edit_of(condition: str, direction: str) -> Edit | None:
     """Return the edit of a condition, given the right answer before it; None if the answer after it is not known."""
+    condition, is_exchanged = _picture_condition(condition)
     if condition == MIRRORED:
         return MIRROR if is_sideways(direction) else FLIP
+    if is_exchanged and condition in _MOVES:
+        condition = _MOVES[condition]
     return _EDITS.get(condition)
+
+
+_MOVES = {TARGET_MOVED: REFERENCE_MOVED, REFERENCE_MOVED: TARGET_MOVED}
+"""What a move is to the question with roles exchanged."""
+
+
+def _picture_condition(condition: str) -> tuple[str, bool]:
+    """Return what was done to the picture, and whether the roles in the question are exchanged.
+
+    >>> _picture_condition("roles exchanged, mirrored"), _picture_condition("roles exchanged"), _picture_condition("mirrored")
+    (('mirrored', True), ('plain', True), ('mirrored', False))
+    """
+    if not condition.startswith(ROLES_EXCHANGED):
+        return condition, False
+    return condition.removeprefix(ROLES_EXCHANGED).removeprefix(", ") or PLAIN, True
+
+
+def with_roles_exchanged(pair: Pair) -> Pair | None:
+    """Return the question where the reference is relative to the target; None if the direction has no opposite.
+
+    Args:
+        pair: A pair.
+    """
+    turned = opposite(pair.direction)
+    if turned is None:
+        return None
+    return replace(pair, reference=pair.target, target=pair.reference, direction=turned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,35 +567,53 @@ EditsOf: TypeAlias = Callable[[Pair, int, Vocabulary], Sequence[EditedPair]]
 
 
 def drawn_edits(pair: Pair, number: int, _: Vocabulary = CARDINAL) -> list[EditedPair]:
-    """Return the edits of a drawn pair beyond mirroring: other light, a neutral sideways mirroring, one thing moved.
+    """Return the edits of a drawn pair beyond mirroring: other light, one thing moved, and the neutral edits of the same kinds.
+
+    Where neither thing has room on the opposite side of the other, they exchange their places.
 
     Args:
         pair: From `relation_pairs`, whose directions alternate.
-        number: Its index among the pairs. The reference moves four times, then the target four times.
+        number: Its index among the pairs. The reference moves four times, then the target four times, if it has room.
     """
-    edits = [EditedPair(LIGHT.name, pair)]
-    if not is_sideways(pair.direction):
-        edits.append(EditedPair(SIDEWAYS, pair))
-    is_target = number // len(CARDINAL.names) % 2 == 1
-    moved = moved_alone(pair, "target" if is_target else "reference")
-    if moved is not None:
-        how = {"scene": moved.meta["scene"]}
-        condition = TARGET_MOVED if is_target else REFERENCE_MOVED
-        edits.append(EditedPair(condition, replace(moved, picture=pair.picture), how))
+    edits = [EditedPair(LIGHT.name, pair), EditedPair(_across(pair), pair)]
+    roles: list[tuple[str, Literal["target", "reference"]]]
+    roles = [(REFERENCE_MOVED, "reference"), (TARGET_MOVED, "target")]
+    if number // len(CARDINAL.names) % 2 == 1:
+        roles.reverse()
+    moves = ((condition, moved_alone(pair, role)) for condition, role in roles)
+    condition, changed = next(
+        ((condition, moved) for condition, moved in moves if moved is not None), (EXCHANGED, exchanged(pair))
+    )
+    unasked = exchanged_unasked(pair) if condition == EXCHANGED else None
+    same = EXCHANGED_UNASKED, unasked
+    if unasked is None:
+        same = MOVED_UNASKED, moved_unasked(pair, changed)
+    edits += [
+        EditedPair(name, replace(drawn, picture=pair.picture), {"scene": drawn.meta["scene"]})
+        for name, drawn in ((condition, changed), same)
+        if drawn is not None
+    ]
     return edits
 
 
+def _across(pair: Pair) -> str:
+    """Return the reflection that leaves the answer as it is."""
+    return UPSIDE_DOWN if is_sideways(pair.direction) else SIDEWAYS
+
+
 def photograph_edits(pair: Pair, number: int, vocabulary: Vocabulary = CARDINAL) -> list[EditedPair]:
-    """Return the edits of a pair in a photograph beyond mirroring: two neutral ones, and object edits that look right.
+    """Return the edits of a pair in a photograph beyond mirroring: neutral ones, and object edits that look right.
 
     Args:
         pair: A pair whose boxes lie clearly in its direction.
         number: Its index among the pairs. Noise and compression alternate.
         vocabulary: The directions that are asked for.
     """
-    second = (NOISE.name, REENCODE.name)[number % 2] if is_sideways(pair.direction) else SIDEWAYS
+    whole = [_across(pair)]
+    if is_sideways(pair.direction):
+        whole.insert(0, (NOISE.name, REENCODE.name)[number % 2])
     made, _ = _object_edits(pair, cutouts(pair), vocabulary)
-    return [EditedPair(LIGHT.name, pair), EditedPair(second, pair), *made]
+    return [*(EditedPair(name, pair) for name in (LIGHT.name, *whole)), *made]
 
 
 def unfit_edits(pair: Pair, vocabulary: Vocabulary = CARDINAL) -> tuple[Unfit, ...]:
@@ -555,10 +638,43 @@ def _object_edits(
         else:
             moved = _moved(pair, steps, vocabulary)
             if _is_clear(pair, moved, vocabulary):
-                edits.append(EditedPair(condition, moved, {"steps": [list(step) for step in steps]}))
+                edits.append(_with_step_list(condition, moved, steps))
             else:
                 unfit.append(Unfit.UNCLEAR)
+    if edits and not is_diagonal(pair.direction):
+        edits += _neutral_moves(pair, things, edits[-1], studio, vocabulary)
     return tuple(edits), tuple(unfit)
+
+
+def _neutral_moves(
+    pair: Pair, things: tuple[Cutout, Cutout], edit: EditedPair, studio: Studio, vocabulary: Vocabulary
+) -> Iterator[EditedPair]:
+    """Yield the move of one of the objects about as far as under another edit, but without a change of the answer."""
+    reference, target = things
+    how: dict[str, Any] = {"others": pair.others, "options": _placing(vocabulary)}
+    how["far_px"] = max(math.hypot(*step) for step in cast("Any", edit.how["steps"]))
+    for moving, fixed, seen in (
+        (target, reference, pair.direction),
+        (reference, target, opposite(pair.direction)),
+    ):
+        try:
+            step = find_move(moving, fixed, pair.size_px, directions=[str(seen)], **how)
+            steps = (step, (0, 0)) if moving is reference else ((0, 0), step)
+            studio.draw(steps)
+        except UnfitError:
+            continue
+        moved = _moved(pair, steps, vocabulary)
+        if moved.direction == pair.direction and math.hypot(*step) >= how["far_px"] * _LEAST_LENGTH:
+            yield _with_step_list(MOVED_UNASKED, moved, steps)
+            return
+
+
+def _with_step_list(condition: str, moved: Pair, steps: tuple[Step, Step]) -> EditedPair:
+    return EditedPair(condition, moved, {"steps": [list(step) for step in steps]})
+
+
+def _placing(vocabulary: Vocabulary) -> PlacingOptions:
+    return PlacingOptions(max_tilt_deg=_TILT_DEG) if vocabulary == EIGHT else PlacingOptions()
 
 
 def _steps(
@@ -572,27 +688,14 @@ def _steps(
     reference, target = things
     if condition == EXCHANGED:
         return find_exchange(reference, target, pair.size_px, others=pair.others)
-    placing = PlacingOptions(max_tilt_deg=_TILT_DEG) if vocabulary == EIGHT else PlacingOptions()
-    how: dict[str, Any] = {"others": pair.others, "options": placing}
+    if is_diagonal(pair.direction):
+        raise UnfitError(Unfit.DIAGONAL)
+    how: dict[str, Any] = {"others": pair.others, "options": _placing(vocabulary)}
     if condition == TARGET_MOVED:
-        ways = _farthest_first(pair.direction)
+        ways = [opposite(pair.direction) or ""]
         return (0, 0), find_move(target, reference, pair.size_px, directions=ways, **how)
     # Seen from the target, the reference goes to where the target was, seen from the reference.
-    ways = _farthest_first(opposite(pair.direction) or pair.direction)
-    return find_move(reference, target, pair.size_px, directions=ways, **how), (0, 0)
-
-
-def _farthest_first(direction: str) -> list[str]:
-    """Return the four directions without those that agree with one of the eight, the farthest first.
-
-    >>> _farthest_first("left"), _farthest_first("above left")
-    (['right', 'above', 'below'], ['right', 'below'])
-    """
-    angles = CARDINAL.angles_deg
-    apart = {
-        name: float(circular_distance(angle, EIGHT.angles_deg[direction])) for name, angle in angles.items()
-    }
-    return sorted((name for name in apart if apart[name] > 45), key=lambda name: -apart[name])
+    return find_move(reference, target, pair.size_px, directions=[pair.direction], **how), (0, 0)
 
 
 def _moved(pair: Pair, steps: tuple[Step, Step], vocabulary: Vocabulary) -> Pair:
@@ -605,11 +708,12 @@ def _moved(pair: Pair, steps: tuple[Step, Step], vocabulary: Vocabulary) -> Pair
 
 
 def _is_clear(pair: Pair, moved: Pair, vocabulary: Vocabulary) -> bool:
-    """Return True if the answer changes, and is as clear as before or at least by `_CLEAR_DEG`."""
+    """Return True if the answer becomes the opposite, and is as clear as before or at least by `_CLEAR_DEG`."""
     before, after = (
         vocabulary.between(candidate.reference.box, candidate.target.box) for candidate in (pair, moved)
     )
-    return moved.direction != pair.direction and after.margin_deg >= min(_CLEAR_DEG, before.margin_deg)
+    is_opposite = moved.direction == opposite(pair.direction)
+    return is_opposite and after.margin_deg >= min(_CLEAR_DEG, before.margin_deg)
 
 
 def plan_conditions(
@@ -632,6 +736,7 @@ def plan_conditions(
         maps: How many pairs get relevance maps; all if not given.
     """
     prompt = prompt or default_prompt(pairs)
+    both_ways = {_place_of(pair) for pair in pairs}
     for number, pair in enumerate(pairs):
         asked = [
             EditedPair(PLAIN, pair),
@@ -648,6 +753,8 @@ def plan_conditions(
         }
         for edited in asked:
             yield _edited_item(edited, pair, prompt, meta, split=split)
+        if _place_of(replace(pair, reference=pair.target, target=pair.reference)) not in both_ways:
+            yield from _exchanged_items(asked, pair, prompt, meta, split=split)
 
 
 def edited_items(pair: Pair, number: int, prompt: Prompt) -> Iterator[Item]:
@@ -659,8 +766,33 @@ def edited_items(pair: Pair, number: int, prompt: Prompt) -> Iterator[Item]:
         prompt: How it is asked.
     """
     edits = photograph_edits(pair, number, prompt.vocabulary)
-    for edited in (EditedPair(MIRRORED, mirrored_boxes(pair)), *edits):
+    asked = EditedPair(MIRRORED, mirrored_boxes(pair)), *edits
+    for edited in asked:
         yield _edited_item(edited, pair, prompt, {})
+    yield from _exchanged_items((EditedPair(PLAIN, pair), *asked), pair, prompt, {})
+
+
+def _exchanged_items(
+    asked: Iterable[EditedPair],
+    pair: Pair,
+    prompt: Prompt,
+    meta: Mapping[str, Json],
+    *,
+    split: str = "",
+) -> Iterator[Item]:
+    """Yield the question with roles exchanged about the plain picture and after every edit that changes the answer."""
+    for edited in asked:
+        edit = edit_of(edited.condition, pair.direction)
+        turned = with_roles_exchanged(edited.pair)
+        is_offered = turned is not None and turned.direction in prompt.options.values()
+        if turned is None or not is_offered or not (edited.condition == PLAIN or (edit and edit.is_relevant)):
+            continue
+        condition = ROLES_EXCHANGED if edited.condition == PLAIN else f"{ROLES_EXCHANGED}, {edited.condition}"
+        yield _edited_item(replace(edited, condition=condition, pair=turned), pair, prompt, meta, split=split)
+
+
+def _place_of(pair: Pair) -> tuple[str, Region, Region]:
+    return pair.picture.digest, pair.target, pair.reference
 
 
 def _edited_item(
@@ -668,6 +800,11 @@ def _edited_item(
 ) -> Item:
     """Return the item of an edited pair, with everything that `shown_item` needs to edit the picture."""
     own: dict[str, Json] = {**meta, **({"edit": edited.how} if edited.how else {})}
+    condition, _ = _picture_condition(edited.condition)
+    if condition in _MOVES:
+        # Of both questions, and whichever of them the edit was made for.
+        moving = pair.target if condition == TARGET_MOVED else pair.reference
+        own[PICTURE] = f"move the object at {moving.box}"
     if "steps" in edited.how and "outlines" in pair.meta:
         own["outlines"] = pair.meta["outlines"]
     return pair_item(
@@ -677,10 +814,14 @@ def _edited_item(
 
 def shown_item(item: Item) -> Item:
     """Return an item with the picture edited according to its condition."""
-    condition = item.truth.condition
+    condition, is_exchanged = _picture_condition(item.truth.condition)
     if condition == PLAIN:
         return item
     pair = _pair_of(item)
+    if is_exchanged:
+        pair = replace(
+            pair, reference=pair.target, target=pair.reference
+        )  # as in the question that the edit is of
     how = cast("Mapping[str, Any]", item.meta.get("edit") or {})
     if condition == MIRRORED:
         shown = mirrored(pair).picture

@@ -690,6 +690,18 @@ def _kind(metric: str) -> str:
     return metric.removeprefix("compass.").partition(":")[0]
 
 
+def _shown_key(key: str, scored: _Scored) -> tuple[str, str]:
+    """Return method and target of a map; an option by the direction that it stands for.
+
+    The maps of single options are measured for the control of the target logit.
+    """
+    method, target = split_key(key)
+    number = target.removeprefix("option:")
+    if number == target:
+        return method, target
+    return method, f"option {scored.projected.samples[0].directions[int(number)]}"
+
+
 def _models_table(runs: Sequence[_Scored], projection: str) -> Table:
     """Build Table 2: one row per model and map, with the numbers of each data set side by side."""
     sets = list(dict.fromkeys(scored.run.data for scored in runs))
@@ -699,7 +711,7 @@ def _models_table(runs: Sequence[_Scored], projection: str) -> Table:
         own = {scored.run.data: scored for scored in runs if scored.run.model == model}
         for key in dict.fromkeys(key for scored in own.values() for key in scored.projected.keys):
             prompts = dict.fromkeys(scored.run.prompt for scored in own.values())
-            row: list[Cell] = [model, ", ".join(prompts), *split_key(key)]
+            row: list[Cell] = [model, ", ".join(prompts), *_shown_key(key, next(iter(own.values())))]
             published = []
             for name in sets:
                 scored = own.get(name)

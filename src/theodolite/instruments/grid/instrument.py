@@ -426,8 +426,8 @@ VERBS: Mapping[str, Verb[Any]] = {
 
 _SCENES_OF_SIZE = 0.07
 """Scenes of each bucket, density and split for each item of a size in numbers."""
-_PAIRS_OF_SCENE = 57
-"""Relevant pairs for each scene of a bucket, density and split: 24 scenes with up to three each."""
+_PAIRS_OF_SCENE = 83
+"""Relevant pairs for each scene of a bucket, density and split: 24 scenes with up to three each, and as many turned questions."""
 _POOL = 8
 """Scenes of the cross matrix that DIME compares with."""
 

@@ -29,6 +29,7 @@ from theodolite.instruments.grid.data.batch import (
     dropped_anchor,
     edited_scenes,
     shortcut_answer,
+    with_questions,
 )
 from theodolite.instruments.grid.data.files import StoredDataset, read_dataset
 from theodolite.instruments.grid.data.question_types import (
@@ -74,6 +75,8 @@ PLAIN_RUN, EDITS_RUN, ANCHORS_RUN, EXPLAIN_RUN = "grid", "grid-behaviour", "grid
 """The kinds of run, as ``run.json`` names them."""
 EXPLAINED = "explained"
 """The condition of a scene that is explained, and of a cross matrix."""
+TURNED = "turned"
+"""The condition of a scene with another question, whose right answers before and after an edit are the other way round."""
 SPLITS = {"spur": ALIGNED, "pure": CROSSED}
 """The split of a diagnosis by mode: a bag of words is right on spurious scenes, and misled on pure ones."""
 MAX_TOKENS = 16
@@ -156,7 +159,7 @@ def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Itera
 
 
 def plan_edits(scenes: SceneBatch, names: Sequence[str], *, split: str = "", seed: int = 0) -> Iterator[Item]:
-    """Yield every scene unedited and after each edit.
+    """Yield every scene unedited and after each edit, and both pictures of an edit of places with its turned question as well.
 
     Args:
         scenes: Scenes of relational buckets.
@@ -164,6 +167,7 @@ def plan_edits(scenes: SceneBatch, names: Sequence[str], *, split: str = "", see
         split: Split of the data.
         seed: Seed of the places of decoys, and of what is exchanged and moved.
     """
+    plain: dict[tuple[int, str], str] = {}
     for edited in edited_scenes(scenes, seed=seed):
         world = edited.scenes.world
         pictures = render(world, edited.scenes.cells)
@@ -175,6 +179,53 @@ def plan_edits(scenes: SceneBatch, names: Sequence[str], *, split: str = "", see
                 empty = EditedScenes(EMPTIED, edited.scenes, edited.rows)
                 white = np.full_like(pictures[i], 255)
                 yield _edited_item(empty, i, names[int(row)], white, shortcut="", split=split)
+        if edited.turned is not None and len(edited.rows):
+            yield from _turned_items(edited, scenes.take(edited.rows), names, plain, split=split)
+
+
+def _turned_items(
+    edited: EditedScenes,
+    before: SceneBatch,
+    names: Sequence[str],
+    plain: dict[tuple[int, str], str],
+    *,
+    split: str,
+) -> Iterator[Item]:
+    """Yield the turned questions of an edit about the pictures before and after it.
+
+    Args:
+        edited: The scenes after the edit.
+        before: The same scenes before it.
+        names: Names of all scenes.
+        plain: The items about pictures before an edit, by scene and question; those that are new are added.
+        split: Split of the data.
+    """
+    assert edited.turned is not None  # noqa: S101 - the caller knows
+    sides = [with_questions(side, edited.turned) for side in (before, edited.scenes)]
+    pictures = [render(side.world, side.cells) for side in sides]
+    for i, row in enumerate(edited.rows.tolist()):
+        key = row, sides[0].text(i)
+        base = plain.get(key)
+        for side, drawn, kind in zip(sides, pictures, (PLAIN, edited.kind), strict=True):
+            condition = TURNED if kind == PLAIN else f"{TURNED}, {kind}"
+            if kind == PLAIN and base is not None:
+                continue
+            name = f"{names[row]}/{TURNED} of {edited.kind}" + ("" if kind == PLAIN else "/after")
+            if kind == PLAIN:
+                base = plain[key] = name
+            truth = Truth(
+                (side.answer_text(i),),
+                subject=f"{names[row]}/{TURNED} of {edited.kind}",
+                cluster=names[row],
+                split=split,
+                group=side.bucket_key(i),
+                relation=_relation(side, i),
+                condition=condition,
+                edit="" if kind == PLAIN else PICTURE_EDITS[kind].name,
+                base="" if kind == PLAIN else str(base),
+            )
+            picture = Picture.from_array(drawn[i])
+            yield _item(name, picture, side.text(i), world=side.world, truth=truth, meta={})
 
 
 def _edited_item(

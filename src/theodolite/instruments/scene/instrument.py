@@ -463,8 +463,8 @@ VERBS: Mapping[str, Verb[Any]] = {
 _ROOMS: Mapping[str, int] = {"quick": 14, "standard": 18, "large": 120}
 """Rooms by size, and questions of each of the nine groups."""
 _ROOM_PAIRS: Mapping[str, int] = {"quick": 40, "standard": 80, "large": 300}
-"""Rooms with pairs by size; each has one relevant and one neutral pair. 40 are enough to see that a model does not look."""
-_PAIRS_OF_SIZE = 1.6
+"""Rooms with pairs by size; each has two relevant and one or two neutral pairs. 40 are enough to see that a model does not look."""
+_ROOMS_OF_SIZE = 1.6
 """Rooms with pairs for each item of a size in numbers."""
 _PAIRS_OF_OWN = 3
 """Pairs of each scene of the user."""
@@ -569,8 +569,8 @@ class Scene(Instrument):
         return signatures
 
     def size_for(self, pairs: int) -> int:
-        """Return the size for a number of pairs: one room for each."""
-        return math.ceil(pairs / _PAIRS_OF_SIZE)
+        """Return the size for a number of pairs: one room for every two questions."""
+        return math.ceil(pairs / (2 * _ROOMS_OF_SIZE))
 
     def describe(self, study: Study) -> str:
         """Describe what a study asks about."""
@@ -613,7 +613,7 @@ SCENE = Scene()
 
 
 def _room_pairs(size: str | int) -> int:
-    return _ROOM_PAIRS[size] if isinstance(size, str) else max(12, round(_PAIRS_OF_SIZE * size))
+    return _ROOM_PAIRS[size] if isinstance(size, str) else max(12, round(_ROOMS_OF_SIZE * size))
 
 
 def _has_pairs(run: Run) -> bool:

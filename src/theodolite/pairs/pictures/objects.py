@@ -61,6 +61,7 @@ class Unfit(StrEnum):
     FEW_PLACES = "the pair has room in too few directions for a family"
     NO_OPPOSITE = "the direction has no known opposite"
     NOT_SWAPPED = "the objects do not fit into each other's places"
+    DIAGONAL = "objects are moved along the sides of the picture alone, and the opposite lies across"
     UNCLEAR = "the objects would lie between two directions"
     TRACE = "the edit would leave a visible trace"
     UNSEEN = "the object would hardly be seen in its new place"
@@ -147,11 +148,12 @@ def clear_step(
     size_px: tuple[int, int],
     others: Sequence[Box] = (),
     options: PlacingOptions | None = None,
+    far_px: float | None = None,
 ) -> Step | None:
     """Return the step that moves a box into a direction from another, clear of all other boxes; None if there is no room.
 
-    Of all places that are tried, the one that changes distance and height least is taken. A box that lies on another box,
-    such as a cup on a table, stays on it or leaves it as a whole.
+    Of all places that are tried, the one that changes distance and height least is taken, or the one that is nearest to `far_px`
+    away from the old place. A box that lies on another box, such as a cup on a table, stays on it or leaves it as a whole.
 
     >>> clear_step(Box(10, 40, 20, 50), Box(40, 40, 60, 60), "right", (100, 100), [Box(82, 0, 92, 90)])
     (57, 0)
@@ -161,6 +163,8 @@ def clear_step(
     before = math.dist(moving.centre_px, fixed.centre_px)
 
     def cost(step: Step) -> float:
+        if far_px is not None:
+            return abs(math.hypot(*step) - far_px)
         moved = moving.moved(*step)
         return abs(math.dist(moved.centre_px, fixed.centre_px) - before) + 2 * abs(step[1 - along])
 
@@ -367,6 +371,7 @@ def find_move(
     directions: Sequence[str],
     others: Sequence[Box] = (),
     options: PlacingOptions | None = None,
+    far_px: float | None = None,
 ) -> Step:
     """Find the step that brings an object into the first direction from another that has room.
 
@@ -377,6 +382,7 @@ def find_move(
         directions: Left, right, above or below, in order of preference.
         others: The boxes of all other objects.
         options: How objects are moved.
+        far_px: How far it should move. Default: as little as the direction allows.
 
     Raises:
         UnfitError: If there is no clear place.
@@ -386,7 +392,7 @@ def find_move(
         raise UnfitError(Unfit.TOUCH)
     _check_free(thing.box, size_px, others)
     for direction in directions:
-        step = clear_step(box, fixed, direction, size_px, others, options)
+        step = clear_step(box, fixed, direction, size_px, others, options, far_px)
         if step is not None:
             return step
     raise UnfitError(Unfit.NO_ROOM)

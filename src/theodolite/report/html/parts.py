@@ -25,10 +25,10 @@ from theodolite import __version__
 from theodolite.core.errors import UsageError
 from theodolite.core.pictures import open_image, read_picture
 from theodolite.core.scores import difference_unit
-from theodolite.core.tables import Unit, duration, format_number, upper_first
+from theodolite.core.tables import Unit, duration, format_number, interval, percent, upper_first
 from theodolite.core.types import Picture
 from theodolite.core.views import UNSEEN, HeatMap, ItemRow
-from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, OUTCOMES, TONES, outcome_words
+from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, OUTCOMES, TONES, outcome_words, tone_of
 from theodolite.diagnose.record import (
     Comparison,
     LookingResult,
@@ -260,7 +260,7 @@ def prose(text: str) -> Markup:
     return Markup("").join(code.format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
-# The outcomes of pairs as one bar: followed, moved, unmoved and lost, in percent of the pairs.
+# The outcomes of pairs as one bar, in percent of the pairs.
 
 
 _NARROW = 6.0
@@ -285,25 +285,21 @@ class ShareBar:
     segments: tuple[Segment, ...]
     low: float
     high: float
-    """The ends of the interval of the followed share, in percent."""
-    bound: float
-    """The largest share without looking, in percent."""
+    """The ends of the interval of looking that lie on the bar, in percent."""
     words: str
     """A text alternative."""
 
 
-def share_bar(form: LookingResult | PairsResult, bound: float | None = None) -> ShareBar | None:
+def share_bar(form: LookingResult | PairsResult) -> ShareBar | None:
     """Place the outcomes of relevant pairs on a bar. None if there is no relevant pair.
 
     >>> from theodolite.diagnose.record import PairsResult
     >>> share_bar(PairsResult(name="light", is_relevant=False, n=3)) is None
     True
     """
-    shares: list[tuple[str, Estimate | None]] = [
-        (name, getattr(form, name)) for name in ("followed", "moved", "unmoved", "lost")
-    ]
-    followed = form.followed
-    if followed is None:
+    shares: list[tuple[str, Estimate | None]] = [(name, getattr(form, name)) for name in OUTCOMES]
+    looking = form.looking
+    if looking is None:
         return None
     x = 0.0
     segments = []
@@ -314,15 +310,8 @@ def share_bar(form: LookingResult | PairsResult, bound: float | None = None) -> 
                 Segment(name, round(x, 3), round(width, 3), f"{width:.0f} %" if width >= _NARROW else "")
             )
         x += width
-    limit = bound if bound is not None else form.bound if isinstance(form, LookingResult) else 0.25
-    words = outcome_words(form)
-    return ShareBar(
-        tuple(segments),
-        round(100 * followed.low, 3),
-        round(100 * followed.high, 3),
-        round(100 * limit, 3),
-        words,
-    )
+    low, high = (round(100 * max(0.0, end), 3) for end in (looking.low, looking.high))
+    return ShareBar(tuple(segments), low, high, outcome_words(form))
 
 
 # Histograms of the item scores of a metric, one outline per model on one axis.
@@ -744,6 +733,9 @@ class Helpers:
             "duration": duration,
             "upper_first": upper_first,
             "outcomes": OUTCOMES,
+            "tone": lambda standing: tone_of(standing).name,
+            "interval": interval,
+            "percent": percent,
             "asked": asked,
         }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from theodolite.core.types import Picture
 from theodolite.diagnose.api import browse
-from theodolite.diagnose.compare import FollowedChange, Verdicts, followed_summary
+from theodolite.diagnose.compare import LookingChange, Verdicts, looking_summary
 from theodolite.diagnose.record import Comparison, MetricEntry
 from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import diagnosis_page, missing_words
@@ -95,7 +95,7 @@ def write_comparison(
     title: str = "",
     notes: Sequence[str] = (),
     verdicts: Sequence[Verdicts] = (),
-    followed: Sequence[FollowedChange] = (),
+    looking: Sequence[LookingChange] = (),
 ) -> Path:
     """Write the page of paired comparisons of two runs, or of the models of a diagnosis.
 
@@ -106,7 +106,7 @@ def write_comparison(
         title: Title of the page. Default: the names of the models.
         notes: Notes to show at the top.
         verdicts: The verdicts on both models, by instrument.
-        followed: The followed pairs of both models, by instrument and kind of pictures.
+        looking: Looking of both models, by instrument and kind of pictures.
 
     Returns:
         The path of the page.
@@ -123,8 +123,8 @@ def write_comparison(
         "d": {"comparisons": comparisons},
         "title": title or " against ".join(map(series.name, models)) or "Nothing to compare",
         "eyebrow": "Paired comparison on the same items",
-        "summary": _summary(followed, models, series, n_different, len(measured)),
-        "followed": followed,
+        "summary": _summary(looking, models, series, n_different, len(measured)),
+        "looking": looking,
         "notes": notes,
         "verdicts": verdicts,
         "sides": models,
@@ -134,10 +134,10 @@ def write_comparison(
 
 
 def _summary(
-    followed: Sequence[FollowedChange], models: Sequence[str], series: Series, n_different: int, n: int
+    looking: Sequence[LookingChange], models: Sequence[str], series: Series, n_different: int, n: int
 ) -> str:
     """Return the first words of a comparison: pairs, then metrics."""
-    pairs = followed_summary(followed, *map(series.name, models[:2])) if len(models) > 1 else ""
+    pairs = looking_summary(looking, *map(series.name, models[:2])) if len(models) > 1 else ""
     metrics = f"{n_different} of {n} metrics differ with a corrected p below {ALPHA:g}."
     return f"{pairs}{metrics if n else 'No metric could be compared.'}"
 

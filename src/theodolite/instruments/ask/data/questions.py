@@ -101,7 +101,7 @@ class Question:
     group: str = ""
     """A name, for results by group."""
     others: tuple[str, ...] = ()
-    """Other answers to an open question that are right, too."""
+    """Other answers that are right, too."""
     listing: Literal["", "words", "letters"] = ""
     """How the question itself lists its options. If it does not, the prompt lists them."""
     removal: Removal | None = None
@@ -405,9 +405,22 @@ def read_question(row: Row, number: int, finder: PictureFinder) -> Question:
         pictures=_pictures(row, finder),
         options=options,
         group=group if isinstance(group, str) else "",
-        others=() if options else others,
+        others=tuple(_among(others, answer, options)) if options else others,
         listing=listing,
     )
+
+
+def _among(answers: Iterable[str], right: str, options: tuple[str, ...]) -> Iterator[str]:
+    """Yield the options that further right answers name."""
+    named = {right}
+    for answer in answers:
+        try:
+            option = named_option(answer, options)
+        except NoSuchOption:
+            continue
+        if option not in named:
+            named.add(option)
+            yield option
 
 
 def _asked(row: Row) -> tuple[str, str, tuple[str, ...], tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
@@ -25,7 +25,10 @@ __all__ = [
     "Edit",
     "drawn_picture",
     "edited_pair",
+    "exchanged",
+    "exchanged_unasked",
     "moved_alone",
+    "moved_unasked",
     "relation_pairs",
 ]
 
@@ -205,14 +208,16 @@ def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
     elif edit == "clutter":
         scene, i, j = replace(scene, things=(scene.things[i], scene.things[j])), 0, 1
     elif edit == "move":
-        scene = _moved(scene, i, (i, j), rng) or scene.swapped(i, j)
+        scene = _moved(scene, i, (i, j), _is_other, rng) or scene.swapped(i, j)
     else:
         raise UsageError(f"there is no edit {edit!r}; there are {', '.join(EDITS)}")
     return _as_pair(name, scene, (i, j), meta)
 
 
 def moved_alone(pair: Pair, role: Literal["target", "reference"]) -> Pair | None:
-    """Return the same question after one of the two things moved so that the answer changes; None if there is no room.
+    """Return the same question after one of the two things moved to the opposite side; None if there is no room.
+
+    With roles exchanged the two right answers are then exchanged too, so that no cue of the pictures alone explains both.
 
     Args:
         pair: From `relation_pairs`.
@@ -220,10 +225,68 @@ def moved_alone(pair: Pair, role: Literal["target", "reference"]) -> Pair | None
     """
     scene, roles = _scene(pair.meta["scene"]), _roles(pair)
     moving = roles[0 if role == "target" else 1]
-    moved = _moved(scene, moving, roles, np.random.default_rng([_SEED, scene.ground]))
+    moved = _moved(scene, moving, roles, _is_opposite, np.random.default_rng([_SEED, scene.ground]))
     if moved is None:
         return None
     return _as_pair(pair.id, moved, roles, {"split": pair.meta["split"]})
+
+
+def exchanged(pair: Pair) -> Pair:
+    """Return the same question after its two things exchanged their places.
+
+    Args:
+        pair: From `relation_pairs`.
+    """
+    scene, roles = _scene(pair.meta["scene"]), _roles(pair)
+    return _as_pair(pair.id, scene.swapped(*roles), roles, {"split": pair.meta["split"]})
+
+
+def exchanged_unasked(pair: Pair) -> Pair | None:
+    """Return the same question after two other things exchanged their places; None if there are no two.
+
+    Args:
+        pair: From `relation_pairs`.
+    """
+    scene, roles = _scene(pair.meta["scene"]), _roles(pair)
+    others = [k for k in range(len(scene.things)) if k not in roles]
+    if len(others) < 2:
+        return None
+    return _as_pair(pair.id, scene.swapped(*others[:2]), roles, {"split": pair.meta["split"]})
+
+
+def moved_unasked(pair: Pair, moved: Pair) -> Pair | None:
+    """Return the same question after a move about as far as another one, but without a change of the answer.
+
+    A thing that is not in the question moves, if there is one, else the one that moved before. None if there is no room.
+
+    Args:
+        pair: From `relation_pairs`.
+        moved: The pair after the other move, or after an exchange.
+    """
+    scene, roles = _scene(pair.meta["scene"]), _roles(pair)
+    there = _scene(moved.meta["scene"])
+    changed = next(k for k in roles if scene.things[k] != there.things[k])
+    far = _distance(scene.things[changed], there.things[changed])
+    rng = np.random.default_rng([_SEED, scene.ground, 1])
+    others = [k for k in range(len(scene.things)) if k not in roles] or [changed]
+    moves = [
+        found
+        for moving in others
+        for _ in range(_MOVES_COMPARED)
+        if (found := _moved(scene, moving, roles, _is_same, rng)) is not None
+    ]
+    if not moves:
+        return None
+
+    def excess(found: relation.DrawnScene) -> float:
+        steps = (_distance(*two) for two in zip(scene.things, found.things, strict=True))
+        return abs(sum(steps) - far)
+
+    return _as_pair(pair.id, min(moves, key=excess), roles, {"split": pair.meta["split"]})
+
+
+def _distance(one: relation.DrawnThing, two: relation.PlacedThing) -> float:
+    return math.dist(one.middle, two.middle)
 
 
 def drawn_picture(scene: Json) -> Picture:
@@ -240,10 +303,38 @@ def _roles(pair: Pair) -> tuple[int, int]:
     return int(target), int(reference)
 
 
+_MOVES_COMPARED = 12
+"""Neutral moves of each thing, of which the one that is nearest in length is taken."""
+
+
+def _is_other(before: str, after: str) -> bool:
+    return after != before
+
+
+def _is_opposite(before: str, after: str) -> bool:
+    return after == directions.opposite(before)
+
+
+def _is_same(before: str, after: str) -> bool:
+    return after == before
+
+
 def _moved(
-    scene: relation.DrawnScene, moving: int, roles: tuple[int, int], rng: np.random.Generator
+    scene: relation.DrawnScene,
+    moving: int,
+    roles: tuple[int, int],
+    is_wanted: Callable[[str, str], bool],
+    rng: np.random.Generator,
 ) -> relation.DrawnScene | None:
-    """Move one thing so that target and reference get another direction, clear of the others; None if there is no room."""
+    """Move one thing to where it is clear of the others; None if there is no room.
+
+    Args:
+        scene: The scene.
+        moving: Which thing moves.
+        roles: Target and reference.
+        is_wanted: Whether their direction may be the second, if it was the first.
+        rng: Decides the place.
+    """
     old = relation.direction(scene.things[roles[0]], scene.things[roles[1]])
     for _ in range(2000):
         side = scene.things[moving].side
@@ -251,8 +342,10 @@ def _moved(
         there = replace(scene.things[moving], x=x, y=y)
         things = tuple(there if k == moving else t for k, t in enumerate(scene.things))
         way = relation.direction(things[roles[0]], things[roles[1]])
-        if way not in {None, old} and not any(
-            relation.touch(there, t) for k, t in enumerate(things) if k != moving
+        if (
+            way is not None
+            and is_wanted(str(old), way)
+            and not any(relation.touch(there, t) for k, t in enumerate(things) if k != moving)
         ):
             return replace(scene, things=things)
     return None

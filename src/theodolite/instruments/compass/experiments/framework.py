@@ -23,7 +23,8 @@ from theodolite.instruments.compass.formulas.projection import ProjectionOptions
 from theodolite.instruments.compass.formulas.resampling import paper_key
 from theodolite.instruments.compass.measure import map_key, shown_key, split_key
 from theodolite.instruments.compass.published import published_directions, published_notes
-from theodolite.pairs import AnsweredPair, pair_shares
+from theodolite.pairs import AnsweredPair, balance_of, pair_shares
+from theodolite.pairs.outcomes import SHARES
 from theodolite.stats import clustered_difference, clustered_mean
 
 __all__ = [
@@ -661,7 +662,6 @@ def best_prompt(projected: ProjectedRun) -> str:
 # The uniform map's gap stands beside each gap: followed pairs may merely have an easier layout.
 
 
-_SHARES = ("followed", "moved", "unmoved", "lost", "kept")
 _LEAST_PICTURES = 5
 """On each side of a gap: a bootstrap over fewer is not to be trusted."""
 _MODEL = Column("model", "model")
@@ -703,7 +703,9 @@ def pairs_table(runs: Sequence[FollowedRun]) -> Table:
         parts = [(edit.name, [pair for pair in run.pairs if pair.edit == edit]) for edit in edits]
         for name, some in [("all that change the answer", run.relevant), *parts]:
             shares = pair_shares(some)
-            rows.append([run.model, name, len(some), *(getattr(shares, share) for share in _SHARES)])
+            balance = balance_of(some) if some and some[0].edit.is_relevant else None
+            looking = (balance.looking, balance.p_value) if balance is not None else (None, None)
+            rows.append([run.model, name, len(some), *looking, *(getattr(shares, name) for name in SHARES)])
     return Table.of(
         "compass.pairs",
         "Answers before and after edits",
@@ -711,11 +713,13 @@ def pairs_table(runs: Sequence[FollowedRun]) -> Table:
             _MODEL,
             Column("edit", "edit"),
             Column("pairs", "pairs", "count"),
-            *(column(f"diagnose.{share}") for share in _SHARES),
+            column("diagnose.looking"),
+            Column("p", "p", "p"),
+            *(column(f"diagnose.{share}") for share in SHARES),
         ],
         rows,
         [
-            "A model that ignores what was edited follows no pair, or at most a quarter if it answers at random."
+            "Looking: followed minus inverted. A model that does not use what was edited inverts as often as it follows."
         ],
     )
 

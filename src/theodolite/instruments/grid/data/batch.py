@@ -21,6 +21,7 @@ from theodolite.instruments.grid.data.question_types import (
     MOST_SIDES,
     PHRASES,
     Asks,
+    Bucket,
     QuestionTable,
     character_spans,
     text_of,
@@ -42,7 +43,15 @@ from theodolite.instruments.grid.data.world import (
     class_name,
     offsets,
 )
-from theodolite.pairs.outcomes import CLEAR, DECOY, EXCHANGE, MOVE_REFERENCE, MOVE_TARGET
+from theodolite.pairs.outcomes import (
+    CLEAR,
+    DECOY,
+    EXCHANGE,
+    EXCHANGE_UNASKED,
+    MOVE_REFERENCE,
+    MOVE_TARGET,
+    MOVE_UNASKED,
+)
 
 # The symbolic evaluator and the shortcuts, vectorised over scenes.
 #
@@ -551,16 +560,24 @@ objects removed."""
 EXCHANGED, TARGET_MOVED, ANCHOR_MOVED = "exchanged", "target moved", "anchor moved"
 """The edits of places, which change the right answer: two objects exchange their cells; an object that looks like a target,
 or an anchor, moves to an empty cell."""
+EXCHANGED_UNASKED, MOVED_UNASKED = "exchanged unasked", "moved unasked"
+"""The same without a change of the right answer, of objects that are not asked about if it can be."""
 PICTURE_EDITS = {
     EXCHANGED: EXCHANGE,
     TARGET_MOVED: MOVE_TARGET,
     ANCHOR_MOVED: MOVE_REFERENCE,
     DECOYED: DECOY,
     CLEARED: CLEAR,
+    EXCHANGED_UNASKED: EXCHANGE_UNASKED,
+    MOVED_UNASKED: MOVE_UNASKED,
 }
 """The edits of the picture. A reversed direction is an edit of the question, so it does not show that a model looks."""
 _MOST_TRIED = 500
 """Exchanges of two cells that are tried for each scene and edit."""
+_QUESTIONS_TRIED = 400
+"""QuestionTable of each kind among which a turned one is sought."""
+_MOST_TURNED = 60
+"""Exchanges of two cells for which a turned question is sought."""
 
 
 def harmless_contents(batch: SceneBatch) -> Flags:
@@ -609,7 +626,11 @@ def swap_directions(batch: SceneBatch, *, k: int | None = None) -> SceneBatch:
     if k is not None and not (ANCHOR_SIDE[batch.bucket, k] > 0).all():
         raise UsageError(f"not every question has an anchor {k + 1}")
     directions[:, which] = OPPOSITE[directions[:, which]]
-    questions = replace(batch.questions, directions=directions)
+    return with_questions(batch, replace(batch.questions, directions=directions))
+
+
+def with_questions(batch: SceneBatch, questions: QuestionTable) -> SceneBatch:
+    """Return the same scenes with other questions, and their answers."""
     return complete(
         batch.world, batch.mode, cells=batch.cells, questions=questions, written=write_questions(questions)
     )
@@ -631,6 +652,8 @@ class EditedScenes:
     scenes: SceneBatch
     rows: Integers
     """Which of the given scenes they were."""
+    turned: QuestionTable | None = None
+    """For each scene another question about the same two pictures, whose right answers are the other way round. Of edits of places."""
 
 
 def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
@@ -638,7 +661,8 @@ def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
 
     Swapped scenes are those where the right answer changes and a bag of words is wrong afterwards. Decoys are added until
     a bag of words is wrong; the right answer stays. Edits of places are made where the right answer changes; which objects
-    there are stays the same, and so do all answers that do not depend on places.
+    there are stays the same, and so do all answers that do not depend on places. Each has a turned question, and a neutral edit of the
+    same kind, which exchanges or moves objects without a change of the answer.
 
     Args:
         scenes: Scenes of questions with a relation.
@@ -658,6 +682,10 @@ def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
         EditedScenes(DECOYED, decoyed.take(is_decoyed), everything[is_decoyed]),
         EditedScenes(CLEARED, cleared.take(others.any(axis=1)), everything[others.any(axis=1)]),
         *(move_objects(scenes, kind, [seed, number]) for number, kind in enumerate(_PLACE_EDITS)),
+        *(
+            move_unasked(scenes, kind, [seed, number])
+            for number, kind in enumerate(_NEUTRAL_EDITS, len(_PLACE_EDITS))
+        ),
     ]
 
 
@@ -724,6 +752,25 @@ _PLACE_EDITS: Mapping[str, Callable[[SceneBatch], list[Integers]]] = {
 """The pairs of cells of a scene whose contents may be exchanged, in groups of falling preference."""
 
 
+def _unasked_exchanges(one: SceneBatch) -> list[Integers]:
+    """Return the pairs of cells with different objects: first those that are not asked about, then all."""
+    is_other = one.roles[0] == OTHER
+    pairs = np.concatenate(_exchanges(one))
+    return [pairs[is_other[pairs].all(axis=1)], pairs]
+
+
+def _unasked_moves(one: SceneBatch) -> list[Integers]:
+    """Pair each object that is not asked about with each empty cell, then each object."""
+    return [_moves(one, one.roles[0] == OTHER), _moves(one, one.cells[0] > 0)]
+
+
+_NEUTRAL_EDITS: Mapping[str, Callable[[SceneBatch], list[Integers]]] = {
+    EXCHANGED_UNASKED: _unasked_exchanges,
+    MOVED_UNASKED: _unasked_moves,
+}
+"""The same for edits that leave the answer as it is."""
+
+
 def _is_anchor(roles: NDArray[np.uint8]) -> Flags:
     return (roles >= FIRST_ANCHOR) & (roles < FIRST_TARGET)
 
@@ -734,7 +781,7 @@ def _moves(one: SceneBatch, is_moved: Flags) -> Integers:
 
 
 def move_objects(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedScenes:
-    """Return the scenes for which an edit of places changes the answer, after that edit.
+    """Return the scenes for which an edit of places changes the answer, after that edit, and with a turned question.
 
     Args:
         scenes: Scenes of questions with a relation.
@@ -742,30 +789,109 @@ def move_objects(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedSc
         seed: Seed of what is exchanged or moved.
     """
     rng = np.random.default_rng(seed)
-    cells, done = scenes.cells.copy(), np.zeros(len(scenes), bool)
+    cells, done, turned = scenes.cells.copy(), np.zeros(len(scenes), bool), []
     for row in range(len(scenes)):
         one = scenes.take(slice(row, row + 1))
         for pairs in _PLACE_EDITS[kind](one):
             changed = _with_other_answer(one, pairs, rng)
             if changed is not None:
-                cells[row], done[row] = changed, True
+                cells[row], question = changed
+                done[row] = True
+                turned.append(question)
+                break
+    asked = QuestionTable.concatenate(turned) if turned else scenes.questions.take(done)
+    return EditedScenes(kind, with_cells(scenes, cells).take(done), np.flatnonzero(done), asked)
+
+
+def move_unasked(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedScenes:
+    """Return the scenes after an edit of places that leaves the answer as it is, of objects that are not asked about if it can be.
+
+    Args:
+        scenes: Scenes of questions with a relation.
+        kind: `EXCHANGED_UNASKED` or `MOVED_UNASKED`.
+        seed: Seed of what is exchanged or moved.
+    """
+    rng = np.random.default_rng(seed)
+    cells, done = scenes.cells.copy(), np.zeros(len(scenes), bool)
+    for row in range(len(scenes)):
+        one = scenes.take(slice(row, row + 1))
+        for pairs in _NEUTRAL_EDITS[kind](one):
+            made, answers = _exchanged_cells(one, rng.permutation(pairs)[:_MOST_TRIED])
+            same = made[answers == one.answer[0]]
+            if len(same):
+                cells[row], done[row] = same[0], True
                 break
     return EditedScenes(kind, with_cells(scenes, cells).take(done), np.flatnonzero(done))
 
 
+def _exchanged_cells(one: SceneBatch, pairs: Integers) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return the cells of one scene after the exchange of each pair of cells, and the answers after it."""
+    cells = np.repeat(one.cells, len(pairs), axis=0)
+    cells[np.arange(len(pairs))[:, None], pairs] = one.cells[0][pairs[:, ::-1]]
+    return cells, answer(one.world, cells, one.questions.take(np.zeros(len(pairs), np.int64)))
+
+
 def _with_other_answer(
     one: SceneBatch, pairs: Integers, rng: np.random.Generator
-) -> NDArray[np.uint8] | None:
-    """Exchange two cells of one scene so that the answer changes; None if no pair does that.
+) -> tuple[NDArray[np.uint8], QuestionTable] | None:
+    """Exchange two cells of one scene so that the answer changes; None if no pair does that and has a turned question.
 
-    All new answers that the pairs give are equally likely.
+    All new answers that the pairs give are equally likely to be tried first.
     """
-    pairs = rng.permutation(pairs)[:_MOST_TRIED]
-    rows = np.arange(len(pairs))
-    cells = np.repeat(one.cells, len(pairs), axis=0)
-    cells[rows[:, None], pairs] = one.cells[0][pairs[:, ::-1]]
-    answers = answer(one.world, cells, one.questions.take(np.zeros(len(pairs), np.int64)))
+    cells, answers = _exchanged_cells(one, rng.permutation(pairs)[:_MOST_TRIED])
     others = np.setdiff1d(answers, one.answer)
     if len(others) == 0:
         return None
-    return np.asarray(cells[rng.choice(np.flatnonzero(answers == rng.choice(others)))])
+    first = int(rng.choice(np.flatnonzero(answers == rng.choice(others))))
+    asked = _other_questions(one, np.random.default_rng(rng.integers(2**32)))
+    before = answer(one.world, np.repeat(one.cells, len(asked), axis=0), asked)
+    more = np.flatnonzero((answers != one.answer[0]) & np.isin(answers, before))
+    for place in (first, *more[more != first][:_MOST_TURNED].tolist()):
+        fitting = np.flatnonzero(before == answers[place])
+        after = answer(one.world, np.repeat(cells[place][None], len(fitting), axis=0), asked.take(fitting))
+        turned = fitting[after == one.answer[0]]
+        if len(turned):
+            return cells[place], asked.take(turned[:1])
+    return None
+
+
+def _other_questions(one: SceneBatch, rng: np.random.Generator) -> QuestionTable:
+    """Return other questions with answers of the same form about one scene, those with the same things first.
+
+    They name other directions, then other targets as well, then other anchors as well, then things by other descriptions and with
+    other numbers of relations.
+    """
+    own = BUCKETS[int(one.bucket[0])]
+    others = [bucket for bucket in BUCKETS if bucket.asks == own.asks and bucket.is_relational]
+    tried = [_drawn_questions(one, own, rng, keeps) for keeps in (("targets", "anchors"), ("anchors",), ())]
+    tried += [_drawn_questions(one, bucket, rng) for bucket in others if bucket != own]
+    return QuestionTable.concatenate(tried)
+
+
+def _drawn_questions(
+    one: SceneBatch, bucket: Bucket, rng: np.random.Generator, keeps: Sequence[str] = ()
+) -> QuestionTable:
+    """Draw questions of a bucket about one scene, all of which have an answer.
+
+    Args:
+        one: The scene.
+        bucket: Of the questions.
+        rng: Random generator.
+        keeps: What is as in the scene's own question: ``targets``, ``anchors``.
+    """
+    naming, sides, anchors = bucket.type.naming, bucket.sides, bucket.n_anchors
+    kinds = [code for code in range(len(MATCHES)) if naming.fits(*divmod(code, 5)) and MATCHES[code].any()]
+    single = [code for code in kinds if MATCHES[code][one.cells[0]].sum() == 1]
+    n = _QUESTIONS_TRIED if single else 0
+    own = one.questions.take(np.zeros(n, np.int64))
+    targets, named, directions = (np.zeros_like(part) for part in (own.targets, own.anchors, own.directions))
+    directions[:, :anchors] = rng.integers(1, len(OPPOSITE), (n, anchors))
+    if n:
+        targets[:, :sides] = rng.choice(kinds, (n, sides))
+        named[:, :anchors] = rng.choice(single, (n, anchors))
+    targets = own.targets if "targets" in keeps else targets
+    named = own.anchors if "anchors" in keeps else named
+    things = np.sort(np.concatenate([targets[:, :sides], named[:, :anchors]], axis=1), axis=1).astype(int)
+    is_distinct = np.asarray((np.diff(things, axis=1) > 0).all(axis=1))
+    index = np.full(n, BUCKETS.index(bucket), np.uint8)
+    return QuestionTable(index, targets, named, directions).take(is_distinct)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -36,7 +36,16 @@ from theodolite.instruments.scene.data.files import (
 )
 from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph, drop_alike
 from theodolite.instruments.scene.kinds import COMPETENCIES, KINDS, Competency, Draft, drafts
-from theodolite.pairs.outcomes import EXCHANGE, EXCHANGE_MARKS, LIGHT, MOVE_OBJECT, OTHER_CAMERA, WALLS, Edit
+from theodolite.pairs.outcomes import (
+    EXCHANGE,
+    EXCHANGE_MARKS,
+    IN_KIND,
+    LIGHT,
+    MOVE_OBJECT,
+    OTHER_CAMERA,
+    WALLS,
+    Edit,
+)
 from theodolite.worlds.marks import RADII, draw_marks, place_marks
 from theodolite.worlds.render.parts import Part
 from theodolite.worlds.render.raster import NEAR, Lattice, visible_shares
@@ -294,8 +303,10 @@ def thin_questions(questions: Sequence[SceneQuestion], n: int, *, seed: int = 0)
 
 BEFORE = "before"
 EDITS: Mapping[str, Edit] = {
-    edit.name: edit for edit in (EXCHANGE_MARKS, EXCHANGE, MOVE_OBJECT, OTHER_CAMERA, WALLS, LIGHT)
-}
+    edit.name: edit
+    for relevant in (EXCHANGE_MARKS, EXCHANGE, MOVE_OBJECT, OTHER_CAMERA)
+    for edit in (relevant, IN_KIND[relevant.name])
+} | {edit.name: edit for edit in (WALLS, LIGHT)}
 """The edits of scenes, by name."""
 
 
@@ -391,10 +402,12 @@ def exchange_marks(graph: SceneGraph, first: int, second: int) -> SceneGraph:
 
 
 def write_pairs(folder: str | Path, scenes: Iterable[EditableScene], *, per_scene: int = 1) -> Path:
-    """Make a data set of pairs: for each scene one relevant and one neutral edit, with the same questions.
+    """Make a data set of pairs: for each scene one relevant edit and neutral ones, with the same questions.
 
-    The relevant edit is the first one that changes an answer; scenes without one are left out. Kinds of question that were
-    asked least so far come first.
+    The relevant edit is the first one that changes an answer for which the scene has a turned question: another one about the same two
+    pictures, whose right answers are the other way round, so that no cue of the pictures alone explains both. Scenes without one
+    are left out. Kinds of question that were asked least so far come first. One neutral edit is of the same kind as the relevant
+    one, where a version of it leaves all answers as they are.
 
     Args:
         folder: New or empty.
@@ -406,15 +419,19 @@ def write_pairs(folder: str | Path, scenes: Iterable[EditableScene], *, per_scen
     parts: defaultdict[str, _Part] = defaultdict(_Part)
     ledger: Counter[str] = Counter()
     for scene in scenes:
-        edit, version, asked = _with_other_answers(scene, ledger, per_scene)
-        if edit is None or version is None:
+        found = _with_other_answers(scene, ledger, per_scene)
+        if found is None:
             continue
-        names = {question.id for question in asked}
-        same = [question for question in scene.questions if question.id in names]
-        parts[BEFORE].add(_place(folder, BEFORE), scene.before, same)
-        parts[edit.name].add(_place(folder, edit.name), version, asked)
-        for neutral in [edit for edit in scene.edits if not edit.is_relevant][:1]:
-            parts[neutral.name].add(_place(folder, neutral.name), scene.edits[neutral][0], same)
+        edit, version, asked = found
+        same = [before for before, _, _ in asked]
+        turned = [each for _, _, each in asked]
+        parts[BEFORE].add(_place(folder, BEFORE), scene.before, [*same, *(before for before, _ in turned)])
+        after = [*(after for _, after, _ in asked), *(after for _, after in turned)]
+        parts[edit.name].add(_place(folder, edit.name), version, after)
+        neutral = [(other, scene.edits[other][0]) for other in scene.edits if not other.is_relevant][:1]
+        neutral += [(IN_KIND[edit.name], other) for other in _with_same_answers(scene, edit, same)]
+        for other, version in neutral:
+            parts[other.name].add(_place(folder, other.name), version, same)
     for name, part in parts.items():
         write_data(_place(folder, name), part.graphs, part.questions, Manifest(made={"edit": name}))
     return folder
@@ -427,7 +444,7 @@ def read_pairs(folder: str | Path) -> dict[str, SceneData]:
 
 
 def _place(folder: str | Path, edit: str) -> Path:
-    return Path(folder) / edit.replace(" ", "-")
+    return Path(folder) / edit.replace(",", "").replace(" ", "-")
 
 
 @dataclass(slots=True)
@@ -447,26 +464,90 @@ class _Part:
         self.questions += questions
 
 
+_Changed: TypeAlias = tuple[SceneQuestion, SceneQuestion]
+"""A question before and after an edit."""
+
+
 def _with_other_answers(
     scene: EditableScene, ledger: Counter[str], most: int
-) -> tuple[Edit | None, SceneVersion | None, list[SceneQuestion]]:
-    """Return the relevant edit of a scene, its version, and the questions whose answers it clearly changes, with the new answers."""
+) -> tuple[Edit, SceneVersion, list[tuple[SceneQuestion, SceneQuestion, _Changed]]] | None:
+    """Return the relevant edit of a scene, its version, and the questions whose answers it clearly changes.
+
+    Each question is given before and after the edit, with its turned question.
+    """
     closed = {question.id: question for question in scene.questions if question.form == "choice"}
+    pool = {question.id: question for question in _all_questions(scene.before.graph)}
     for edit, versions in scene.edits.items():
         options = [
             (version, question)
             for version in (versions if edit.is_relevant else ())
-            for question in answer_anew(closed.values(), version.graph)
-            if question.gold != closed[question.id].gold
+            for question in _changed(closed, version.graph)
         ]
-        if options:
-            counts = Counter(id(version) for version, _ in options)
-            options.sort(key=lambda each: (-min(most, counts[id(each[0])]), ledger[each[1].kind]))
-            chosen = options[0][0]
-            asked = [question for version, question in options if version is chosen][:most]
-            ledger.update(question.kind for question in asked)
-            return edit, chosen, asked
-    return None, None, []
+        counts = Counter(id(version) for version, _ in options)
+        options.sort(key=lambda each: (-min(most, counts[id(each[0])]), ledger[each[1].kind]))
+        tried: dict[int, list[tuple[SceneQuestion, SceneQuestion, _Changed]]] = {}
+        for version, _ in options:
+            if id(version) in tried:
+                continue
+            turned = [(pool[question.id], question) for question in _changed(pool, version.graph)]
+            asked = [
+                (closed[question.id], question, other)
+                for each, question in options
+                if each is version and (other := _turned((closed[question.id], question), turned)) is not None
+            ]
+            tried[id(version)] = asked[:most]
+            if asked:
+                ledger.update(question.kind for _, question, _ in asked[:most])
+                return edit, version, asked[:most]
+    return None
+
+
+def _all_questions(scene: SceneGraph) -> Iterator[SceneQuestion]:
+    """Yield all questions with options that a scene answers clearly."""
+    rng, ledger = np.random.default_rng(0), _Ledger()
+    possible = (draft for competency in COMPETENCIES for draft in drafts(competency, scene, rng))
+    for number, draft in enumerate(possible):
+        if KINDS[draft.kind].form == "choice":
+            yield _question(draft, f"{scene.id}-{number:04d}", scene, ledger, rng)
+
+
+def _changed(questions: Mapping[str, SceneQuestion], scene: SceneGraph) -> Iterator[SceneQuestion]:
+    """Yield the questions that a scene answers clearly and otherwise, with these answers."""
+    for question in answer_anew(questions.values(), scene):
+        if question.gold != questions[question.id].gold:
+            yield question
+
+
+def _turned(asked: _Changed, others: Iterable[_Changed]) -> _Changed | None:
+    """Return another question with the same two answers the other way round, of the same kind if there is one."""
+    before, after = asked
+    wanted = right_option(after), right_option(before)
+    fitting = [each for each in others if (right_option(each[0]), right_option(each[1])) == wanted]
+    if not fitting:
+        return None
+
+    def otherness(each: _Changed) -> tuple[bool, bool, bool]:
+        kind, other = before.kind, each[0]
+        return other.kind != kind, set(other.objects) != set(before.objects), other.group != before.group
+
+    first, second = min(fitting, key=otherness)
+    name = f"{before.id}-turned"
+    return replace(first, id=name), replace(second, id=name)
+
+
+def right_option(question: SceneQuestion) -> str:
+    """Return the text of the right option."""
+    return question.options[question.letters.index(question.gold)].text
+
+
+def _with_same_answers(
+    scene: EditableScene, edit: Edit, asked: Sequence[SceneQuestion]
+) -> list[SceneVersion]:
+    """Return the first version of an edit that clearly leaves all answers as they are; none if there is none."""
+    for version in scene.edits[edit]:
+        if list(answer_anew(asked, version.graph)) == list(asked):
+            return [version]
+    return []
 
 
 In = TypeVar("In")

@@ -77,7 +77,8 @@ def write_stories(folder: Path, split: Split, n: int, seed: int) -> None:
 def write_pairs(folder: Path, split: Split, n: int, seed: int) -> None:
     """Write episodes of all worlds, `n` of each, each with an edit that changes its answer; those without one are left out.
 
-    The times of the frames stay, since prompts name them.
+    The times of the frames stay, since prompts name them. Where the question places one thing relative to another, the same frames
+    are also asked with the two exchanged, so that no cue of the frames alone explains both answers.
     """
     from theodolite.instruments.trace.data.dataset import write_episodes  # needs pydantic
 
@@ -86,7 +87,37 @@ def write_pairs(folder: Path, split: Split, n: int, seed: int) -> None:
         edited = _with_other_answer(episode, seed)
         if edited is not None:
             pairs += [episode, edited]
+            pairs += [turned for turned in map(with_roles_exchanged, (episode, edited)) if turned is not None]
     write_episodes(pairs, folder)
+
+
+def with_roles_exchanged(episode: Episode) -> Episode | None:
+    """Return the same frames with the two things in the question exchanged, and the answer; None for other kinds of question.
+
+    Args:
+        episode: Episode of `episodes`, or an edit of one.
+    """
+    names = _named(episode.task)
+    if episode.world != "video" or episode.meta.get("kind") != "side" or len(names) != 2:
+        return None
+    first, second = names
+    task = re.sub("|".join(map(re.escape, names)), lambda m: second if m[0] == first else first, episode.task)
+    edit = episode.edit
+    name, tilde, how = episode.id.partition("~")
+    scenario: Any = episode.meta["scenario"]
+    turned = replace(
+        episode,
+        id=f"{name}-turned{tilde}{how}",
+        task=task,
+        answer=next(option for option in episode.options if option != episode.answer),
+        cluster=episode.unit,
+        edit=None if edit is None else replace(edit, base=f"{edit.base}-turned"),
+        meta={**episode.meta, "scenario": {**scenario, "asked": scenario["asked"][::-1]}},
+    )
+    meta = {**turned.meta, "shortcut": shortcut(turned), "oracle": trace_text(turned, "structured")}
+    if edit is not None:
+        meta.pop("oracle_before", None)
+    return replace(turned, meta=meta)
 
 
 def _with_other_answer(episode: Episode, seed: int) -> Episode | None:

@@ -232,7 +232,7 @@ def _within_pairs(compass: DirectionMass, bases: Sequence[tuple[str, str]]) -> N
 # background   any pixel outside all boxes
 # target       B's centre ("wrong object" in the paper). There d = 0, so a σ computed anew would be zero: the paper's 22.5°,
 #              the same on all its data, is the centre of the first sector, which is the peak of an empty compass
-# other        the centre of an annotated object that is neither A nor B
+# other        the centre of each annotated object that is neither A nor B; their mean counts
 
 
 TRUE, RANDOM_CENTRES, BACKGROUND, TARGET, OTHER = "true", "random", "background", "target", "other object"
@@ -251,6 +251,8 @@ class Centres:
     """Condition to its part of the centres."""
     missing: dict[str, NDArray[np.bool_]]
     """Condition to the samples that have no such centre, shape (samples,); their places are not to be used."""
+    spare: NDArray[np.bool_]
+    """Centres of samples with fewer other objects than another sample has, shape (samples, centres); they do not count."""
 
 
 def centre_control(
@@ -274,9 +276,10 @@ def centre_control(
     for projection in PROJECTIONS:
         seen = {}
         for name, span in centres.spans.items():
-            own = fewer if name in {RANDOM_CENTRES, BACKGROUND} else batch
+            own = fewer if name in {RANDOM_CENTRES, BACKGROUND, OTHER} else batch
             compass = own.compass(projection, centres_px=centres.places_px[:, span])
-            seen[name] = _Seen.of(own, compass, errors_of(compass, projection), centres.missing[name])
+            errors = np.where(centres.spare[:, span, None], np.nan, errors_of(compass, projection))
+            seen[name] = _Seen.of(own, compass, errors, centres.missing[name])
         for key in batch.keys:
             rows += _centre_rows(key, projection.name, seen, batch, seed)
     return ControlScore(
@@ -303,9 +306,10 @@ def draw_centres(samples: Sequence[Sample], *, n_centres: int, seed: int) -> Cen
         RANDOM_CENTRES: slice(1, n + 1),
         BACKGROUND: slice(n + 1, 2 * n + 1),
         TARGET: slice(2 * n + 1, 2 * n + 2),
-        OTHER: slice(2 * n + 2, 2 * n + 3),
+        OTHER: slice(2 * n + 2, 2 * n + 2 + max(1, *(len(sample.others) for sample in samples))),
     }
-    places = np.empty((len(samples), 2 * n + 3, 2))
+    places = np.empty((len(samples), spans[OTHER].stop, 2))
+    spare = np.zeros(places.shape[:2], np.bool_)
     missing = {name: np.zeros(len(samples), np.bool_) for name in spans}
     for i, sample in enumerate(samples):
         rng = np.random.default_rng(sample_seed(seed, sample.item_id))
@@ -317,8 +321,9 @@ def draw_centres(samples: Sequence[Sample], *, n_centres: int, seed: int) -> Cen
         places[i, spans[BACKGROUND]] = free[rng.integers(len(free), size=n)] if len(free) else origin
         places[i, spans[TARGET]] = sample.target.box.centre_px
         others = [box.centre_px for box in sample.others] or origin
-        places[i, spans[OTHER]] = others[rng.integers(len(others))]
-    return Centres(places, spans, missing)
+        places[i, spans[OTHER]] = np.resize(others, places[i, spans[OTHER]].shape)
+        spare[i, spans[OTHER].start + len(others) :] = True
+    return Centres(places, spans, missing, spare)
 
 
 def background_px(sample: Sample) -> NDArray[np.float64]:
