@@ -9,20 +9,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.table import Table as RichTable
 from rich.text import Text
 
-from theodolite.core.tables import Table, duration
-from theodolite.report.tables import as_rich, tables_json
-
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from theodolite.core.tables import Table
     from theodolite.runs import Tally
 
 __all__ = [
@@ -34,7 +26,8 @@ __all__ = [
 ]
 
 
-# Results on standard output, progress and notes on standard error. Light: the help of the program loads nothing else.
+# Results on standard output, progress and notes on standard error. The help of the program loads this module, so tables
+# and progress bars load where they are shown.
 
 
 out = Console(highlight=False)
@@ -72,6 +65,8 @@ def show(tables: Iterable[Table], *, json: bool, **more: Any) -> None:
         json: If True, print JSON.
         more: Further entries of the JSON document.
     """
+    from theodolite.report.tables import as_rich, tables_json
+
     all_tables = list(tables)
     if json:
         print_json(tables_json(all_tables, **more))
@@ -87,6 +82,8 @@ def show(tables: Iterable[Table], *, json: bool, **more: Any) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *, title: str = "") -> None:
     """Print a table of text. The text is not interpreted as mark-up."""
+    from rich.table import Table as RichTable
+
     table = RichTable(
         title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold"
     )
@@ -106,6 +103,8 @@ def time_left(done: int, remaining: int, elapsed: float) -> str:
     """
     if done <= 0 or remaining <= 0:
         return ""
+    from theodolite.core.tables import duration
+
     return f"{duration(elapsed / done * remaining)} left"
 
 
@@ -155,6 +154,8 @@ class Bar:
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
     """Display any number of `Bar` within the context. Nothing is shown without a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -179,6 +180,8 @@ def progress_bar(description: str, limit: int | None = None) -> Iterator[Bar]:
 @contextmanager
 def step_progress() -> Iterator[Callable[[str, int, int | None], None]]:
     """Display progress within the context. Yield a function of step, number done and total, if known."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -81,7 +81,7 @@ CATALOGUE: Mapping[str, Maker] = {**INDOOR, **OUTDOOR}
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class GroundArea:
     """A rectangle on the ground."""
 
     corners: tuple[tuple[float, float], ...]
@@ -118,7 +118,7 @@ class Thing:
         return Cuboid(SE3(turn_z(self.turn_deg), middle), length, width, height)
 
     @cached_property
-    def outline(self) -> Outline:
+    def outline(self) -> GroundArea:
         """Its box on the ground."""
         c, sine = math.cos(math.radians(self.turn_deg)), math.sin(math.radians(self.turn_deg))
         (x0, y0, _), (x1, y1, _), (px, py, _) = self.low.tolist(), self.high.tolist(), self.place.tolist()
@@ -127,7 +127,7 @@ class Thing:
             for x, y in ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
         )
         (ax, ay), (cx, cy) = corners[0], corners[2]
-        return Outline(corners, ((ax + cx) / 2, (ay + cy) / 2), math.hypot(ax - cx, ay - cy) / 2)
+        return GroundArea(corners, ((ax + cx) / 2, (ay + cy) / 2), math.hypot(ax - cx, ay - cy) / 2)
 
     @property
     def footprint(self) -> Array:
@@ -187,7 +187,7 @@ class World:
     light: Light
 
 
-def are_apart(one: Outline, two: Outline, gap_m: float) -> bool:
+def are_apart(one: GroundArea, two: GroundArea, gap_m: float) -> bool:
     """Return True if two rectangles are separated by at least a gap along the normal of one of their edges."""
     if math.dist(one.middle, two.middle) >= one.reach + two.reach + gap_m:
         return True

@@ -270,7 +270,9 @@ def _export_data(source: Path, target: Path, to: str) -> dict[str, int]:
     """Export the questions that a diagnosis would ask about a data set."""
     if not source.exists():
         raise UsageError(f"{source} does not exist; pass a run, a folder of runs, a diagnosis or a data set")
-    data_sets = [own for each in instruments() if (own := each.find_data(source, None)) is not None]
+    data_sets = [
+        own for instrument in instruments() if (own := instrument.find_data(source, None)) is not None
+    ]
     if not data_sets:
         raise UsageError(
             f"there is neither a run nor a diagnosis nor a data set in {source}; `theodolite diagnose` makes a diagnosis"
@@ -297,8 +299,8 @@ def _export_data(source: Path, target: Path, to: str) -> dict[str, int]:
 
 def _export_by_instrument(source: Path, runs: Sequence[Path], target: Path, to: str) -> dict[str, int]:
     """Export in a format that only some instruments support."""
-    own = [each for each in instruments() if to in each.formats]
-    names = ", ".join(each.name for each in own)
+    own = [instrument for instrument in instruments() if to in instrument.formats]
+    names = ", ".join(instrument.name for instrument in own)
     written: dict[str, int] = {}
     chosen = {
         folder: instrument
