@@ -14,6 +14,7 @@ from typing import Any, Literal
 from urllib.request import getproxies
 
 from theodolite.core.errors import MissingExtraError, ModelError, UnsupportedError, UsageError
+from theodolite.core.files import file_hash
 from theodolite.core.registry import registry
 from theodolite.core.types import Request
 
@@ -53,8 +54,7 @@ def fingerprint(source: str, commit: str | None) -> str:
 
 @lru_cache(maxsize=4096)
 def _file_digest(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - size and time are part of the cache key
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_hash(path)
 
 
 def loaded_fingerprint(model: Any, processor: Any) -> str:
