@@ -65,11 +65,13 @@ ALLOW_OUTSIDE = "THEODOLITE_ALLOW_OUTSIDE"
 """The environment variable that ``--allow-outside`` sets, so that worker processes know it too."""
 
 _MOST_TOLD = 3
+_MOST_BROKEN = 50_000
+"""If more records than this are broken, and more than are not, the file is another one."""
 _LONGEST_REASON = 200
 _HASHED = 1 << 20
 _OPENED = {Path("/dev/fd"), Path("/proc/self/fd")}
 """Where a process finds the files that it was started with."""
-_LINE = 200
+_LINE = 400
 """What a line costs beyond its text: its place, and its problem if it has one."""
 _SMALL = 1 << 20
 """Shorter JSON is not looked through for brackets: it cannot become large."""
@@ -362,6 +364,9 @@ def read_each(
 
     Returns:
         The valid records, each with its place, and the problems of the others.
+
+    Raises:
+        UsageError: If nearly all of a great many are invalid.
     """
     records: list[tuple[str, T]] = []
     problems: list[Problem] = []
@@ -370,6 +375,8 @@ def read_each(
             records.append((where, read(row)))
         except (UsageError, ValueError, RecursionError) as error:
             problems.append(Problem(where, fault_of(error)))
+            if len(problems) > max(_MOST_BROKEN, len(records)):
+                raise UsageError(f"most records are broken, such as {problems[0]}") from None
     return records, problems
 
 

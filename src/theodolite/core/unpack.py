@@ -120,7 +120,9 @@ class Archive:
             if info.compress_type == _ZSTANDARD:
                 return _read_zstandard(self._archive, info)
             with self._archive.open(info) as member:
-                return member.read()  # never more than the declared size
+                return member.read(
+                    info.file_size
+                )  # without a number, it would be unpacked whole before it is cut
         except (
             *(OSError, EOFError, LookupError, NotImplementedError, RuntimeError, OverflowError),
             *(struct.error, zipfile.BadZipFile, zlib.error),

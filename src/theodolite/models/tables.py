@@ -90,8 +90,8 @@ _MOST_SHOWN = 8
 """Values of a field that a message names."""
 _LARGEST_CELL = 1 << 28
 """Maximum size of a cell of a CSV file, which may hold an encoded picture."""
-_ROW, _CELL = 240, 64
-"""What a row, and a cell beyond its text, take in memory, in bytes."""
+_ROW, _CELL, _ELEMENT = 240, 64, 40
+"""What a row, a cell beyond its text, and an element of XML take in memory, in bytes."""
 
 
 def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
@@ -366,6 +366,7 @@ _STRINGS = "xl/sharedStrings.xml"
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 """How a workbook writes characters that XML cannot hold."""
 _FED = 1 << 16
+_DEEPEST = 100
 
 
 def _workbook_rows(file: BinaryIO, allowance: Allowance) -> list[Row]:
@@ -408,6 +409,7 @@ class _Strings:
         self._allowance = allowance
         self._pieces: list[str] = []
         self._is_open = False
+        self._depth = 0
 
     def doctype(self, *_: object) -> None:
         """Refuse a document type, which could declare entities."""
@@ -415,6 +417,7 @@ class _Strings:
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002
         """Begin an element."""
+        self._enter()
         if _local(tag) == "si":
             self._pieces.clear()
         self._is_open = _local(tag) == "t"
@@ -427,6 +430,7 @@ class _Strings:
 
     def end(self, tag: str) -> None:
         """End an element."""
+        self._depth -= 1
         self._is_open = False
         if _local(tag) == "si":
             self._allowance.spend(_CELL)
@@ -434,6 +438,12 @@ class _Strings:
 
     def close(self) -> None:
         """Do nothing: the parser asks for it."""
+
+    def _enter(self) -> None:
+        self._allowance.spend(_ELEMENT)
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ValueError("its XML is nested too deeply")
 
     def _text(self) -> str:
         text = "".join(self._pieces)
@@ -456,6 +466,7 @@ class _Sheet(_Strings):
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         """Begin a row, a cell, or its text or value."""
+        self._enter()
         name = _local(tag)
         if name == "row":
             self._allowance.spend(_ROW)
@@ -469,6 +480,7 @@ class _Sheet(_Strings):
 
     def end(self, tag: str) -> None:
         """End an element; a cell gets its value."""
+        self._depth -= 1
         self._is_open = False
         if _local(tag) == "c" and self.rows and self._has_value:
             self._allowance.spend(_CELL)
