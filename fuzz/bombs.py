@@ -6,9 +6,7 @@ Every bomb is read in a process of its own, whose memory and processor time the 
 from __future__ import annotations
 
 import gzip
-import os
 import random
-import resource
 import shutil
 import struct
 import tempfile
@@ -22,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fuzz.tally import Tally, peak_megabytes
-from theodolite.core.errors import TheodoliteError
+from fuzz.tally import READ, REFUSED, Tally, in_a_process, peak_megabytes
 from theodolite.core.files import read_gzip, read_json, read_lines
 from theodolite.core.types import Picture, Request
 
@@ -33,7 +30,6 @@ READING_SECONDS = 5.0
 """Processor time for a small one, which is read."""
 MEGABYTES = max(500.0, peak_megabytes() + 300)
 """Peak memory of the process, which is larger where tests have loaded much else before."""
-_READ, _REFUSED, _BUG = 0, 2, 3
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ def run(seed: int, count: int, seconds: float | None = None) -> Tally:
             folder = Path(home) / str(number)
             folder.mkdir()
             path = folder / bomb.name.split(" ")[-1]
-            _in_a_process(lambda bomb=bomb, path=path, scale=scale: bomb.write(path, scale))  # type: ignore[misc]
+            in_a_process(lambda bomb=bomb, path=path, scale=scale: bomb.write(path, scale))  # type: ignore[misc]
             _attempt(tally, bomb, path, f"{bomb.name} {seed}/{number} × {scale:.2f}")
             shutil.rmtree(folder)
     return tally
@@ -70,38 +66,14 @@ def run(seed: int, count: int, seconds: float | None = None) -> Tally:
 def _attempt(tally: Tally, bomb: Bomb, path: Path, place: str) -> None:
     """Read one bomb in a process of its own, and count what went wrong."""
     tally.inputs += 1
-    text, status, used = _in_a_process(lambda: bomb.read(path))
+    text, status, used = in_a_process(lambda: bomb.read(path))
     taken = used.ru_utime + used.ru_stime
-    if status not in {_READ, _REFUSED}:
+    if status not in {READ, REFUSED}:
         tally.add("uncaught", f"{place}: {text or f'status {status}'}")
-    if taken > (SECONDS if status == _REFUSED else READING_SECONDS):
+    if taken > (SECONDS if status == REFUSED else READING_SECONDS):
         tally.add("over_time", f"{place}: {taken:.1f} s")
     if used.ru_maxrss >> 10 > MEGABYTES:
         tally.add("over_memory", f"{place}: {used.ru_maxrss >> 10} MB")
-
-
-def _in_a_process(work: Callable[[], Any]) -> tuple[str, int, resource.struct_rusage]:
-    """Do some work in a child process. Return its error, its exit status, and what it used."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if not pid:
-        status, text = _READ, ""
-        try:
-            resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-            resource.setrlimit(resource.RLIMIT_AS, (32 << 30, 32 << 30))
-            work()
-        except TheodoliteError:
-            status = _REFUSED
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is what the job looks for
-            status, text = _BUG, f"{type(error).__name__}: {error}"
-        finally:
-            os.write(writing, text.encode("utf-8", "replace")[:400])
-            os._exit(status)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        text = pipe.read().decode("utf-8", "replace")
-    _, status, used = os.wait4(pid, 0)
-    return text, os.waitstatus_to_exitcode(status), used
 
 
 def bombs() -> list[Bomb]:

@@ -183,7 +183,7 @@ class _Desk:
             elif rng.random() < 0.03:
                 _replace(path, content, rng, self.work)
             else:
-                path.write_bytes(_damaged(name, content, rng, names))
+                path.write_bytes(damaged(name, content, rng, names))
 
     def _state(self) -> set[tuple[str, int]]:
         """Return every file in sight but the output, with its time of writing."""
@@ -216,7 +216,7 @@ def _replace(path: Path, content: bytes, rng: random.Random, work: Path) -> None
         path.symlink_to(work / "gone")
 
 
-def _damaged(name: str, content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
+def damaged(name: str, content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
     """Return the content of a file with one to four changes."""
     suffix = Path(name).suffix
     structured: Callable[[bytes, random.Random, tuple[str, ...]], bytes] | None = None

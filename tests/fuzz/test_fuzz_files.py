@@ -52,7 +52,7 @@ def test_what_goes_wrong_is_noticed_and_can_be_repeated(monkeypatch, tmp_path):
 def test_the_same_seed_gives_the_same_files(known):
     content = known[0].files["instances.json"]
     first, again, other = (
-        files._damaged("instances.json", content, random.Random(f"files/0/{number}"), ("x",) * 7)
+        files.damaged("instances.json", content, random.Random(f"files/0/{number}"), ("x",) * 7)
         for number in (7, 7, 8)
     )
     assert first == again != other

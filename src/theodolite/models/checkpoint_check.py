@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite.core.errors import ModelError, UsageError
-from theodolite.core.files import inside, is_there, parse_json, read_bytes
+from theodolite.core.files import check, inside, is_there, parse_json, read_bytes
 from theodolite.core.pictures import MOST_PIXELS
 from theodolite.core.types import Picture, Request
 
@@ -66,21 +66,23 @@ def check_files(source: str) -> None:
         )
     for name, most in _CONFIGS.items():
         path = folder / name
-        if not path.exists() and not path.is_symlink():
-            continue
-        try:
-            content = parse_json(read_bytes(path, largest=_LARGEST_CONFIG), is_strict=False)
-            if not isinstance(content, dict):
-                raise ValueError("it is not an object")
-            if most is not None:
-                _check_numbers(content, most)
-            if name == "model.safetensors.index.json":
-                _check_index(folder, content)
-        except (UsageError, ValueError, RecursionError) as error:
-            raise ModelError(f"cannot load the checkpoint {source}: {name}: {error}") from error
+        if path.exists() or path.is_symlink():
+            try:
+                _check_config(path, most)
+            except (UsageError, ValueError, RecursionError) as error:
+                raise ModelError(f"cannot load the checkpoint {source}: {name}: {error}") from error
     for path in folder.iterdir():
         if path.suffix in {".safetensors", ".json", ".jinja", ".model"} and not is_there(path):
             raise ModelError(f"cannot load the checkpoint {source}: {path.name} is not a file")
+
+
+def _check_config(path: Path, most: int | None) -> None:
+    """Raise a ValueError or a UsageError if a file of settings is not what it should be."""
+    content = check(dict[str, Any], parse_json(read_bytes(path, largest=_LARGEST_CONFIG), is_strict=False))
+    if most is not None:
+        _check_numbers(content, most)
+    if path.name == "model.safetensors.index.json":
+        _check_index(path.parent, content)
 
 
 def _check_numbers(value: Any, most: int, place: str = "") -> None:
