@@ -183,6 +183,12 @@ def test_an_index_names_files_beside_it(folder, weight_map, message):
         open_model(f"hf:{folder}")
 
 
+def test_settings_of_a_far_larger_model_are_refused_before_its_weights_are_drawn(folder):
+    change_json(folder, "config.json", lambda content: content.pop("text_config"))
+    with pytest.raises(ModelError, match=r"asks for \S+ weights, and the files hold"):
+        open_model(f"hf:{folder}?allow_missing=true")
+
+
 def test_special_files_and_adapters_are_refused(folder):
     (folder / "adapter_config.json").write_text("{}")
     with pytest.raises(ModelError, match="is an adapter to another model"):

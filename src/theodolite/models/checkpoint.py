@@ -25,7 +25,13 @@ from theodolite.core.errors import (
 from theodolite.core.files import file_hash
 from theodolite.core.registry import registry
 from theodolite.core.types import Request
-from theodolite.models.checkpoint_check import check_files, check_processor, check_values, find_gaps
+from theodolite.models.checkpoint_check import (
+    check_extent,
+    check_files,
+    check_processor,
+    check_values,
+    find_gaps,
+)
 
 # The fingerprint of a checkpoint: a hash of every byte that can affect its answers.
 
@@ -228,7 +234,10 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
         torch.manual_seed(0)
         config = AutoConfig.from_pretrained(source, **hub)
         processor = _adapted(_load_processor(source, config, hub), config)
-        model, info = _auto_class(config, options).from_pretrained(
+        auto_class = _auto_class(config, options)
+        if not options.trust_remote_code:
+            check_extent(source, config, auto_class)
+        model, info = auto_class.from_pretrained(
             source,
             config=config,
             dtype=dtype,

@@ -22,9 +22,11 @@ from theodolite.core.types import Picture, Request
 if TYPE_CHECKING:
     from theodolite.models.checkpoint import Checkpoint
 
-__all__ = ["Gaps", "check_files", "check_processor", "check_values", "find_gaps"]
+__all__ = ["Gaps", "check_extent", "check_files", "check_processor", "check_values", "find_gaps"]
 
 _LARGEST_CONFIG = 64 << 20
+_FEWEST = 100_000_000
+"""Weights that may be missing from the files without being refused before they are drawn: 400 MB."""
 _SHOWN = 3
 """Names that a message lists."""
 
@@ -116,6 +118,30 @@ def _check_index(folder: Path, index: Mapping[str, Any]) -> None:
             raise ValueError(f"it names {name[:80]!r}, which is not a file of weights beside it")
         if not inside(folder, name).exists():
             raise ValueError(f"it names {name[:80]!r}, which is missing")
+
+
+def check_extent(source: str, config: Any, auto_class: Any) -> None:
+    """Check that the weights in a folder are about as many as the settings ask for, before any are drawn in their place.
+
+    Settings that lost a part stand for a model of full size, which would fill the memory. Quantised weights are packed and not
+    counted.
+
+    Raises:
+        ModelError: If there are far too few.
+    """
+    import torch
+
+    folder = Path(source)
+    if not folder.is_dir() or getattr(config, "quantization_config", None) is not None:
+        return
+    with torch.device("meta"):
+        wanted = sum(weights.numel() for weights in auto_class.from_config(config).parameters())
+    held = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    if wanted > max(_FEWEST, held):  # a weight takes two bytes or more
+        raise ModelError(
+            f"the checkpoint {source} does not fit its architecture: config.json asks for {wanted:.3g} weights, and the files "
+            f"hold {held:.3g} bytes"
+        )
 
 
 class Gaps:
