@@ -67,7 +67,7 @@ def json_cost(data: bytes) -> int:
     """Return an upper bound of what JSON takes in memory once parsed, beyond its text. Reads only brackets and commas.
 
     >>> json_cost(b'{"a": [1, 2]}')
-    224
+    256
     """
     containers = data.count(b"[") + data.count(b"{")
     return _CONTAINER * containers + _VALUE * (containers + data.count(b","))

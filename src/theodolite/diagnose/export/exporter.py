@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.harmless import for_cell
 from theodolite.diagnose.export.inspect_log import write_inspect_log
 from theodolite.diagnose.export.lmms_eval import write_tasks
 from theodolite.diagnose.export.samples import Sample, SampledRun, plan_runs, read_samples, without_answers
@@ -92,10 +93,16 @@ def _write_rows(rows: list[dict[str, Any]], path: Path, kind: TableFormat) -> No
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    flat = rows if kind == "parquet" else [{**row, "pictures": json.dumps(row["pictures"])} for row in rows]
+    flat = rows if kind == "parquet" else [_cells(row) for row in rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
     table = pa.table({name: pa.array([row.get(name) for row in flat]) for name in names})
     (parquet.write_table if kind == "parquet" else csv.write_csv)(table, path)
+
+
+def _cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as a spreadsheet may show it."""
+    flat = {**row, "pictures": json.dumps(row["pictures"])}
+    return {for_cell(name): for_cell(cell) if isinstance(cell, str) else cell for name, cell in flat.items()}
 
 
 def write_dataset(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from theodolite.answers.grading import format_from_json, gold_labels
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.harmless import for_cell
 from theodolite.diagnose.export.samples import Sample, SampledRun
 
 __all__ = ["NO_PICTURE", "write_tsv_files"]
@@ -61,7 +62,10 @@ def _tsv(rows: list[dict[str, Any]]) -> str:
     fields = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(text, fieldnames=list(fields), restval="", delimiter="\t", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(
+        {name: for_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+        for row in rows
+    )
     return text.getvalue()
 
 
