@@ -136,18 +136,18 @@ def test_the_command_refuses_it_and_a_run_records_that_it_was_allowed(folder, tm
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("config.json", lambda c: c["text_config"].update(num_hidden_layers=10**6), r"text_config\.num_hidden_layers is 1e\+06, more than 1,024"),
-        ("config.json", lambda c: c["text_config"].update(vocab_size=10**12), r"text_config\.vocab_size is 1e\+12"),
-        ("config.json", lambda c: c["text_config"].update(max_position_embeddings=10**300), "max_position_embeddings"),
+        ("config.json", lambda c: c["text_config"].update(num_hidden_layers=10**6), r"text_config\.num_hidden_layers is 1000000, more than 1,024"),
+        ("config.json", lambda c: c["text_config"].update(vocab_size=10**12), r"text_config\.vocab_size is 1000000000000"),
+        ("config.json", lambda c: c["text_config"].update(max_position_embeddings=10**400), "max_position_embeddings is 100000000000000…"),
         ("config.json", lambda c: c.update(text_config=[1]), "cannot load the checkpoint"),
         ("config.json", lambda c: c.update(vision_config=None, model_type=7), "cannot load the checkpoint"),
         ("config.json", lambda c: c["text_config"].update(num_attention_heads=0), "cannot load the checkpoint"),
         ("config.json", dict.clear, "cannot load the checkpoint"),
         ("tokenizer_config.json", lambda c: c.update(tokenizer_class={}), "cannot load the checkpoint|cannot encode"),
         ("tokenizer.json", lambda c: c["model"].update(vocab=3), "cannot load the checkpoint"),
-        ("processor_config.json", lambda c: c["image_processor"].update(size={"shortest_edge": 10**6}), "shortest_edge is 1e"),
+        ("processor_config.json", lambda c: c["image_processor"].update(size={"shortest_edge": 10**6}), "shortest_edge is 1000000"),
         ("processor_config.json", lambda c: c["image_processor"].update(image_mean="x"), "cannot encode a question with a picture"),
-        ("processor_config.json", lambda c: c.update(num_additional_image_tokens=10**9), "num_additional_image_tokens is 1e"),
+        ("processor_config.json", lambda c: c.update(num_additional_image_tokens=10**9), "num_additional_image_tokens is 1000000000"),
     ],
 )  # fmt: skip
 def test_settings_that_make_no_model_are_one_sentence(folder, name, change, message):

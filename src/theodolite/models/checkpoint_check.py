@@ -27,6 +27,7 @@ __all__ = ["Gaps", "check_extent", "check_files", "check_processor", "check_valu
 _LARGEST_CONFIG = 64 << 20
 _FEWEST = 100_000_000
 """Weights that may be missing from the files without being refused before they are drawn: 400 MB."""
+_LONGEST_NUMBER = 15
 _SHOWN = 3
 """Names that a message lists."""
 
@@ -96,12 +97,19 @@ def _check_numbers(value: Any, most: int, place: str = "") -> None:
     if not isinstance(value, dict):
         return
     if "longest_edge" not in value and _is_above(value.get("shortest_edge"), _LARGEST_EDGE):
-        raise ValueError(f"{place}shortest_edge is {value['shortest_edge']:.6g}, more than {_LARGEST_EDGE:,}")
+        raise ValueError(
+            f"{place}shortest_edge is {_short(value['shortest_edge'])}, more than {_LARGEST_EDGE:,}"
+        )
     for name, each in value.items():
         own = next((limit for pattern, limit in _MOST.items() if re.search(pattern, name)), most)
         if own is not None and _is_above(each, own):
-            raise ValueError(f"{place}{name} is {each:.6g}, more than {own:,}")
+            raise ValueError(f"{place}{name} is {_short(each)}, more than {own:,}")
         _check_numbers(each, most, f"{place}{name}.")
+
+
+def _short(number: float) -> str:
+    text = str(number)
+    return text if len(text) <= _LONGEST_NUMBER else f"{text[:_LONGEST_NUMBER]}…"
 
 
 def _is_above(value: Any, most: int) -> bool:
