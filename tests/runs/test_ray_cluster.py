@@ -125,7 +125,7 @@ def wait_for_answers(process, out, n):
     end = time.monotonic() + 120
     while time.monotonic() < end:
         assert process.poll() is None, "it ended too early"
-        if (out / "measured.sqlite").exists() and sum(map(bool, answers(out).values())) >= n:
+        if (out / "run.json").exists() and sum(map(bool, answers(out).values())) >= n:
             return
         time.sleep(0.05)
     raise AssertionError("nothing is measured")
@@ -173,7 +173,7 @@ def test_a_head_or_an_agent_that_is_gone_ends_with_a_sentence_and_the_run_goes_o
     first.kill()
     assert (
         subprocess.run(
-            [*words(squares, out)[:7], "scripted:looker", "--out", str(out)], capture_output=True, check=False
+            [*words(squares, out)[:8], "scripted:looker", "--out", str(out)], capture_output=True, check=False
         ).returncode
         == 0
     )
