@@ -98,7 +98,10 @@ def _replayed(path: Path) -> None:
 
 
 def _bytes(content: Callable[[float], bytes]) -> Callable[[Path, float], None]:
-    return lambda path, scale: path.write_bytes(content(scale)) and None
+    def write(path: Path, scale: float) -> None:
+        path.write_bytes(content(scale))
+
+    return write
 
 
 def _times(piece: bytes, n: float) -> bytes:

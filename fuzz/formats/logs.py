@@ -155,7 +155,10 @@ def _parquet() -> bytes:
 
     content = io.BytesIO()
     names, *rows = _CELLS
-    table = [dict(zip(names, map(str, row), strict=True)) | {"tags": ["a"], "n": {"x": 1.5}} for row in rows]
+    table = [
+        dict(zip(map(str, names), map(str, row), strict=True)) | {"tags": ["a"], "n": {"x": 1.5}}
+        for row in rows
+    ]
     parquet.write_table(pa.Table.from_pylist(table), content, compression="zstd")
     return content.getvalue()
 
