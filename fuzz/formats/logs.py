@@ -115,7 +115,7 @@ def log_formats() -> list[Format]:
     ]
 
 
-_CELLS = (
+_CELLS: tuple[tuple[str | int, ...], ...] = (
     ("image", "question", "prediction"),
     ("a.png", "Where is the cup?", "left _x0041_"),
     ("b.png", "Who?", 7),
