@@ -55,6 +55,7 @@ __all__ = [
     "read_list",
     "read_text",
     "told_problems",
+    "whole_file",
     "whole_folder",
 ]
 
@@ -545,6 +546,18 @@ def _place(parts: Sequence[str | int]) -> str:
 
 
 # Data sets are written whole or not at all.
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a draft that takes the file's place once the block ends without an error: never a part of it."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager

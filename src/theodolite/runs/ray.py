@@ -195,6 +195,7 @@ def _can_be_sent(error: Exception) -> bool:
 def _quiet() -> None:
     """Keep what Ray's own libraries write when a cluster ends, pages of it, off the terminal."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     os.close(nowhere)
 
@@ -304,7 +305,10 @@ class _Driver:
         try:
             self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            raise ModelError(f"a Ray worker could not be started: {_last_line(error)}") from None
+            raise ModelError(
+                f"a Ray worker could not be started: {_last_line(error)}. If the Ray cluster ended, start it again: finished "
+                "items are kept, and the same command goes on"
+            ) from None
         return self._starting.pop(reference)
 
     def _describe(self, index: int) -> tuple[str, int, Reuse]:

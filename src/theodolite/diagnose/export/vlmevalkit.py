@@ -15,6 +15,7 @@ from typing import Any
 
 from theodolite.answers.grading import format_from_json, gold_labels
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import whole_file
 from theodolite.core.harmless import for_cell
 from theodolite.diagnose.export.samples import Sample, SampledRun
 
@@ -51,7 +52,8 @@ def write_tsv_files(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, lines in rows.items():
-            (folder / name).write_text(_tsv(lines), encoding="utf-8")
+            with whole_file(folder / name) as draft:
+                draft.write_text(_tsv(lines), encoding="utf-8")
     except OSError as error:
         raise StorageError(f"cannot write into {folder}: {error.strerror}") from error
     return {name: len(lines) for name, lines in rows.items()} | ({NO_PICTURE: left_out} if left_out else {})
