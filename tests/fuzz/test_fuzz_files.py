@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from fuzz import bombs, files
+from fuzz import bombs, files, flips, models
 from fuzz.formats import Format, formats
 from fuzz.tally import Tally
 
@@ -87,4 +87,23 @@ def test_a_bomb_that_goes_off_is_noticed(monkeypatch, tmp_path):
 def test_no_bomb_goes_off():
     tally = bombs.run(seed=0, count=len(bombs.bombs()))
     assert tally.inputs > 50
+    assert not tally.faults, tally.examples
+
+
+def test_no_flipped_bit_changes_an_answer():
+    tally = flips.run(seed=1, count=25)
+    assert tally.inputs == 25
+    assert not tally.faults, tally.examples
+
+
+def test_an_answer_that_a_flipped_bit_changed_would_be_noticed(monkeypatch):
+    contents = iter([[["a", ["left"], []]], [["a", ["right"], []]], [["a", ["right"], []]]])
+    monkeypatch.setattr(flips, "_content", lambda _: next(contents))
+    assert flips.run(seed=1, count=1).uncaught == 1
+
+
+@pytest.mark.slow
+def test_no_model_folder_breaks_the_program():
+    tally = models.run(seed=0, count=40)
+    assert tally.inputs == 40
     assert not tally.faults, tally.examples
