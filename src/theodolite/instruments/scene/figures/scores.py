@@ -226,9 +226,10 @@ SOLVER_LOOKS: Mapping[SolverName, tuple[str, str, float]] = {
     "fused": (SERIES[0], "o", 2.6),
 }
 """Colour, marker and width of a line; the last is drawn on top."""
-_ROWS: tuple[Competency | None, ...] = ("transformation", "deduction", None)
-"""The competencies that a graph does not answer by stating it, and all together."""
+_ROWS: tuple[Competency | None, ...] = ("ranking", "transformation", "deduction", None)
+"""The competencies whose answers a graph may leave open, and all together."""
 _TITLES: Mapping[Competency | None, str] = {
+    "ranking": "ranking:\norder of three",
     "transformation": "transformation:\nwhere after turning",
     "deduction": "deduction:\ndistance after placing",
     None: "all nine groups,\nmacro mean",
@@ -250,7 +251,7 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
 
     with styled():
         figure = new_figure(3.2 * len(noisy) + 0.9, 2.25 * len(rows) + 1.0)
-        grid = figure.subplots(len(rows), len(noisy), sharex=True, sharey="row", squeeze=False)
+        grid = figure.subplots(len(rows), len(noisy), sharex="col", sharey="row", squeeze=False)
         for i, row in enumerate(rows):
             for j, on in enumerate(noisy):
                 part = sorted(
@@ -259,7 +260,7 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
                 axes = grid[i][j]
                 _lines(axes, part)
                 if i == 0:
-                    axes.set_title(f"noise on {on}", fontsize=10.5)
+                    axes.set_title("lengths rounded" if on == "rounding" else f"noise on {on}", fontsize=10.5)
                 if i == len(rows) - 1:
                     axes.set_xlabel(_across(part), fontsize=9)
             grid[i][0].set_ylabel(_TITLES[row], fontsize=9.5)
@@ -316,9 +317,10 @@ def _lowest(points: Sequence[CurvePoint]) -> float:
 def _across(points: Sequence[CurvePoint]) -> str:
     """Return the label of the horizontal axis, with the quality of the graphs at its two ends."""
     first, last = points[0].quality, points[-1].quality
+    what = "step, m" if points[0].noisy == "rounding" else "noise level"
     if first is None or last is None:
-        return "noise level"
-    return f"noise level (SGC {100 * first.value:.0f} % → {100 * last.value:.0f} %)"
+        return what
+    return f"{what} (SGC {100 * first.value:.0f} % → {100 * last.value:.0f} %)"
 
 
 # Figures of scene scores: radar of nine groups, QA against SGC and consistency, confusion, interventions, thresholds.
