@@ -309,7 +309,7 @@ def test_noise_touches_only_what_it_is_put_on(world, on):
     assert (words[0] == words[1]) == (on in {"lengths", "rounding"})
 
 
-@pytest.mark.parametrize("step", [0.25, 0.5, 1.0])
+@pytest.mark.parametrize("step", [0.5, 1.0])
 def test_round_lengths_leave_an_order_that_is_offered(step):
     """Equal values are in any order: the offered ones and what else the graph states decide, and no question is left open."""
     data = box_world(30, seed=3)
