@@ -818,7 +818,7 @@ def _turn_answer(tag: _Tag, opened: list[_Block], blocks: list[_Block], before: 
 
 Json: TypeAlias = dict[str, Any] | list[Any]
 
-_OPEN = r"""(?P<open>\{(?=\s{0,20}(?:["'{}]|//|[\w ]{1,40}:|$))|\[(?=\s{0,20}(?:["'{\[\]\d.-]|\w{1,40}[,\]]|$)))"""
+_OPEN = r"""(?P<open>\{(?=\s{0,20}(?:["'{}]|/[/*]|[\w ]{1,40}:|$))|\[(?=\s{0,20}(?:["'{\[\]\d.-]|\w{1,40}[,\]]|$)))"""
 """A bracket that is followed by something that JSON may begin with."""
 _OPENING = re.compile(_OPEN)
 _BRACKET = re.compile(_OPEN + r"""|(?P<close>[}\]])|"(?:[^"\\\n]|\\.)*+"?""")
