@@ -159,7 +159,9 @@ def _parse(text: str, centre: int, marks: Collection[int], *, is_cut_off: bool) 
         if table.keys() >= {"nodes", "edges"}:
             break
     for table, status in sorted(found, key=lambda entry: -len(entry[0]))[:1]:
-        return read_graph({"objects": table.get("nodes"), "edges": table.get("edges")}, centre, marks, status=status)
+        return read_graph(
+            {"objects": table.get("nodes"), "edges": table.get("edges")}, centre, marks, status=status
+        )
     answer = read_answer(text, AnswerFormat.text(), is_cut_off=is_cut_off)
     if answer.status in {"refused", "cut off"}:
         return GraphReading("refused" if answer.status == "refused" else "cut off", reason=answer.reason)
