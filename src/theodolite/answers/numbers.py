@@ -169,8 +169,8 @@ def _in_digits(text: str) -> Iterator[Quantity]:
         power = match["ten"] or match["exp"]
         centimetres = _CENTIMETRES.match(text, match.end("digits"))
         if centimetres and match["digits"].isdigit() and len(match["digits"]) < _MOST_DIGITS:
-            value = float(match["digits"]) + float(f"0.{centimetres['digits']}")
-            yield Quantity(value, "m", match.start(), centimetres.end())
+            metres = float(match["digits"]) + float(f"0.{centimetres['digits']}")
+            yield Quantity(metres, "m", match.start(), centimetres.end())
             continue
         if match["unit"] is None and not power and _NOT_A_NUMBER.match(text, match.end("digits")):
             continue

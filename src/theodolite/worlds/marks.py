@@ -156,7 +156,7 @@ def _points(mark: int, box: Box, instance: NDArray[np.int32] | None) -> NDArray[
         rows, columns = np.nonzero(instance == mark)
         if len(rows):
             every = max(1, len(rows) // _SAMPLES**2)
-            return np.column_stack([columns[::every], rows[::every]]) + 0.5
+            return np.asarray(np.column_stack([columns[::every], rows[::every]]) + 0.5, np.float64)
     steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
     x, y = np.meshgrid(box.x0 + box.width_px * steps, box.y0 + box.height_px * steps)
     return np.column_stack([x.ravel(), y.ravel()])

@@ -208,12 +208,11 @@ def _gathered(values: Sequence[JsonValue]) -> tuple[dict[str, Any], bool]:
     for table, decoded in tables:
         if not table.keys() <= merged.keys():
             merged, is_repaired = table | merged, is_repaired or decoded.is_repaired
-    singles = [decoded for decoded in values if isinstance(decoded.value, dict) and not _table(decoded.value)]
+    singles = [d.value for d in values if isinstance(d.value, dict) and not _table(d.value)]
     for name, is_one in (("nodes", _is_node), ("edges", _is_edge)):
-        ones = [decoded for decoded in singles if is_one(_lower(decoded.value))]
+        ones = [single for single in singles if is_one(_lower(single))]
         if ones and name not in merged:
-            merged[name] = [decoded.value for decoded in ones]
-            is_repaired = True
+            merged[name], is_repaired = ones, True
     return merged, is_repaired
 
 

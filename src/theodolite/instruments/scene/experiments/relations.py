@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from theodolite.core.tables import Column, Table
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.worlds.scene_graph import PAIRS, Predicate, Relation, StarGraph
 
 NEITHER, BOTH, NO_EDGE = "neither", "both", "no edge"
@@ -84,10 +84,10 @@ _ERRORS = (
 
 def relations_table(matrices: Iterable[RelationConfusion]) -> Table:
     """Return a row for each thing that is true, with the shares of what was said."""
-    rows = []
+    rows: list[list[Cell]] = []
     for matrix in matrices:
         for true in matrix.true:
-            shares: Counter[str] = Counter()
+            shares = dict.fromkeys((error for error, _ in _ERRORS), 0.0)
             for said in matrix.said:
                 shares[_error(true, said)] += matrix.share(true, said)
             name = true if true in matrix.pair else f"{true}: {', '.join(matrix.pair)}"
