@@ -213,6 +213,12 @@ def test_a_data_set_is_built_from_the_real_keyframe(shared_data, tmp_path):
     assert kept + sum(reasons.values()) == 84
     for scene in data.scenes.values():
         assert data.picture(scene.id).size == (1600, 900)
+        plain, marked = (data.picture(scene.id, is_marked=m).pixels() for m in (False, True))
+        changed = (plain != marked).any(axis=2)
+        for thing in scene.objects:  # a pedestrian is 20 pixels wide
+            box = thing.box_px
+            shown = changed[int(box.y0) : int(box.y1) + 1, int(box.x0) : int(box.x1) + 1]
+            assert shown.mean() <= 0.2, (scene.id, thing.id)
 
 
 def test_kitti_boxes_stand_on_their_underside_and_are_seen_by_camera_two(tmp_path):
