@@ -65,6 +65,7 @@ class AnswerFormat:
         unit: The unit asked for. Numbers are converted to it.
         subject: The thing whose place was asked for, where known.
         object: The thing it is placed against, where known.
+        claim: The direction that a yes-or-no question asks about, where known: a statement of it answers too.
     """
 
     kind: Kind
@@ -73,6 +74,7 @@ class AnswerFormat:
     unit: str = ""
     subject: str = ""
     object: str = ""
+    claim: str = ""
 
     def __post_init__(self) -> None:
         if not self.options and self.kind in _DEFAULTS:
