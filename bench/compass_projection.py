@@ -7,7 +7,7 @@ import numpy as np
 
 from bench.result import Result
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.formulas.dae import Compass
+from theodolite.instruments.compass.formulas.dae import DirectionMass
 from theodolite.instruments.compass.formulas.projection import (
     PAPER,
     SOUND,
@@ -30,7 +30,7 @@ def run() -> Iterator[Result]:
     yield Result("120,000 sound projections, 4 maps share centres", sound, "s")
 
 
-def _project(samples: int, maps: int, options: ProjectionOptions) -> Compass:
+def _project(samples: int, maps: int, options: ProjectionOptions) -> DirectionMass:
     rng = np.random.default_rng(0)
     grid = TokenGrid.regular(SIZE_PX, SHAPE)
     values = rng.random((samples, maps, grid.n_tokens))
@@ -43,7 +43,7 @@ def _project(samples: int, maps: int, options: ProjectionOptions) -> Compass:
     )
 
 
-def _seconds(work: Callable[[], Compass]) -> float:
+def _seconds(work: Callable[[], DirectionMass]) -> float:
     """Time the projections and the metrics that a control needs."""
     started = time.perf_counter()
     compass = work()

@@ -64,7 +64,17 @@ class Chat:
         choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": text}}
         if body.get("logprobs") and body.get("top_logprobs") and self.logprobs == "given":
             value = -(_number(seed) % 1000) / 100 - self.jitter * (len(self.bodies) // 2 % 2)
-            choice["logprobs"] = {"content": [{"token": word, "logprob": value} for word in text.split()]}
+            other = {"token": "other", "logprob": value - 1}
+            choice["logprobs"] = {
+                "content": [
+                    {
+                        "token": word,
+                        "logprob": value,
+                        "top_logprobs": [{"token": word, "logprob": value}, other],
+                    }
+                    for word in text.split()
+                ]
+            }
         count = 3 + len(words) + (9 * len(pictures) if self.pictures != "dropped" else 0)
         usage = {"prompt_tokens": count, "completion_tokens": 2}
         return {"choices": [choice]} | ({"usage": usage} if self.usage else {})

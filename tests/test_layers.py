@@ -1,6 +1,7 @@
 """Imports point downward only."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ LAYERS = [
     {"__main__"},
     {"cli"},
     {"testing"},
+    {"explanation"},
     {"report"},
     {"diagnose"},
     {"twins"},
@@ -136,3 +138,20 @@ def test_what_is_all_torch_loads_where_it_is_used():
         if is_top and name.startswith(homes)
     ]
     assert not found, "\n".join(found)
+
+
+SEVERAL_MEANINGS = {
+    *("Comparison", "Exhibit", "Mention", "Option", "Options", "Quantity", "Question"),
+    *("Reading", "RecordedModel", "Sample", "Spread", "Token", "Verdict"),
+}
+"""Public class names that still mean several things, in parts that do not meet. The list only shrinks."""
+
+
+def test_a_class_name_has_one_meaning():
+    names = Counter(
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, n in names.items() if n > 1} == SEVERAL_MEANINGS

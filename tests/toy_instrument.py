@@ -11,7 +11,7 @@ from theodolite.core.registry import Entry, registry
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.types import Item, Message, Picture, Request, Truth
 from theodolite.instruments.instrument import Instrument, RunPlan
-from theodolite.models import ask_factory, ask_measurer
+from theodolite.models import ask_measurer
 from theodolite.pairs.outcomes import REMOVE
 
 
@@ -29,7 +29,7 @@ class Toy(Instrument):
     def plan(self, study, gives):
         n = {"quick": 13, "standard": 20, "large": 40}.get(study.size, study.size)
         items = [item for split in study.splits for i in range(n) for item in asked(split, i, study.seed)]
-        yield RunPlan("toy", "toy", {"n": n}, lambda _: items, ask_measurer, ask_factory)
+        yield RunPlan("toy", "toy", {"n": n}, lambda _: items, ask_measurer)
 
     def score(self, run):
         read = {r.item.name: read_item(r.item, r.record) for r in run.results()}

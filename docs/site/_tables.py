@@ -13,6 +13,7 @@ from pathlib import Path
 from textwrap import indent
 
 from _claims import claim_rates, hard_claims
+from _explain import explain_bench
 from _grid_explainers import grid_depth, grid_pair_separation
 from _grid_presets import grid_audit, grid_promises
 from _licences import further_licences, licences
@@ -239,6 +240,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "grid-buckets": grid_buckets,
     "grid-promises": grid_promises,
     "grid-audit": grid_audit,
+    "explain-bench": explain_bench,
     "grid-pair-separation": grid_pair_separation,
     "grid-depth": grid_depth,
     "grid-area": grid_area,

@@ -25,6 +25,7 @@ SKIPPED = ("site", "notebooks")
 NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "index": (
         "tutorial",
+        "Explain <explain>",
         "Diagnose <diagnose>",
         "Instruments <instruments/index>",
         "Findings <findings>",

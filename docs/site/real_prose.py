@@ -18,10 +18,10 @@ from theodolite.instruments.trace.claims.types import Trace
 from theodolite.instruments.trace.data.traces import read_traces
 from theodolite.instruments.trace.experiments.grounding import TraceGroup
 from theodolite.instruments.trace.experiments.verify import LoadedTraces, trace_group
-from theodolite.instruments.trace.score import ScoreOptions
+from theodolite.instruments.trace.score import TraceScoreOptions
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 from theodolite.stats import Estimate
-from theodolite.worlds.episodes import Episode, Frame, Relation, SceneObject
+from theodolite.worlds.episodes import Episode, Frame, FrameObject, Relation
 
 _RELATIONS = {"Left": "left of", "Right": "right of", "On top": "on", "Under": "under"}
 _Traces = tuple[Mapping[str, Episode], Sequence[Trace]]
@@ -34,7 +34,7 @@ def llava(folder: Path) -> _Traces:
         asked = re.search(r"Where is the (.+?) relative to the (.+?)\?", record["prompt"])
         if record["prompt_label"] != "Chain-of-Thought" or asked is None:
             continue
-        things = tuple(SceneObject(name, name) for name in asked.groups())
+        things = tuple(FrameObject(name, name) for name in asked.groups())
         relation = Relation(things[0].id, _RELATIONS[record["ground_truth"]], things[1].id)
         picture = Picture.from_path(folder / "images" / record["image"])
         name = record["image"]
@@ -60,7 +60,7 @@ def video_llava(folder: Path) -> _Traces:
         episodes[name] = Episode(
             name,
             record["question"],
-            (Frame(0.0, objects=tuple(SceneObject(label, label) for label in named)),),
+            (Frame(0.0, objects=tuple(FrameObject(label, label) for label in named)),),
             known={"objects": "partial"},
             vocabulary={"objects": tuple(labels)},
         )
@@ -71,7 +71,7 @@ def measured(traces: _Traces) -> TraceGroup:
     """Return the traces, judged by what is known of their pictures. TCS is left out, since no sentence model is needed for SGR."""
     episodes, said = traces
     verifier = open_verifier("annotation")
-    judged, how = judge(said, episodes, verifier), ScoreOptions(sentence_model="none")
+    judged, how = judge(said, episodes, verifier), TraceScoreOptions(sentence_model="none")
     return trace_group(LoadedTraces(list(said), dict(episodes)), judged, verifier, how)[0]
 
 

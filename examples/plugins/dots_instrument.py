@@ -12,7 +12,7 @@ from theodolite.answers.grading import answers_right, read_item
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.types import Item, Picture, Request, Truth
 from theodolite.instruments.instrument import Instrument, RunPlan, Study
-from theodolite.models import ask_factory, ask_measurer
+from theodolite.models import ask_measurer
 from theodolite.runs import Run
 
 SIZES = {"quick": 16, "standard": 40, "large": 200}
@@ -34,7 +34,7 @@ class Dots(Instrument):
         """Plan one run: every picture as it is and blank."""
         n = SIZES[study.size] if isinstance(study.size, str) else study.size
         items = list(draw_items(n, study.seed))
-        yield RunPlan("dots", "dots", {"n": n}, lambda _: items, ask_measurer, ask_factory)
+        yield RunPlan("dots", "dots", {"n": n}, lambda _: items, ask_measurer)
 
     def score(self, run: Run) -> list[ItemScore]:
         """Score whether each count is right, and whether it changes if the picture is blank."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from theodolite.core.errors import TheodoliteError
     from theodolite.core.types import Choice, Item, Message, Picture, Record, Request, Response
     from theodolite.diagnose.api import diagnose
+    from theodolite.explanation import explain
     from theodolite.models import open_model
     from theodolite.runs import Run
 
@@ -29,10 +30,12 @@ __all__ = [
     "TheodoliteError",
     "__version__",
     "diagnose",
+    "explain",
     "open_model",
 ]
 
 _HOMES = {
+    "explain": "theodolite.explanation",
     "open_model": "theodolite.models",
     "Run": "theodolite.runs",
     "TheodoliteError": "theodolite.core.errors",

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from theodolite.attribution.hiding import (
     GREY,
     Raster,
+    Windows,
     filling,
     hide,
-    occlusion,
     rank_cells,
     token_amounts,
 )
@@ -73,7 +73,11 @@ def test_occlusion_finds_a_planted_square():
     def drop(variants):
         return np.array([255.0 - each[0].pixels()[20:40, 60:90].mean() for each in variants])
 
-    ((raster, amounts),) = occlusion([Picture.from_array(pixels)], [region], drop, windows=54)
+    pictures = [Picture.from_array(pixels)]
+    windows = Windows.over([(120, 80)], [region], windows=54)
+    variants = list(windows.variants(pictures))
+    assert len(variants) == len(windows)
+    (raster,), (amounts,) = windows.rasters, windows.amounts(drop(variants))
     far = raster.grid.rects_px[amounts.ravel() == 0]
     assert raster.grid.tokens_at(75, 30)[0] == amounts.argmax()
     # a window is two cells wide, so what has an amount is at most two cells from the square

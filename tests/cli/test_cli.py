@@ -13,6 +13,7 @@ import pytest
 
 from theodolite.__main__ import run
 from theodolite.cli.main import main
+from theodolite.core.scores import metric_of
 from theodolite.core.tables import Table
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
@@ -22,8 +23,13 @@ from theodolite.runs import Run
 KEY = "sk-theodolite-secret-0123456789"
 
 
-PLANNED = 24 + 24 + 12 + 24 + 24
-"""With the picture, blind, mirrored, in other light and again. Another picture with the same words is another question."""
+PLANNED = 24 + 24 + 12 + 24 + 24 + 12 + 12
+"""With the picture, blind, mirrored, in other light, again, and with its words exchanged, on both pictures of a mirror pair.
+
+Another picture with the same words is another question.
+"""
+IMPLIED = 24
+"""With another picture: answered by that other question, and exported with the rest."""
 
 
 @pytest.fixture
@@ -102,7 +108,7 @@ def test_an_unfinished_run_is_exported_with_what_is_missing_told(squares, tmp_pa
         with zipfile.ZipFile(log) as archive:
             assert json.loads(archive.read("header.json"))["status"] == status
         told = {key: n for key, n in written.items() if not key.endswith(".eval")}
-        assert sum(written.values()) == PLANNED
+        assert sum(written.values()) == PLANNED + IMPLIED
         assert ("left out: not asked yet" in told) == (name == "part")
         assert told["left out: repeats"] == 24
     part, whole = (export(name, "lmms-eval", f"tasks-{name}") for name in ("part", "whole"))
@@ -110,6 +116,21 @@ def test_an_unfinished_run_is_exported_with_what_is_missing_told(squares, tmp_pa
     again = ["export", str(tmp_path / "part"), "--to", "lmms-eval", "--out", str(tmp_path / "tasks-part")]
     assert main(again) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_several_models_are_compared_as_the_command_of_that_name_does(squares, tmp_path, capsys):
+    models = ["scripted:looker", "scripted:guesser"]
+    assert main(ask(squares, tmp_path / "run", models[0], "--model", models[1], "--json")) == 0
+    value = json.loads(capsys.readouterr().out)
+    table = table_of(value, "ask.differences")
+    assert {tuple(row[:2]) for row in table.rows} == {tuple(models)}
+    assert main(["compare", *value["runs"], "--json"]) == 0
+    compared = json.loads(capsys.readouterr().out)["comparisons"]
+    p_values = {(metric_of(found["metric"]).name, found["split"]): found["p_holm"] for found in compared}
+    shown = {(metric, split): p for _, _, metric, split, *_, p in table.rows}
+    assert shown == {key: p_values[key] for key in shown}
+    assert len(shown) > 1
+    assert min(shown.values()) < 0.05
 
 
 def test_a_run_prints_json_of_one_shape(squares, tmp_path, capsys):

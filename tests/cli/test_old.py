@@ -69,11 +69,20 @@ def test_an_old_spelling_works_and_says_the_new_one(tmp_path, capsys):
         ("grid make --mode spur --out g", "grid make --variant spur --out g"),
         ("compass score r --projection both --json", "compass score r --projection all --json"),
         ("trace ablate a b --singles", "trace verify --ablate a b --no-pairs"),
+        (
+            "scene build --source kitti --questions 8 --out s",
+            "scene import --format kitti --questions 8 --out s",
+        ),
         ("-v scene solver DATA", "-v scene audit DATA"),
     ],
 )
 def test_options_are_renamed_and_become_arguments(old, new):
     assert shlex.join(renewed(shlex.split(old))[0]) == new
+
+
+def test_a_command_that_is_gone_says_what_took_its_place(capsys):
+    assert main(["data", "--help"]) == 2
+    assert "theodolite compass import" in capsys.readouterr().err
 
 
 def test_the_flags_of_the_table_take_no_value():

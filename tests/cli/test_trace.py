@@ -22,7 +22,7 @@ from theodolite.instruments.trace.questions import plan_traces
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.runs import Run
 from theodolite.runs.run import sealed
-from theodolite.worlds.episodes import Edit, Episode, Frame
+from theodolite.worlds.episodes import Episode, EpisodeEdit, Frame
 from theodolite.worlds.stories import EXTRA_WORLD, WORLDS
 
 
@@ -47,7 +47,7 @@ def edited(base, family):
         id=f"{base.id}-{family}",
         frames=tuple(frames),
         answer=sides[-1],
-        edit=Edit(base.id, family, 0.5, ("a",)),
+        edit=EpisodeEdit(base.id, family, 0.5, ("a",)),
         cluster=base.id,
         meta={"oracle": oracle},
     )

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.core.errors import UsageError
-from theodolite.core.tables import NOTHING, Column, Estimate, Table, format_cell, format_number
+from theodolite.core.tables import NOTHING, Column, Estimate, Table, format_cell, format_number, short_name
 
 ESTIMATE = Estimate(0.5, 0.4, 0.625, n=9, level=0.95, method="Wilson", n_items=20, p_value=0.02)
 COLUMNS = [Column("who", "who"), Column("right", "right", "share", "ask.accuracy"), Column("n", "n", "count")]
@@ -114,3 +114,13 @@ def test_cells_are_written_by_the_unit_of_their_column(cell, column, text):
 )
 def test_numbers_have_a_true_minus_and_no_minus_zero(value, unit, text):
     assert format_number(value, unit, signed=unit == "points") == text
+
+
+def test_a_replayed_run_has_the_name_of_the_model_that_it_recorded(tmp_path):
+    run = tmp_path / "runs" / "compass"
+    run.mkdir(parents=True)
+    assert short_name(f"replay:{run}") == "replay:compass"
+    (run / "run.json").write_text('{"model": "hf:/models/Some-VLM?dtype=float16"}', "utf-8")
+    assert short_name(f"replay:{run}") == short_name(f"replay:{run.parent}") == "replay:hf:Some-VLM"
+    (run / "run.json").write_text("[", "utf-8")
+    assert short_name(f"replay:{run}") == "replay:compass"

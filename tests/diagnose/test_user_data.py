@@ -20,7 +20,7 @@ from theodolite.instruments.instrument import UserData, find_instruments
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.scene.data.make import MakeOptions, make_data
 from theodolite.instruments.scene.instrument import _write_questions as write_questions
-from theodolite.instruments.trace.data.dataset import Manifest, read_episodes, write_episodes
+from theodolite.instruments.trace.data.dataset import EpisodeManifest, read_episodes, write_episodes
 from theodolite.runs import find_runs
 from theodolite.worlds.stories import make_world
 
@@ -51,7 +51,7 @@ def home(tmp_path_factory, put_stories):
 @pytest.fixture(scope="module")
 def episodes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("own") / "missions"
-    manifest = Manifest(world="instruction", n_episodes=0, licence="CC0-1.0", source="tests")
+    manifest = EpisodeManifest(world="instruction", n_episodes=0, licence="CC0-1.0", source="tests")
     write_episodes(make_world("instruction", 2), folder, manifest=manifest)
     return folder
 

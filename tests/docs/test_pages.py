@@ -57,6 +57,10 @@ def find(words):
         context = click.Context(command)
         word = rest.pop(0) if rest else ""
         found = command.get_command(context, word)
+        default = getattr(command, "default", "")
+        if found is None and default and word:  # the name of this command may be left out
+            rest.insert(0, word)
+            word, found = default, command.get_command(context, default)
         if found is None and (not word or not word.islower() or "|" in word):
             return command, rest, path  # a noun alone, NAME, or several verbs
         assert found is not None, f"there is no command {' '.join([*path, word])}"

@@ -21,12 +21,14 @@ from theodolite.runs import Run, RunSettings, measure_run
 MODEL = "scripted:constant?text=1"
 
 
+KINDS = {"compass", "grid-behaviour", "scene-pairs", "trace", "trace-pairs"}
+"""The kinds of run that have pairs."""
+
+
 def measured(folder, plan):
-    """Measure a run of pairs, and return whether it has any."""
     settings = RunSettings(plan.kind, MODEL, 0, plan.settings)
     measure_run(folder, settings, plan.items, ask_measurer(open_model(MODEL)))
-    with Run.open(folder) as run:
-        return any(result.item.truth.edit for result in run.results())
+    return folder
 
 
 @pytest.fixture(scope="module", params=[COMPASS, GRID, SCENE, TRACE], ids=lambda each: each.name)
@@ -36,7 +38,7 @@ def study(request, tmp_path_factory):
     if instrument is TRACE:
         request.getfixturevalue("put_stories")(home / "data", "quick")
     plans = instrument.plan(Study(home / "data", size="quick"), "text")
-    return instrument, [home / plan.name for plan in plans if measured(home / plan.name, plan)]
+    return instrument, [measured(home / plan.name, plan) for plan in plans if plan.kind in KINDS]
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from theodolite.instruments.trace.verifiers.similarity_calibration import (
     calibrate_similarity,
     write_calibration,
 )
-from theodolite.worlds.episodes import Episode, Frame, SceneObject
+from theodolite.worlds.episodes import Episode, Frame, FrameObject
 from theodolite.worlds.stories import make_world
 from train.__main__ import main as train
 from train.similarity import checkpoint as _checkpoint
@@ -59,7 +59,7 @@ def tiny_sizes(monkeypatch):
 
 
 def thing(name, box, colour="red", **more):
-    return SceneObject(f"{colour}-{name}", name, Box(*box), attributes={"colour": colour}, **more)
+    return FrameObject(f"{colour}-{name}", name, Box(*box), attributes={"colour": colour}, **more)
 
 
 def still(*things, size=(100, 50), world="video"):
@@ -69,7 +69,7 @@ def still(*things, size=(100, 50), world="video"):
 
 
 def test_what_a_sample_says_is_what_the_frame_shows():
-    hidden = SceneObject("blue-cube", "cube", None, is_visible=False, attributes={"colour": "blue"})
+    hidden = FrameObject("blue-cube", "cube", None, is_visible=False, attributes={"colour": "blue"})
     door = thing("door", (60, 10, 90, 40), "green", states={"open": True})
     sample = sample_of(still(thing("ball", (0, 0, 20, 10)), hidden, door), 0, 24)
     assert sample.pixels.shape == (24, 24, 3)
@@ -85,7 +85,7 @@ def test_what_a_sample_says_is_what_the_frame_shows():
 def test_two_things_alike_are_not_told_by_their_looks():
     twins = (
         thing("ball", (0, 0, 10, 10)),
-        SceneObject("b2", "ball", Box(80, 0, 90, 10), attributes={"colour": "red"}),
+        FrameObject("b2", "ball", Box(80, 0, 90, 10), attributes={"colour": "red"}),
     )
     assert sample_of(still(*twins), 0, 12).groups == ()
 

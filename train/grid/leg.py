@@ -11,7 +11,7 @@ import torch
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.question_types import MASK
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import GridShape
 from theodolite.instruments.grid.models.paired import (
     FILLS,
     Kind,
@@ -81,7 +81,7 @@ def train_leg(
         trainer.load(folder)
     if device == "cuda":
         trainer.compile()
-    world = World()
+    world = GridShape()
     masking = Masking(
         share=schedule.masked_share,
         mask_word=MASK,

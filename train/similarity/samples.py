@@ -19,10 +19,10 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.verifiers import similarity as say
 from theodolite.instruments.trace.verifiers.scene import AHEAD_DEG
-from theodolite.worlds.episodes import Episode, Frame, SceneObject, Split
+from theodolite.worlds.episodes import Episode, Frame, FrameObject, Split
 from theodolite.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
 from theodolite.worlds.palette import SPLITS
-from theodolite.worlds.stories import WORLDS, World
+from theodolite.worlds.stories import WORLDS, StoryWorld
 
 Spot: TypeAlias = tuple[float, float, float, float, str, str]
 """Left, top, right and bottom in fractions of the picture, category, colour."""
@@ -64,7 +64,7 @@ def samples_of(name: str, split: Split, indices: Iterable[int], *, seed: int, si
     return samples
 
 
-def _episode(world: World, split: Split, index: int, rng: np.random.Generator) -> Episode:
+def _episode(world: StoryWorld, split: Split, index: int, rng: np.random.Generator) -> Episode:
     while True:
         scenario = world.draft(rng, split, index)
         if scenario is None:
@@ -103,7 +103,7 @@ def sample_of(episode: Episode, index: int, side: int) -> Sample:
     return Sample(np.asarray(small), tuple(sorted(looks)), tuple(_groups(episode, frame, shown)), spots)
 
 
-def _groups(episode: Episode, frame: Frame, shown: Sequence[SceneObject]) -> Iterator[Group]:
+def _groups(episode: Episode, frame: Frame, shown: Sequence[FrameObject]) -> Iterator[Group]:
     """Yield true statements with their alternatives, for objects whose description is unique."""
     looks = [named(thing) for thing in frame.objects]
     things = [t for t in shown if looks.count(named(t)) == 1 and t.box is not None]
@@ -124,7 +124,7 @@ def _groups(episode: Episode, frame: Frame, shown: Sequence[SceneObject]) -> Ite
         yield from _bearings(frame, things)
 
 
-def _bearings(frame: Frame, things: Sequence[SceneObject]) -> Iterator[Group]:
+def _bearings(frame: Frame, things: Sequence[FrameObject]) -> Iterator[Group]:
     """Yield each true side of an object with the false ones. An object ahead to the left is in front and on the left."""
     held = {relation.object for relation in frame.relations}
     for thing in things:

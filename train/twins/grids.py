@@ -15,7 +15,7 @@ from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import (
     BUCKETS,
     Naming,
-    Questions,
+    QuestionTable,
     text_of,
     write_questions,
 )
@@ -84,7 +84,7 @@ def scenes_with_questions(mode: Mode, n: int, *, seed: int) -> Iterator[GridScen
         yield GridScene(pictures[row], scenes.cells[row], (own[row], *more[row]))
 
 
-def _asked(cells: NDArray[np.uint8], questions: Questions) -> list[Asked]:
+def _asked(cells: NDArray[np.uint8], questions: QuestionTable) -> list[Asked]:
     """Return one question with its answers per scene."""
     words, _ = write_questions(questions)
     answer_words = PAPER.world.answers
@@ -131,7 +131,7 @@ def _more_questions(
                 )
                 ways[row, : kind.n_anchors] = rng.integers(1, 5, kind.n_anchors)
         rows = np.flatnonzero(usable)
-        questions = Questions(bucket, targets, anchors, ways).take(rows)
+        questions = QuestionTable(bucket, targets, anchors, ways).take(rows)
         for row, asked in zip(rows.tolist(), _asked(cells[rows], questions), strict=True):
             by_scene[row].append(asked)
     return by_scene

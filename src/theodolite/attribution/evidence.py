@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from theodolite.attribution.flow import AttentionCall, last_token, roll_out, upcast
+from theodolite.attribution.hiding import Windows
 from theodolite.attribution.maps import SpanTargets, Targets
 from theodolite.attribution.recorder import paused
 from theodolite.core.errors import ContractError
@@ -53,8 +54,10 @@ class Evidence:
     final: torch.Tensor | None = None
     """The hidden states that enter the head, (batch, tokens, width), if a method needs them."""
     requests: Sequence[Request] = ()
-    rerun: Callable[[int, Sequence[Sequence[Picture]]], torch.Tensor] | None = None
+    rerun: Callable[[int, Iterable[Sequence[Picture]]], torch.Tensor] | None = None
     """Returns the kept logits of one request with other pictures of the same sizes, (variants, logits)."""
+    hidden_windows: dict[int, tuple[Windows, torch.Tensor]] = field(default_factory=dict)
+    """By request, the windows that occlusion hid, and the kept logits without each of them."""
     sinks: torch.Tensor | None = None
     """True for attention sinks, (batch, tokens), if they are to be masked."""
     calls: list[AttentionCall] = field(default_factory=list)

@@ -6,8 +6,9 @@ first spread over a raster of equal cells, which covers the part of the picture 
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -124,8 +125,13 @@ class Raster:
 
 
 def hide(pixels: Pixels, hidden: NDArray[np.bool_], filled: Pixels) -> Picture:
-    """Return the picture with some pixels replaced by those of another."""
-    return Picture.from_array(np.where(hidden[..., None], filled, pixels))
+    """Return the picture with some pixels replaced by those of another, in memory and not compressed."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    # It is decoded at once, and compressing it would take longer than a small model's answer. Servers get a PNG.
+    Image.fromarray(np.where(hidden[..., None], filled, pixels)).save(buffer, format="BMP")
+    return Picture.from_bytes(buffer.getvalue())
 
 
 def rank_cells(amounts: Sequence[NDArray[np.float64]]) -> list[NDArray[np.int64]]:
@@ -138,45 +144,69 @@ def rank_cells(amounts: Sequence[NDArray[np.float64]]) -> list[NDArray[np.int64]
     return [part.reshape(each.shape) for part, each in zip(parts, amounts, strict=True)]
 
 
-def occlusion(
-    pictures: Sequence[Picture],
-    regions_px: Sequence[tuple[float, float, float, float]],
-    drop: Callable[[list[list[Picture]]], NDArray[np.float64]],
-    *,
-    windows: int = WINDOWS,
-    fill: Fill = "grey",
-) -> list[tuple[Raster, NDArray[np.float64]]]:
-    """Hide one window after the other, and return what each hides of the answer.
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """The parts of some pictures that occlusion hides, one after the other.
 
     Windows are squares of two by two cells and overlap by one; a cell has the mean of the windows that cover it. What
     speaks against the answer counts as zero.
-
-    Args:
-        pictures: The pictures of a request.
-        regions_px: The part of each picture that is covered, x0, y0, x1, y1.
-        drop: Returns by how much each variant of the pictures lowers the explained number, (variants,).
-        windows: Number of windows per picture, about.
-        fill: What replaces hidden pixels.
-
-    Returns:
-        For each picture its raster, and an amount per cell, (rows, columns).
     """
-    maps = []
-    for index, (picture, region) in enumerate(zip(pictures, regions_px, strict=True)):
-        pixels = picture.pixels()
-        filled = filling(pixels, fill)
-        rows, columns = (n + 1 for n in Raster.over(picture.size, region, windows).shape)
-        raster = Raster((rows, columns), region, picture.size)
-        places = [(row, column) for row in range(rows - 1) for column in range(columns - 1)]
-        variants, covered = [], np.zeros((len(places), rows, columns), bool)
-        for cells, (row, column) in zip(covered, places, strict=True):
-            cells[row : row + 2, column : column + 2] = True
-            hidden = hide(pixels, raster.pixels_of(cells), filled)
-            variants.append([*pictures[:index], hidden, *pictures[index + 1 :]])
-        drops = drop(variants)
-        mean = np.tensordot(drops, covered, axes=1) / covered.sum(axis=0)
-        maps.append((raster, np.clip(mean, 0, None)))
-    return maps
+
+    rasters: tuple[Raster, ...]
+    """Of each picture."""
+    covered: tuple[NDArray[np.bool_], ...]
+    """The cells of each window, by picture, (windows, rows, columns)."""
+
+    @classmethod
+    def over(
+        cls,
+        sizes_px: Sequence[tuple[int, int]],
+        regions_px: Sequence[tuple[float, float, float, float]],
+        windows: int = WINDOWS,
+    ) -> Windows:
+        """Lay windows over pictures.
+
+        Args:
+            sizes_px: Width and height of each picture.
+            regions_px: The part of each picture that is covered, x0, y0, x1, y1.
+            windows: Number of windows per picture, about.
+        """
+        rasters, covered = [], []
+        for size_px, region in zip(sizes_px, regions_px, strict=True):
+            rows, columns = (n + 1 for n in Raster.over(size_px, region, windows).shape)
+            places = [(row, column) for row in range(rows - 1) for column in range(columns - 1)]
+            own = np.zeros((len(places), rows, columns), bool)
+            for cells, (row, column) in zip(own, places, strict=True):
+                cells[row : row + 2, column : column + 2] = True
+            rasters.append(Raster((rows, columns), region, size_px))
+            covered.append(own)
+        return cls(tuple(rasters), tuple(covered))
+
+    def __len__(self) -> int:
+        return sum(map(len, self.covered))
+
+    def variants(self, pictures: Sequence[Picture], fill: Fill = "grey") -> Iterator[list[Picture]]:
+        """Yield the pictures with one window hidden at a time."""
+        for index, (picture, raster, covered) in enumerate(
+            zip(pictures, self.rasters, self.covered, strict=True)
+        ):
+            pixels = picture.pixels()
+            filled = filling(pixels, fill)
+            for cells in covered:
+                hidden = hide(pixels, raster.pixels_of(cells), filled)
+                yield [*pictures[:index], hidden, *pictures[index + 1 :]]
+
+    def amounts(self, losses: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        """Return an amount per cell of each picture, (rows, columns).
+
+        Args:
+            losses: By how much hiding each window lowers the explained number, (windows,).
+        """
+        ends = np.cumsum([len(each) for each in self.covered])[:-1]
+        return [
+            np.clip(np.tensordot(own, covered, axes=1) / covered.sum(axis=0), 0, None)
+            for own, covered in zip(np.split(losses, ends), self.covered, strict=True)
+        ]
 
 
 def seen_region(grid: TokenGrid) -> tuple[float, float, float, float]:

@@ -7,7 +7,7 @@ The rival of a contrastive target is only propagated through the last four layer
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -34,10 +34,10 @@ from theodolite.attribution.written import (
     Columns,
     Span,
     WrittenAnswer,
-    answer_logits,
     answer_rows,
     answer_scores,
     encode_answer,
+    logits_of_variants,
     question_tokens,
 )
 from theodolite.core.errors import ContractError, UnsupportedError, UsageError
@@ -47,10 +47,6 @@ from theodolite.models import Checkpoint, Family, PlacedPicture, find_family, pl
 
 if TYPE_CHECKING:
     import torch
-
-
-RERUN_BATCH = 16
-"""Requests that a method runs again at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,18 +272,17 @@ class SharedPass:
         ids: torch.Tensor,
         offsets: torch.Tensor | None,
         row: int,
-        variants: Sequence[Sequence[Picture]],
+        variants: Iterable[Sequence[Picture]],
     ) -> torch.Tensor:
         """Return the kept logits of one request with other pictures of the same sizes, (variants, logits)."""
         import torch
 
-        asked = [batch.requests[row].with_pictures(pictures) for pictures in variants]
         own = ids[row : row + 1] if batch.answer is None else ids
-        parts = []
         with paused(), torch.no_grad():
-            for start in range(0, len(asked), RERUN_BATCH):
-                scores = answer_logits(self.checkpoint, asked[start : start + RERUN_BATCH], batch.answer)
-                parts.append(kept_logits(scores, own, offsets))
+            parts = [
+                kept_logits(scores, own, offsets)
+                for scores in logits_of_variants(self.checkpoint, batch.requests[row], batch.answer, variants)
+            ]
         return torch.cat(parts)
 
     def _propagate(self, evidence: Evidence, batch: Batch, wanted: tuple[str, ...]) -> None:

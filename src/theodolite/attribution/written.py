@@ -7,9 +7,10 @@ belong to the token after it. Greedy decoding writes exactly this answer if ever
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from theodolite.attribution.flow import upcast
 from theodolite.attribution.maps import SpanTargets
 from theodolite.core.errors import UnsupportedError, UsageError
-from theodolite.core.types import Request
+from theodolite.core.types import Picture, Request
 from theodolite.models import Checkpoint
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _WORD = re.compile(
     rf"[{_IDEOGRAPHS}]|(?:(?![{_IDEOGRAPHS}])\w)+(?:['’\-](?:(?![{_IDEOGRAPHS}])\w)+|[.,]\d+)*"
 )
 """A word, a number, or one ideograph, since languages written with those put no spaces between words."""
+RERUN_BATCH = 16
+"""Variants of a request that a model reads at a time."""
 _UNFINISHED = "\ufffd"
 """Stands for the bytes of a character of which a token holds only some."""
 
@@ -194,13 +197,16 @@ def answer_scores(scores: torch.Tensor, own: torch.Tensor) -> AnswerScores:
     """
     import torch
 
-    wide = upcast(scores)
-    ids = own.to(wide.device)[None, :, None].expand(len(wide), -1, -1)
-    chosen = wide.gather(2, ids)
-    log_p = (chosen[..., 0] - torch.logsumexp(wide, dim=-1)).double().cpu().numpy()
-    rank = (wide > chosen).sum(dim=-1).cpu().numpy()
-    others = wide.scatter(2, ids, float("-inf")).argmax(dim=-1)
-    return AnswerScores(log_p, rank == 0, rank, others)
+    ids = own.to(scores.device)[:, None]
+    log_p, rank, others = [], [], []
+    for row in scores:  # one by one: in float32 a batch may not fit into memory
+        wide = upcast(row)
+        chosen = wide.gather(1, ids)
+        log_p.append(chosen[:, 0] - torch.logsumexp(wide, dim=-1))
+        rank.append((wide > chosen).sum(dim=-1))
+        others.append(wide.scatter(1, ids, float("-inf")).argmax(dim=-1))
+    ranks = torch.stack(rank).cpu().numpy()
+    return AnswerScores(torch.stack(log_p).double().cpu().numpy(), ranks == 0, ranks, torch.stack(others))
 
 
 def encode_answer(checkpoint: Checkpoint, requests: Sequence[Request], answer: WrittenAnswer | None) -> Any:
@@ -232,16 +238,41 @@ def encode_answer(checkpoint: Checkpoint, requests: Sequence[Request], answer: W
     return inputs
 
 
-def answer_logits(
-    checkpoint: Checkpoint, requests: Sequence[Request], answer: WrittenAnswer | None
-) -> torch.Tensor:
+def answer_logits(checkpoint: Checkpoint, inputs: Any, answer: WrittenAnswer | None) -> torch.Tensor:
     """Return the logits before each token of an answer, or at the end of bare prompts, (requests, positions, vocabulary)."""
-    inputs = encode_answer(checkpoint, requests, answer)
-    if answer is None:
-        last: torch.Tensor = checkpoint.logits(inputs, 1)
-        return last
-    logits: torch.Tensor = checkpoint.logits(inputs, answer_rows(inputs, answer))
+    logits: torch.Tensor = checkpoint.logits(inputs, 1 if answer is None else answer_rows(inputs, answer))
     return logits
+
+
+def logits_of_variants(
+    checkpoint: Checkpoint,
+    request: Request,
+    answer: WrittenAnswer | None,
+    variants: Iterable[Sequence[Picture]],
+) -> Iterator[torch.Tensor]:
+    """Yield the `answer_logits` of a request with other pictures of the same sizes, a batch at a time.
+
+    The next batch is drawn and encoded while the model reads one.
+
+    Args:
+        checkpoint: The model and its processor.
+        request: The request.
+        answer: The answer that follows it; None for the bare prompt.
+        variants: Its pictures, in other versions.
+    """
+    left = iter(variants)
+
+    def encode(pictures: Sequence[Sequence[Picture]]) -> Any:
+        return encode_answer(checkpoint, [request.with_pictures(each) for each in pictures], answer)
+
+    with ThreadPoolExecutor(max_workers=1) as pool:  # a tokenizer cannot be used by two threads at once
+        batch = list(islice(left, RERUN_BATCH))
+        ready = pool.submit(encode, batch)
+        while batch:
+            inputs = ready.result()
+            batch = list(islice(left, RERUN_BATCH))
+            ready = pool.submit(encode, batch) if batch else ready
+            yield answer_logits(checkpoint, inputs, answer)
 
 
 def answer_rows(inputs: Any, answer: WrittenAnswer) -> torch.Tensor:
@@ -257,7 +288,7 @@ def score_answer(checkpoint: Checkpoint, requests: Sequence[Request], answer: Wr
     import torch
 
     with torch.inference_mode():
-        scores = answer_logits(checkpoint, requests, answer)
+        scores = answer_logits(checkpoint, encode_answer(checkpoint, requests, answer), answer)
         return answer_scores(scores, torch.tensor(answer.ids))
 
 
@@ -291,7 +322,7 @@ def text_tokens(
         checkpoint: The model and its processor.
         request: A request with its text after the pictures.
         input_ids: The tokens of its input, without an answer; padding may come before them.
-        within: Parts of the text, in characters; others are passed over. Default: all of it.
+        within: Parts of the text, in characters; others are passed over, and so are blanks. Default: all of it.
 
     Raises:
         UnsupportedError: If they cannot be located.
@@ -306,8 +337,11 @@ def text_tokens(
     ids, spans = checkpoint.token_ids(prompt), checkpoint.token_spans(prompt)
     tokens = []
     for index, (low, high) in enumerate(spans):
-        parts = within if within is not None else [(0, len(text))]
-        if not any(prompt[max(low, start + a) : min(high, start + b)].strip() for a, b in parts):
+        if within is None:
+            belongs = low < start + len(text) and high > start
+        else:
+            belongs = any(prompt[max(low, start + a) : min(high, start + b)].strip() for a, b in within)
+        if not belongs:
             continue
         position = len(input_ids) - len(ids) + index
         if position < 0 or input_ids[position] != ids[index]:

@@ -80,8 +80,8 @@ def _as_json(compared: Compared, page: Path | None) -> dict[str, Any]:
             }
             for row in compared.verdicts
         ],
-        "looking": [{**asdict(each), "is_lower": each.is_lower} for each in compared.looking],
-        "comparisons": [each.model_dump(mode="json") for each in compared.comparisons],
+        "looking": [{**asdict(change), "is_lower": change.is_lower} for change in compared.looking],
+        "comparisons": [comparison.model_dump(mode="json") for comparison in compared.comparisons],
     }
 
 

@@ -280,8 +280,8 @@ def instrument_app(name: str) -> typer.Typer:
     instrument = find_instruments([name])[0]
     app = typer.Typer(no_args_is_help=True, help=instrument.question, cls=Group)
     verbs = instrument.verbs()
-    others = [each for each in verbs if each not in VERBS]
-    for verb in (*(each for each in VERBS if each == "run" or each in verbs), *others):
+    others = [name for name in verbs if name not in VERBS]
+    for verb in (*(name for name in VERBS if name == "run" or name in verbs), *others):
         if verb == "run":
             _add_run(app, instrument)
         else:
@@ -536,8 +536,8 @@ def show_prompts(items: Iterator[Item], *, json: bool) -> None:
     if json:
         print_json({"items": shown})
         return
-    for each in shown:
-        gold = f"; gold: {each['gold']}" if each["gold"] and not each["gold"].startswith("{") else ""
-        out.print(Text(f"{each['name']}  ({each['picture']}{gold})", style="bold"), soft_wrap=True)
-        out.print(Text(each["prompt"]), soft_wrap=True)
+    for item in shown:
+        gold = f"; gold: {item['gold']}" if item["gold"] and not item["gold"].startswith("{") else ""
+        out.print(Text(f"{item['name']}  ({item['picture']}{gold})", style="bold"), soft_wrap=True)
+        out.print(Text(item["prompt"]), soft_wrap=True)
         out.print()

@@ -24,13 +24,14 @@ from rich.text import Text
 from theodolite import __version__
 from theodolite.cli.options import Group
 from theodolite.cli.output import err, note, out
+from theodolite.core import files
 from theodolite.core.errors import DamageWarning, TheodoliteError, UsageError
 from theodolite.core.registry import Entry, registry
 
 __all__ = [
     "TABLE",
     "LazyGroup",
-    "Spelling",
+    "OldSpelling",
     "renewed",
 ]
 
@@ -45,7 +46,6 @@ _FLAGS = frozenset(
             "json",
             "plan",
             "prompts",
-            "questions",
             "score-only",
             "spare-reference",
             "pairs",
@@ -57,11 +57,11 @@ _FLAGS = frozenset(
         *("pictures", "no-pictures"),
     )
 ) | {"-h"}
-"""The options of old commands that take no value. All others do."""
+"""The options of old commands that take no value. All others do, but for the flags of a single command: `OldSpelling.flags`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spelling:
+class OldSpelling:
     """An old command and its current spelling."""
 
     old: str
@@ -74,55 +74,69 @@ class Spelling:
     """The option that takes what were arguments."""
     having: str = ""
     """Only with this option, or with this option and value."""
+    flags: frozenset[str] = frozenset()
+    """Options that take no value here, but do elsewhere."""
     gone: str = ""
     """Why there is no such command any more."""
 
 
 TABLE = (
-    Spelling("data squares", "ask make", {"--questions": ""}, having="--questions"),
-    Spelling("data squares", "compass make --world squares"),
-    Spelling("data drawn", "compass make --world things"),
-    Spelling("data coco-pairs", "compass import --format coco", {"--annotations": "--data"}),
-    Spelling("data gqa", "compass import --format gqa", {"--scene-graphs": "--data"}),
-    Spelling("data vsr", "compass import --format vsr"),
-    Spelling("data whatsup", "compass import --format whatsup"),
-    Spelling("data check", "compass audit"),
-    Spelling("compass stability", "compass audit", {"--data": ""}),
-    Spelling("compass overlay", "compass figures"),
-    Spelling("compass edits", "compass figures", {"--controls": "--edits"}),
-    Spelling(
+    OldSpelling(
+        "data squares",
+        "ask make",
+        {"--questions": ""},
+        having="--questions",
+        flags=frozenset({"--questions"}),
+    ),
+    OldSpelling("data squares", "compass make --world squares"),
+    OldSpelling("data drawn", "compass make --world things"),
+    OldSpelling("data coco-pairs", "compass import --format coco", {"--annotations": "--data"}),
+    OldSpelling("data gqa", "compass import --format gqa", {"--scene-graphs": "--data"}),
+    OldSpelling("data vsr", "compass import --format vsr"),
+    OldSpelling("data whatsup", "compass import --format whatsup"),
+    OldSpelling("data check", "compass audit"),
+    OldSpelling("compass stability", "compass audit", {"--data": ""}),
+    OldSpelling("compass overlay", "compass figures"),
+    OldSpelling("compass edits", "compass figures", {"--controls": "--edits"}),
+    OldSpelling(
         "compass faithfulness",
         "compass score",
         {"--out": "", "--score-only": ""},
         "--of",
         having="--score-only",
     ),
-    Spelling("compass faithfulness", "compass run", {"--projection": "--orders"}, "--of"),
-    Spelling(
+    OldSpelling("compass faithfulness", "compass run", {"--projection": "--orders"}, "--of"),
+    OldSpelling(
         "compass score",
         "compass score",
         {"--projection both": "--projection all"},
         having="--projection both",
     ),
-    Spelling("grid make", "grid make", {"--mode": "--variant"}, having="--mode"),
-    Spelling("grid import", "grid import", {"--mode": "--variant"}, having="--mode"),
-    Spelling("grid accuracy", "grid run"),
-    Spelling("scene build", "scene import", {"--source": "--format"}),
-    Spelling("scene solver", "scene audit"),
-    Spelling("trace perturb", "trace make", {"--data": "--of"}),
-    Spelling("trace relevance", "trace run --relevance"),
-    Spelling("trace audit", "trace audit", {"--data": ""}, having="--data"),
-    Spelling("trace verify", "trace verify", {"--traces": ""}, having="--traces"),
-    Spelling("trace ablate", "trace verify --ablate", {"--pairs": "--pairs", "--singles": "--no-pairs"}),
-    Spelling("trace recall", "trace calibrate"),
-    Spelling("grid explain", "grid run", having="--explainers"),
-    Spelling("grid explain", "grid run --explainers all"),
-    Spelling("twins certify", "twins certificate", {"--released": ""}, having="--released"),
-    Spelling(
+    OldSpelling("grid make", "grid make", {"--mode": "--variant"}, having="--mode"),
+    OldSpelling("grid import", "grid import", {"--mode": "--variant"}, having="--mode"),
+    OldSpelling("grid accuracy", "grid run"),
+    OldSpelling("scene build", "scene import", {"--source": "--format"}),
+    OldSpelling("scene solver", "scene audit"),
+    OldSpelling("trace perturb", "trace make", {"--data": "--of"}),
+    OldSpelling("trace relevance", "trace run --relevance"),
+    OldSpelling("trace audit", "trace audit", {"--data": ""}, having="--data"),
+    OldSpelling("trace verify", "trace verify", {"--traces": ""}, having="--traces"),
+    OldSpelling("trace ablate", "trace verify --ablate", {"--pairs": "--pairs", "--singles": "--no-pairs"}),
+    OldSpelling("trace recall", "trace calibrate"),
+    OldSpelling("grid explain", "grid run", having="--explainers"),
+    OldSpelling("grid explain", "grid run --explainers all"),
+    OldSpelling("twins certify", "twins certificate", {"--released": ""}, having="--released"),
+    OldSpelling(
         "twins certify",
         "",
         gone="certificates are now made by `python -m train certify`, in a clone of the repository; `theodolite twins "
         "certificate` shows those of the shipped models",
+    ),
+    OldSpelling(
+        "data",
+        "",
+        gone="pairs are now made by `theodolite compass make` and `theodolite compass import`, and checked by `theodolite "
+        "compass audit`; `theodolite ask make` makes questions",
     ),
 )
 """The first row that fits counts."""
@@ -164,7 +178,7 @@ def _has(option: str, words: Sequence[str]) -> bool:
     )
 
 
-def _rewritten(words: Sequence[str], row: Spelling) -> list[str]:
+def _rewritten(words: Sequence[str], row: OldSpelling) -> list[str]:
     """Rename options, and turn options into arguments or the reverse."""
     arguments: list[str] = []
     options: list[str] = []
@@ -176,7 +190,7 @@ def _rewritten(words: Sequence[str], row: Spelling) -> list[str]:
             (options if row.arguments else arguments).extend(filter(None, (row.arguments, word)))
             continue
         name = row.options.get(word, word)
-        if word in _FLAGS:
+        if word in _FLAGS | row.flags:
             options += [name] if name else []
             continue
         if not equals:
@@ -333,14 +347,24 @@ def _show_version(value: bool) -> None:
 
 @app.callback()
 def theodolite(
+    context: typer.Context,
     _verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")
+    ] = False,
+    allow_outside: Annotated[
+        bool,
+        typer.Option(
+            "--allow-outside",
+            help="Let data name files outside of their folder, by absolute paths, by .. or through links.",
+        ),
     ] = False,
     _version: Annotated[
         bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
     """Measure whether a vision-language model uses the picture when it answers."""
+    if allow_outside:
+        context.with_resource(files.allow_outside())
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -366,7 +390,7 @@ def _run(arguments: list[str] | None) -> int:
         words, notice = renewed(words)
         if notice:
             note(notice)
-        complete_in_bash(lambda: app(args=words, prog_name="theodolite"))
+        complete_in_bash(lambda: app(args=_with_program_options_first(words), prog_name="theodolite"))
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as end:
@@ -383,6 +407,15 @@ def _run(arguments: list[str] | None) -> int:
         )
         return BUG
     return DONE
+
+
+def _with_program_options_first(words: Sequence[str]) -> list[str]:
+    """Move the options that hold for every command to the front, where the program takes them, wherever they stand.
+
+    >>> _with_program_options_first(["ask", "run", "--allow-outside"])
+    ['--allow-outside', 'ask', 'run']
+    """
+    return sorted(words, key=lambda word: word != "--allow-outside")
 
 
 @contextmanager

@@ -65,11 +65,11 @@ def command(
         act(options(**given), as_json)
 
     parameters = [
-        *(_parameter(each) for each in declared(options)),
+        *(_parameter(option) for option in declared(options)),
         inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson),
     ]
     cast("Any", call).__signature__ = inspect.Signature(parameters)
-    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     call.__doc__ = help or inspect.getdoc(act)
     app.command(name, cls=Command)(call)
 

@@ -8,21 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.table import Table as RichTable
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
+from rich.measure import Measurement
+from rich.segment import Segment
 from rich.text import Text
 
-from theodolite.core.tables import Table, duration
-from theodolite.report.tables import as_rich, tables_json
+from theodolite.core.harmless import for_json, for_terminal
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from theodolite.core.tables import Table
     from theodolite.runs import Tally
 
 __all__ = [
@@ -34,16 +30,44 @@ __all__ = [
 ]
 
 
-# Results on standard output, progress and notes on standard error. Light: the help of the program loads nothing else.
+# Results on standard output, progress and notes on standard error. The help of the program loads this module, so tables
+# and progress bars load where they are shown.
 
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+class _Harmless:
+    """Anything that is printed, without what would act on the terminal."""
+
+    def __init__(self, printed: RenderableType) -> None:
+        self._printed = printed
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self._printed, options):
+            yield Segment(text if control else for_terminal(text), style, control)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, self._printed)
+
+
+class _Filter(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """Filter all that a console prints."""
+        return [_Harmless(printed) for printed in renderables]
+
+
+def _console(**settings: Any) -> Console:
+    """Create a console. Texts of models and strangers go through it, so it filters them."""
+    console = Console(highlight=False, **settings)
+    console.push_render_hook(_Filter())
+    return console
+
+
+out = _console()
+err = _console(stderr=True)
 
 
 def print_json(value: Any) -> None:
     """Print a JSON document, without wrapping or colours."""
-    out.file.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+    out.file.write(for_json(json.dumps(value, indent=2, ensure_ascii=False, default=str)) + "\n")
 
 
 def note(text: str) -> None:
@@ -72,11 +96,13 @@ def show(tables: Iterable[Table], *, json: bool, **more: Any) -> None:
         json: If True, print JSON.
         more: Further entries of the JSON document.
     """
+    from theodolite.report.tables import as_rich, tables_json
+
     all_tables = list(tables)
     if json:
         print_json(tables_json(all_tables, **more))
         return
-    console = out if out.is_terminal else Console(file=out.file, width=_FILE_WIDTH, highlight=False)
+    console = out if out.is_terminal else _console(file=out.file, width=_FILE_WIDTH)
     for number, table in enumerate(all_tables):
         if number:
             console.print()
@@ -87,6 +113,8 @@ def show(tables: Iterable[Table], *, json: bool, **more: Any) -> None:
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *, title: str = "") -> None:
     """Print a table of text. The text is not interpreted as mark-up."""
+    from rich.table import Table as RichTable
+
     table = RichTable(
         title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold"
     )
@@ -94,7 +122,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *,
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    console = out if out.is_terminal else Console(file=out.file, width=_FILE_WIDTH, highlight=False)
+    console = out if out.is_terminal else _console(file=out.file, width=_FILE_WIDTH)
     console.print(table)
 
 
@@ -106,6 +134,8 @@ def time_left(done: int, remaining: int, elapsed: float) -> str:
     """
     if done <= 0 or remaining <= 0:
         return ""
+    from theodolite.core.tables import duration
+
     return f"{duration(elapsed / done * remaining)} left"
 
 
@@ -155,6 +185,8 @@ class Bar:
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
     """Display any number of `Bar` within the context. Nothing is shown without a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -179,6 +211,8 @@ def progress_bar(description: str, limit: int | None = None) -> Iterator[Bar]:
 @contextmanager
 def step_progress() -> Iterator[Callable[[str, int, int | None], None]]:
     """Display progress within the context. Yield a function of step, number done and total, if known."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -25,20 +25,20 @@ SOME_DAMAGED = 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListOptions(Options):
+class ListRunsOptions(Options):
     """What `theodolite runs list` takes."""
 
     folder: Annotated[Path, Option("The folder to search.", metavar="DIR", is_argument=True)] = Path()
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions(Options):
+class ReadRunOptions(Options):
     """What the other commands take."""
 
     run: Annotated[Path, RUN]
 
 
-def list_runs(options: ListOptions, json: bool) -> None:
+def list_runs(options: ListRunsOptions, json: bool) -> None:
     """List the runs at or below a folder."""
     folder = options.folder
     rows = [_summary(path) for path in find_runs(folder)]
@@ -89,7 +89,7 @@ def _counts(tally: Tally) -> dict[str, int]:
     }
 
 
-def show(options: RunOptions, json: bool) -> None:
+def show(options: ReadRunOptions, json: bool) -> None:
     """Show the settings of a run, its progress, and why items failed."""
     with Run.open(options.run) as opened:
         info = opened.info.model_dump(mode="json")
@@ -126,7 +126,7 @@ def show(options: RunOptions, json: bool) -> None:
     show_tables(tables, json=False)
 
 
-def verify(options: RunOptions, json: bool) -> None:
+def verify(options: ReadRunOptions, json: bool) -> None:
     """Check a run for damage: checksums of all records, the pictures, and the files themselves.
 
     Exits with status 1 if something is damaged. Repeating the command that made the run repairs it.
@@ -146,6 +146,6 @@ def verify(options: RunOptions, json: bool) -> None:
 
 
 app = typer.Typer(no_args_is_help=True, help="List, show and verify runs.", cls=Group)
-command(app, "list", ListOptions, list_runs)
-command(app, "show", RunOptions, show)
-command(app, "verify", RunOptions, verify)
+command(app, "list", ListRunsOptions, list_runs)
+command(app, "show", ReadRunOptions, show)
+command(app, "verify", ReadRunOptions, verify)

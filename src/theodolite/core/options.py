@@ -141,7 +141,7 @@ class Declared:
             raise UsageError(f"{self.name} is empty; give at least one name, or all")
         if self.type is float:
             return numbers(given, self.name)
-        return tuple(self._checked_value(each) for each in given)
+        return tuple(self._checked_value(item) for item in given)
 
 
 class Options:
@@ -154,10 +154,10 @@ class Options:
     def stored(self) -> dict[str, Any]:
         """Return the options that a run stores, as JSON."""
         return {
-            each.field: _plain(getattr(self, each.field))
-            for each in declared(type(self))
-            if each.option.stored == "always"
-            or (each.option.stored == "if given" and getattr(self, each.field) != each.default)
+            option.field: _plain(getattr(self, option.field))
+            for option in declared(type(self))
+            if option.option.stored == "always"
+            or (option.option.stored == "if given" and getattr(self, option.field) != option.default)
         }
 
     def given(self) -> list[str]:
@@ -174,7 +174,7 @@ class Options:
 def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value.absolute())
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def declared(kind: type[Options]) -> tuple[Declared, ...]:
@@ -190,26 +190,26 @@ _DECLARED: dict[type[Options], tuple[Declared, ...]] = {}
 def _read(kind: type[Options]) -> tuple[Declared, ...]:
     hints = get_type_hints(kind, include_extras=True)
     order = list(
-        dict.fromkeys(name for each in kind.__mro__ for name in vars(each).get("__annotations__", {}))
+        dict.fromkeys(name for base in kind.__mro__ for name in vars(base).get("__annotations__", {}))
     )
     options = []
     for field in sorted(fields(cast("Any", kind)), key=lambda field: order.index(field.name)):
         hint, *more = get_args(hints[field.name])
-        option = next(each for each in more if isinstance(each, Option))
+        option = next(part for part in more if isinstance(part, Option))
         value_type, is_list, known = _unpacked(hint)
         default = field.default if field.default_factory is MISSING else field.default_factory()
         options.append(Declared(field.name, option, value_type, is_list, option.known or known, default))
         if default is not MISSING:
             default = options[-1].checked(default)
             options[-1] = replace(options[-1], default=default)
-    return tuple(sorted(options, key=lambda each: not each.option.is_argument))
+    return tuple(sorted(options, key=lambda option: not option.option.is_argument))
 
 
 def _unpacked(hint: Any) -> tuple[Any, bool, tuple[str, ...]]:
     """Return the type of one value, whether the option is a list, and the words that it accepts."""
     origin = get_origin(hint)
     if origin in {Union, types.UnionType}:
-        kinds = [each for each in get_args(hint) if each is not type(None)]
+        kinds = [member for member in get_args(hint) if member is not type(None)]
         return _unpacked(kinds[0]) if len(kinds) == 1 else (str, False, ())
     if origin is tuple:
         value_type, _, known = _unpacked(get_args(hint)[0])

@@ -235,16 +235,22 @@ def _readers(add: Registrar) -> None:
 
 
 INSTRUMENTS = (
-    ("ask", "do answers to your own questions depend on your pictures?"),
-    ("compass", "is attribution organised by the queried direction, or by image layout? (CREG)"),
-    ("grid", "do explainers tell spatial reasoning from a shortcut, where the truth is known? (GridVQA-X)"),
-    ("scene", "do answers agree with the model's own 3D scene graph? (CRISP)"),
-    ("trace", "is each step of the reasoning supported by the frames? (step grounding)"),
+    ("ask", "Do answers to your own questions depend on your pictures?"),
+    ("compass", "Is attribution organised by the queried direction, or by image layout? (CREG)"),
+    ("grid", "Do explainers tell spatial reasoning from a shortcut, where the truth is known? (GridVQA-X)"),
+    ("scene", "Do answers agree with the model's own 3D scene graph? (CRISP)"),
+    ("trace", "Is each step of the reasoning supported by the frames? (step grounding)"),
 )
 """The instruments, in the order of reports."""
 
 
 COMMANDS = (
+    (
+        "explain",
+        "explain:app",
+        "everyday",
+        "Show where a model looks for one answer, and whether that is true.",
+    ),
     ("diagnose", "diagnose:app", "everyday", "Run every instrument on a model: does it look?"),
     ("report", "report:app", "everyday", "Write the page of a diagnosis or of runs."),
     ("view", "view:app", "everyday", "Serve runs and diagnoses to this machine's browser."),

@@ -347,18 +347,18 @@ class Definition:
 
 
 _NEEDED = tuple(
-    each.name
-    for each in fields(Definition)
-    if each.default is MISSING and each.default_factory is MISSING and each.name != "key"
+    attribute.name
+    for attribute in fields(Definition)
+    if attribute.default is MISSING and attribute.default_factory is MISSING and attribute.name != "key"
 )
-_KNOWN = {each.name for each in fields(Definition)} - {"key"}
+_KNOWN = {attribute.name for attribute in fields(Definition)} - {"key"}
 
 
 @cache
 def definitions() -> Mapping[str, Definition]:
     """Return all definitions by key, in the order of the files."""
     names = [entry.name for entry in registry().entries("instrument")]
-    by_key = {key: each for name in (*names, *_ELSEWHERE) for key, each in _of(name).items()}
+    by_key = {key: entry for name in (*names, *_ELSEWHERE) for key, entry in _of(name).items()}
     return MappingProxyType(by_key)
 
 
@@ -515,13 +515,13 @@ def read_definitions(text: str) -> dict[str, Definition]:
         for name, entry in own.items()
     }
     by_key = {key: _definition(key, _complete(key, entries)) for key in entries}
-    beside: dict[str, list[str]] = {key: list(each.beside) for key, each in by_key.items()}
-    for key, each in by_key.items():
-        for other in each.beside:
+    beside: dict[str, list[str]] = {key: list(entry.beside) for key, entry in by_key.items()}
+    for key, entry in by_key.items():
+        for other in entry.beside:
             _check_known(key, other, by_key)
             if key not in beside[other]:
                 beside[other].append(key)
-    return {key: replace(each, beside=tuple(beside[key])) for key, each in by_key.items()}
+    return {key: replace(entry, beside=tuple(beside[key])) for key, entry in by_key.items()}
 
 
 def _complete(key: str, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

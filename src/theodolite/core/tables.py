@@ -415,8 +415,8 @@ def short_names(models: Iterable[str]) -> dict[str, str]:
     names = {}
     for short, group in alike.items():
         options = {model: dict(parse_qsl(model.partition("?")[2])) for model in group}
-        keys = dict.fromkeys(key for each in options.values() for key in each)
-        telling = [key for key in keys if len({each.get(key) for each in options.values()}) > 1]
+        keys = dict.fromkeys(key for parameters in options.values() for key in parameters)
+        telling = [key for key in keys if len({parameters.get(key) for parameters in options.values()}) > 1]
         for model in group:
             values = [options[model][key] for key in telling if key in options[model]]
             names[model] = ", ".join([short, *values])

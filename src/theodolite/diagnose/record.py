@@ -466,9 +466,9 @@ def with_short_names(diagnosis: Diagnosis) -> Diagnosis:
 
     def shortened(value: Any) -> Any:
         if isinstance(value, dict):
-            return {shortened(key): shortened(each) for key, each in value.items()}
+            return {shortened(key): shortened(item) for key, item in value.items()}
         if isinstance(value, list):
-            return [shortened(each) for each in value]
+            return [shortened(item) for item in value]
         if isinstance(value, str):
             for name in longest_first:
                 value = value.replace(name, names[name])

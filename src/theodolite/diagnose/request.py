@@ -247,9 +247,9 @@ def find_user_data(
     by_instrument: dict[str, UserData] = {}
     for text in given:
         name, equals, rest = str(text).partition("=")
-        is_named = bool(equals) and name in {each.name for each in instruments()}
+        is_named = bool(equals) and name in {instrument.name for instrument in instruments()}
         known = _find(rest if is_named else str(text), name if is_named else "", images)
-        for own in [each for each in known if not wanted or each.instrument in wanted] or known:
+        for own in [data for data in known if not wanted or data.instrument in wanted] or known:
             if own.instrument in by_instrument:
                 raise UsageError(
                     f"--data has two data sets for {own.instrument}: {by_instrument[own.instrument].path} and {own.path}; "
@@ -277,14 +277,14 @@ def _find(text: str, named: str, images: Path | None) -> list[UserData]:
         raise UsageError(
             f"{path} is a run, not a data set; to diagnose its answers, use --model replay:{path}"
         )
-    known = [own for each in instruments() if (own := each.find_data(path, images)) is not None]
+    known = [own for instrument in instruments() if (own := instrument.find_data(path, images)) is not None]
     if not known and (fields := _fields(path)):
         raise UsageError(
             f"no instrument can read {path}{fields}; questions need a picture, a question and an answer: {naming(path)}"
         )
     if not known:
         raise UsageError(f"no instrument can read the data set {path}; {_takes()}")
-    wanted = [each for each in known if named in {"", each.instrument}]
+    wanted = [data for data in known if named in {"", data.instrument}]
     if not wanted:
         raise UsageError(f"{path} is for {known[0].instrument}, not for {named}; remove {named}=")
     return wanted

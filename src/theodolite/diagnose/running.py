@@ -144,7 +144,7 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
     for name in request.models:
         for instrument in request.instruments:
             request.progress(name, instrument.name, "waiting")
-    slow = [each for each in request.instruments if each.makes_data_slowly]
+    slow = [instrument for instrument in request.instruments if instrument.makes_data_slowly]
     study = replace(request.study(slow[0]), data=None) if slow else None
     with make_in_background(slow if study else (), study) as makers:  # type: ignore[arg-type]  # unused if None
         outcomes = [_score_model(request, measure_model(request, name, makers)) for name in request.models]
@@ -156,7 +156,9 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
         data=request.described(),
         version=__version__,
         settings=request.settings(),
-        references=tuple(each for instrument in request.instruments for each in instrument.references()),
+        references=tuple(
+            reference for instrument in request.instruments for reference in instrument.references()
+        ),
         twins=request.twins,
     )
     diagnosis = assemble(
@@ -193,7 +195,11 @@ def measure_model(request: DiagnosisRequest, name: str, makers: Makers | None = 
             name,
             model.identity,
             model.capabilities,
-            left_out((each for each in request.instruments if each.name not in why), model.gives, name),
+            left_out(
+                (instrument for instrument in request.instruments if instrument.name not in why),
+                model.gives,
+                name,
+            ),
             is_twin=name in tuple(request.twins),
         )
     return _MeasuredModel(subject, folders, why)
@@ -225,10 +231,10 @@ def _diagnose_recorded(request: DiagnosisRequest) -> list[_Outcome]:
             result, rows = _score(request, subject, instrument, [folder])
             others = [
                 Measured(
-                    model.name, each.name, "left out", f"only answers for {instrument.name} were recorded"
+                    model.name, other.name, "left out", f"only answers for {instrument.name} were recorded"
                 )
-                for each in request.instruments
-                if each is not instrument
+                for other in request.instruments
+                if other is not instrument
             ]
             outcomes.append(_Outcome(subject, [*others, result], {instrument.name: [folder]}, rows))
     return outcomes
@@ -283,14 +289,14 @@ def _score(
         with Run.open(folder) as run:
             rows += item_rows(instrument, run, store.place, scores)
     counts, seconds = _counts(folders, rows)
-    missing = [each for each in subject.left_out if each.instrument == instrument.name]
+    missing = [reason for reason in subject.left_out if reason.instrument == instrument.name]
     scored = [score for score in scores if score.value is not None]
     status: Status = "measured"
     because = ""
     if not scored:
         status, because = "failed", _why_failed(rows, counts.planned)
     elif missing:
-        status, because = "partly measured", "; ".join(each.what for each in missing)
+        status, because = "partly measured", "; ".join(reason.what for reason in missing)
     has_answers = counts.answered + counts.refused > 0
     pairs = tuple(pairs_of_runs(instrument, folders)) if has_answers else ()
     measured = Measured(

@@ -11,6 +11,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar, cast
 
@@ -20,14 +21,22 @@ from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.files import lines_of, parse_json
 from theodolite.core.options import DATA, RUN, Options
 from theodolite.core.registry import registry
-from theodolite.core.scores import SPLITS, Capability, ItemScore, Metric, Signature, metrics_of
+from theodolite.core.scores import (
+    SPLITS,
+    Capability,
+    ItemScore,
+    Metric,
+    Signature,
+    headlines,
+    metrics_of,
+)
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item, Picture
 from theodolite.core.views import UNSEEN, ItemRow, RowStatus
-from theodolite.models import VisionLanguageModel
+from theodolite.models import VisionLanguageModel, open_model
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.pairs.outcomes import answered_pairs, repeated_pairs, split_of
-from theodolite.runs import Measurer, MeasurerFactory, Result, Run
+from theodolite.runs import Measurer, MeasurerFactory, Result, Run, read_info
 
 __all__ = [
     "Instrument",
@@ -345,9 +354,10 @@ class RunPlan:
     items: Callable[[Run], Iterable[Item]]
     """Function that returns the items, given what the run already contains."""
     measurer: Callable[[VisionLanguageModel], Measurer]
-    """Function that returns the measurer for an open model."""
-    factory: Callable[[str], MeasurerFactory]
-    """Function that returns the measurer factory for a model name, for workers in other processes."""
+    """Function that returns the measurer for an open model. It is pickled for workers in other processes."""
+    factory: Callable[[str], MeasurerFactory] = None  # type: ignore[assignment] # filled in below
+    """Function that returns the measurer factory for a model name. Default: open the model in the process that calls it,
+    and call `measurer`."""
     calls: int = 1
     """Model calls for each item, at most."""
     more: int = 0
@@ -360,6 +370,19 @@ class RunPlan:
     """Function that returns the main tables of the run. Default: `Instrument.tables`."""
     preview: Callable[[], Sequence[Table]] = tuple
     """Function that returns tables about what is planned."""
+
+    def __post_init__(self) -> None:
+        """Fill in the default factory."""
+        if cast("Any", self.factory) is None:
+            object.__setattr__(self, "factory", partial(_measurer_factory, self.measurer))
+
+
+def _measurer_factory(measurer: Callable[[VisionLanguageModel], Measurer], model: str) -> MeasurerFactory:
+    return partial(_open_measurer, measurer, model)
+
+
+def _open_measurer(measurer: Callable[[VisionLanguageModel], Measurer], model: str) -> Measurer:
+    return measurer(open_model(model))
 
 
 @dataclass(frozen=True, slots=True)
@@ -445,8 +468,8 @@ class Instrument(ABC):
         return [metric_table(self, self.score(run))]
 
     def compare(self, folders: Sequence[Path]) -> list[Table]:
-        """Build the tables that compare runs of several models on the same items. Default: none."""
-        return []
+        """Build the tables that compare runs of several models on the same items. Default: the headline metrics."""
+        return differences_of_runs(self, folders)
 
     def pairs(self, run: Run) -> Iterable[AnsweredPair]:
         """Return the answers before and after edits. Default: of all items that name an edit and the item before it."""
@@ -525,6 +548,47 @@ def pairs_of_runs(instrument: Instrument, folders: Sequence[Path]) -> list[Answe
     return pairs
 
 
+_DIFFERENCES_NOTE = (
+    "Paired by item; p by flipping the signs of whole clusters, corrected by Holm over all metrics, as `theodolite compare` "
+    "does, which shows the others."
+)
+
+
+def differences_of_runs(instrument: Instrument, folders: Iterable[Path]) -> list[Table]:
+    """Compare several models on the headline metrics, or on all if the instrument names none. Empty for one model."""
+    from theodolite.stats import Scores  # takes a second to import
+
+    by_model: dict[str, list[Path]] = {}
+    for folder in folders:
+        info = read_info(folder)
+        if info.instrument in instrument.run_kinds:
+            by_model.setdefault(info.model, []).append(folder)
+    if len(by_model) < 2:
+        return []
+    scores = Scores(
+        {model: score_runs(instrument, own) for model, own in by_model.items()}, instrument.metrics
+    )
+    chosen = {entry.key for entry in headlines(instrument.name)}
+    columns = [
+        Column("first", "model"),
+        Column("second", "minus"),
+        Column("metric", "metric"),
+        Column("split", "split"),
+        Column("difference", "difference", "number", signed=True),
+        Column("n", "items of both", "count"),
+        Column("p_holm", "p (Holm)", "p"),
+    ]
+    rows = [
+        [
+            *(difference.first, difference.second, difference.metric.name, difference.split),
+            *(difference.estimate or difference.why_not, difference.n_items, difference.p_holm),
+        ]
+        for difference in scores.difference()
+        if not chosen or difference.metric.kind in chosen
+    ]
+    return [Table.of(f"{instrument.name}.differences", "Differences", columns, rows, [_DIFFERENCES_NOTE])]
+
+
 def metric_table(instrument: Instrument, scores: Sequence[ItemScore], *, title: str = "") -> Table:
     """Build a table with the mean of every metric on every split."""
     from theodolite.stats import score_mean  # takes a second to import
@@ -574,7 +638,7 @@ def find_instruments(names: Iterable[str]) -> tuple[Instrument, ...]:
 
 def instrument_of_run(kind: str) -> Instrument | None:
     """Return the instrument that scores runs of a kind, or None."""
-    return next((each for each in instruments() if kind in each.run_kinds), None)
+    return next((instrument for instrument in instruments() if kind in instrument.run_kinds), None)
 
 
 def _load(name: str) -> Instrument:

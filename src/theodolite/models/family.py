@@ -210,7 +210,7 @@ Rect = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class PictureCrop:
     """A rectangle of the original picture, resized for the vision tower."""
 
     region_px: Rect
@@ -234,7 +234,7 @@ class Frame:
         return x0, y0, x0 + (x1 - x0) * across, y0 + (y1 - y0) * down
 
 
-def cut(size_px: tuple[int, int], frames: Sequence[Frame], cell: int) -> TokenGrid:
+def cut(size_px: tuple[int, int], frames: Sequence[PictureCrop], cell: int) -> TokenGrid:
     """Return the cells of all frames, frame by frame and row by row. Each frame is one part of the grid.
 
     Args:
@@ -243,7 +243,7 @@ def cut(size_px: tuple[int, int], frames: Sequence[Frame], cell: int) -> TokenGr
         cell: Side of a token in pixels of a frame.
     """
     rects = [lattice(frame.shape(cell), frame.seen_px(cell)) for frame in frames]
-    part = np.repeat(np.arange(len(frames)), [len(each) for each in rects])
+    part = np.repeat(np.arange(len(frames)), [len(region) for region in rects])
     return TokenGrid(np.concatenate(rects), *size_px, part)
 
 
@@ -260,7 +260,7 @@ def square(size_px: tuple[int, int]) -> Rect:
     return float(-left), float(-top), float(side - left), float(side - top)
 
 
-def tiles(size_px: tuple[int, int], shape: tuple[int, int], tile: int) -> list[Frame]:
+def tiles(size_px: tuple[int, int], shape: tuple[int, int], tile: int) -> list[PictureCrop]:
     """Divide the picture into rows and columns of square tiles, row by row, stretching it to fit.
 
     Args:
@@ -268,7 +268,10 @@ def tiles(size_px: tuple[int, int], shape: tuple[int, int], tile: int) -> list[F
         shape: Number of rows and columns.
         tile: Side of a tile, in pixels of a frame.
     """
-    return [Frame((x0, y0, x1, y1), tile, tile) for x0, y0, x1, y1 in lattice(shape, whole(size_px)).tolist()]
+    return [
+        PictureCrop((x0, y0, x1, y1), tile, tile)
+        for x0, y0, x1, y1 in lattice(shape, whole(size_px)).tolist()
+    ]
 
 
 def setting(processor: Any, name: str) -> Any:

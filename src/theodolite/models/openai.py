@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import email.utils
+import html
 import io
 import json
 import math
@@ -23,7 +24,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx2
 from pydantic import Field
@@ -62,11 +63,12 @@ class Secret:
     'wrong key [key], the one that ends in [key]'
     """
 
-    __slots__ = ("_parts", "_value")
+    __slots__ = ("_forms", "_parts", "_value")
 
     def __init__(self, value: str) -> None:
         self._value = value
         self._parts = _parts_of(value) if len(value) >= _LONG else None
+        self._forms = _forms_of(value) if len(value) >= _LONG else None
 
     @classmethod
     def from_environment(cls, variable: str) -> Secret:
@@ -93,9 +95,9 @@ class Secret:
         return self._value
 
     def clean(self, text: str) -> str:
-        """Remove the key from a text. Call this before shortening the text: half a key would not be found."""
-        if len(self._value) >= _LONG:
-            return text.replace(self._value, _HIDDEN)
+        """Remove the key from a text, also in its usual encodings. Call this before shortening the text: half a key would not be found."""
+        if self._forms is not None:
+            return self._forms.sub(_HIDDEN, text)
         if not self._value:
             return text
         return re.sub(rf"(?<!\w){re.escape(self._value)}(?!\w)", _HIDDEN, text)
@@ -115,6 +117,25 @@ class Secret:
             reason=self.clean_error(response.reason),
             finish=self.clean_error(response.finish),
         )
+
+
+def _forms_of(key: str) -> re.Pattern[str]:
+    """Return a pattern for a key as it is, reversed, in base64, in hexadecimal, and escaped for addresses, JSON and HTML."""
+    data = key.encode()
+    forms = {key, key[::-1], quote(key, safe=""), html.escape(key), json.dumps(key)[1:-1]}
+    escapes = ("{:02x}", "%{:02x}", "\\u{:04x}", "\\x{:02x}", "&#{};", "&#x{:x};")
+    letters = {"".join(escape.format(byte) for byte in data) for escape in escapes}
+    for start in range(
+        3
+    ):  # bytes before it, by which base64 shifts; the characters at its ends depend on its neighbours
+        packed = base64.b64encode(bytes(start) + data).decode()
+        inner = packed[-(-8 * start // 6) : 8 * (start + len(data)) // 6]
+        forms |= {inner, inner.replace("+", "-").replace("/", "_")}
+
+    def any_of(texts: set[str]) -> str:
+        return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+
+    return re.compile(f"{any_of(forms)}|(?i:{any_of(letters)})")
 
 
 def _parts_of(key: str) -> re.Pattern[str]:
@@ -309,8 +330,31 @@ def _seconds(value: float) -> float | None:
 
 
 _MEBIBYTE = 1 << 20
-MOST_TOKENS = 1 << 40
-"""No answer has more tokens; a server that says so is wrong."""
+_TOP = 20
+"""Tokens for each position that a server is asked for; most give no more."""
+MOST_TOKENS = 1 << 30
+"""No prompt or answer has more tokens. A server that says so is wrong, and its count is not known."""
+_REFUSALS = frozenset(
+    {
+        "content_filter",
+        "refusal",
+        "safety",
+        "prohibited_content",
+        "blocklist",
+        "blocked",
+        "recitation",
+        "spii",
+        "guardrail",
+    }
+)
+"""How an answer finishes that the model or its server declined to give, in the words of several servers."""
+_REFUSING_CODES = frozenset(
+    {
+        *("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked"),
+        *("data_inspection_failed", "safety", "prohibited_content", "content_policy", "content_filtered"),
+    }
+)
+"""The codes of errors that decline a request."""
 _LONGEST_FINISH = 100
 _WINDOW_BITS = {"gzip": 31, "deflate": 47}
 """For zlib; 47 detects by itself whether there is a header."""
@@ -411,11 +455,31 @@ def read_completion(body: bytes, secret: Secret) -> Response:
         "prompt_tokens": _count(usage.get("prompt_tokens")),
         "completion_tokens": _count(usage.get("completion_tokens")),
     }
-    if message.get("refusal") or finish == "content_filter":
-        response = Response("refused", reason=_text(message.get("refusal")) or "content filter", **fields)
+    refusal = _text(message.get("refusal")) or _refusal_part(message.get("content"))
+    if refusal or finish.casefold() in _REFUSALS:
+        response = Response("refused", reason=refusal or finish.replace("_", " "), **fields)
     else:
-        response = Response("answered", text=_text(message.get("content")), **fields)
+        response = Response("answered", text=_content(message.get("content")), **fields)
     return secret.clean_response(response)
+
+
+def _content(value: object) -> str:
+    """Return the text of an answer. Some servers send a bare number where the answer is one.
+
+    >>> [_content(value) for value in (5, 0.5, True, None, "left", [{"text": "a"}])]
+    ['5', '0.5', '', '', 'left', 'a']
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value:  # noqa: PLR0124 - not NaN
+        return repr(value)
+    return _text(value)
+
+
+def _refusal_part(content: object) -> str:
+    """Return the text of the first part of a content that declines."""
+    parts = content if isinstance(content, list) else ()
+    return next(
+        (_text(part["refusal"]) for part in parts if isinstance(part, dict) and part.get("refusal")), ""
+    )
 
 
 def _text(value: object) -> str:
@@ -427,14 +491,14 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    """Return a token count: 0 unless it is a whole number, and at most `MOST_TOKENS`.
+    """Return a token count: 0, which is not known, unless it is a whole number and at most `MOST_TOKENS`.
 
-    >>> [_count(value) for value in (7, -7, 7.0, "7", None, [7], True, 1 << 70)] == [7, 0, 7, 0, 0, 0, 0, MOST_TOKENS]
-    True
+    >>> [_count(value) for value in (7, -7, 7.0, "7", None, [7], True, 1 << 70)]
+    [7, 0, 7, 0, 0, 0, 0, 0]
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return min(max(value, 0), MOST_TOKENS) if type(value) is int else 0
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else 0
 
 
 def read_logprobs(body: bytes) -> tuple[float, ...]:
@@ -447,6 +511,29 @@ def read_logprobs(body: bytes) -> tuple[float, ...]:
         tokens = json.loads(body)["choices"][0]["logprobs"]["content"]
         return tuple(float(token["logprob"]) for token in tokens)
     except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
+        return ()
+
+
+def read_top_tokens(body: bytes) -> tuple[dict[str, float], ...]:
+    """Read the most probable tokens at each position of a chat completion, the chosen one first. Empty if it has none.
+
+    >>> read_top_tokens(b'''{"choices": [{"logprobs": {"content": [{"token": "A", "logprob": -0.5,
+    ...     "top_logprobs": [{"token": "A", "logprob": -0.5}, {"token": "B", "logprob": -1}]}]}}]}''')
+    ({'A': -0.5, 'B': -1.0},)
+    """
+    try:
+        return tuple(
+            {
+                str(at["token"]): float(at["logprob"]),
+                **{
+                    str(each["token"]): float(each["logprob"])
+                    for each in at.get("top_logprobs") or ()
+                    if each["token"] != at["token"]
+                },
+            }
+            for at in json.loads(body)["choices"][0]["logprobs"]["content"]
+        )
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
         return ()
 
 
@@ -614,30 +701,36 @@ class OpenAIModel:
 
     async def answer(self, request: Request) -> Response:
         """Send a request until there is an answer, no retry is left, or a retry cannot help."""
+        return (await self._answer(request, {}))[0]
+
+    async def _answer(self, request: Request, more: Mapping[str, Any]) -> tuple[Response, bytes]:
+        """Return the response to a request with more fields in its body, and what the server sent."""
         limiter = self._here().limiter
         started = time.monotonic()
         try:
-            body = self._body(request)
+            body = self._body(request) | dict(more)
         except (UsageError, OSError, SyntaxError, ValueError) as error:  # a picture that cannot be sent
-            return Response.failed(describe(error))
+            return Response.failed(describe(error)), b""
         for attempt in range(self.options.retries + 1):
             try:
                 async with limiter.slot():
                     asked = time.monotonic()
-                    response = await self._ask_once(body)
+                    sent = await self._post(body)
+                    response = sent if isinstance(sent, Response) else read_completion(sent, self._secret)
                 limiter.succeeded(time.monotonic() - asked)
             except Unanswered as failure:
                 if failure.strain:
                     limiter.strained()
                 if not failure.again or attempt == self.options.retries:
-                    return self._gave_up(failure, time.monotonic() - started, attempt + 1)
+                    return self._gave_up(failure, time.monotonic() - started, attempt + 1), b""
                 if failure.wait is not None:
                     limiter.pause(min(failure.wait, self.retry.patience_seconds))
                 await asyncio.sleep(self.retry.delay(attempt, failure.wait))
             else:
                 self._unanswered_in_a_row = 0
                 seconds = time.monotonic() - started
-                return replace(_cut(response, request.stop), seconds=seconds, attempts=attempt + 1)
+                found = replace(_cut(response, request.stop), seconds=seconds, attempts=attempt + 1)
+                return found, b"" if isinstance(sent, Response) else sent
         raise AssertionError("unreachable: the last attempt returns")
 
     async def logprobs(self, request: Request) -> tuple[float, ...]:
@@ -647,6 +740,21 @@ class OpenAIModel:
         except Unanswered:
             return ()
         return () if isinstance(answer, Response) else read_logprobs(answer)
+
+    async def answers_with_tokens(
+        self, requests: Sequence[Request]
+    ) -> list[tuple[Response, tuple[dict[str, float], ...]]]:
+        """Answer requests, and give the most probable tokens at each position of each answer, the chosen one first.
+
+        Returns:
+            For each request its response, and by position token to log-probability; empty if the server gives none.
+        """
+        more = {"logprobs": True, "top_logprobs": _TOP}
+        try:
+            answers = await all_of(self._answer(request, more) for request in requests)
+        finally:
+            await self.aclose()
+        return [(response, read_top_tokens(sent)) for response, sent in answers]
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
@@ -674,10 +782,6 @@ class OpenAIModel:
             )
             self._connections[loop] = _Connection(client, AdaptiveLimiter(self.options.max_in_flight))
         return self._connections[loop]
-
-    async def _ask_once(self, body: dict[str, Any]) -> Response:
-        answer = await self._post(body)
-        return answer if isinstance(answer, Response) else read_completion(answer, self._secret)
 
     async def _post(self, body: dict[str, Any]) -> bytes | Response:
         """Return the body of the server's answer, or a refusal."""
@@ -733,15 +837,15 @@ class OpenAIModel:
         return [*turns[:first], opened, *turns[first + 1 :]]
 
     def _refused_or_raise(self, error: Any) -> Response:
-        self._raise_if_hopeless(error)
         status = error.status_code
         detail = self._describe(error)
+        if 400 <= status < 500 and _code(error).casefold() in _REFUSING_CODES:
+            return Response("refused", reason=detail)
+        self._raise_if_hopeless(error)
         if 300 <= status < 400:
             location = self._secret.clean_error(error.response.headers.get("location", "nowhere"))[:200]
             reason = f"HTTP {status}: the server redirects to {location!r}, which is not followed; name that server instead"
             raise Unanswered(reason, again=False, is_down=True) from None
-        if status == 400 and _code(error) in {"content_filter", "content_policy_violation"}:
-            return Response("refused", reason=detail)
         again = status in {408, 409, 425, 429} or status >= 500
         raise Unanswered(
             f"HTTP {status}: {detail}",

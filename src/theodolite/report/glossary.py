@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from theodolite.core.scores import find_definition
 from theodolite.core.tables import Unit
 
-__all__ = ["Entry", "Glossary", "anchor_of"]
+__all__ = ["Glossary", "GlossaryEntry", "anchor_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GlossaryEntry:
     """One definition in the list of a page."""
 
     anchor: str
@@ -58,18 +58,18 @@ class Glossary:
         definition = find_definition(key)
         return (definition.unit or "number") if definition is not None else "number"
 
-    def listed(self) -> list[Entry]:
+    def listed(self) -> list[GlossaryEntry]:
         """Return the definitions with links, by key."""
         return [self._entry(home, tuple(keys)) for home, keys in sorted(self._shown.items())]
 
-    def _entry(self, home: str, keys: tuple[str, ...]) -> Entry:
+    def _entry(self, home: str, keys: tuple[str, ...]) -> GlossaryEntry:
         definition = find_definition(home)
         if definition is None:
             name = self._names.get(home, home)
-            return Entry(
+            return GlossaryEntry(
                 anchor_of(home), name, "ours", "", "Defined by the plug-in that computes it.", "", "", keys
             )
-        return Entry(
+        return GlossaryEntry(
             anchor_of(home),
             definition.title,
             definition.reading,

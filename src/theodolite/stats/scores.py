@@ -144,8 +144,8 @@ class Scores:
         """
         name = model or self._only()
         selected = (
-            self._rows.get((name, key, each), {}).values()
-            for each in ([split] if split is not None else [s for k, s in self.columns if k == key])
+            self._rows.get((name, key, own), {}).values()
+            for own in ([split] if split is not None else [s for k, s in self.columns if k == key])
         )
         return [row for rows in selected for row in rows if row.is_scored or not is_scored]
 
@@ -217,8 +217,8 @@ class Scores:
             by: What rows differ in, as for `pivot`.
             notes: Sentences below the table.
         """
-        heads = [Column(each, each) for each in by]
-        keys = [each.key for each in columns]
+        heads = [Column(head, head) for head in by]
+        keys = [column.key for column in columns]
         return Table.of(name, title, [*heads, *columns], self.pivot(keys, by), notes)
 
     def difference(
@@ -243,17 +243,18 @@ class Scores:
         """
         columns = sorted(self.columns)
         if keys is not None:
-            columns = [each for wanted in keys for each in columns if wanted in {each, each[0]}]
+            columns = [column for wanted in keys for column in columns if wanted in {column, column[0]}]
         differences = [
             self._difference(first, second, key, split, seed, level)
             for first, second in (combinations(self.models, 2) if pairs is None else pairs)
             for key, split in columns
             if self.rows(key, first, split) and self.rows(key, second, split)
         ]
-        tested = [each.test.p_value for each in differences if each.test is not None]
+        tested = [difference.test.p_value for difference in differences if difference.test is not None]
         corrected = iter(holm(tested).tolist() if tested else [])
         return [
-            replace(each, p_holm=next(corrected)) if each.test is not None else each for each in differences
+            replace(difference, p_holm=next(corrected)) if difference.test is not None else difference
+            for difference in differences
         ]
 
     def _difference(

@@ -135,7 +135,7 @@ def _is_described(trial: _Trial) -> Iterator[str]:
     if not instrument.run_kinds or instrument.run_kinds[0] != instrument.name:
         yield f"run_kinds is {instrument.run_kinds}; its own name, {instrument.name!r}, comes first"
     metrics = instrument.metrics
-    if not metrics or not all(isinstance(each, Metric) for each in metrics):
+    if not metrics or not all(isinstance(metric, Metric) for metric in metrics):
         yield "metrics is empty, or has something else than a Metric"
         return
     counts = Counter(metric.key for metric in metrics)
@@ -252,7 +252,7 @@ def _given_faults(kind: type, give: Callable[[], Iterable[object]]) -> Iterator[
     except Exception as error:  # noqa: BLE001 - any exception is reported
         yield f"raised {describe(error)}"
         return
-    if any(not isinstance(each, kind) for each in given):
+    if any(not isinstance(value, kind) for value in given):
         yield f"has something else than {kind.__name__}"
 
 

@@ -146,9 +146,9 @@ def _faults(scores: Any, evidence: Evidence, method: Method) -> Iterator[str]:
     except TypeError:
         yield f"it returned a {type(scores).__name__}; scores on features are a list of arrays for each request"
         return
-    if [[each.shape for each in row] for row in given] != [[(n,) for n in row] for row in sizes]:
-        yield f"it gives {[[each.shape for each in row] for row in given]} scores for {sizes} features"
-    elif not all(np.isfinite(each).all() for row in given for each in row):
+    if [[values.shape for values in row] for row in given] != [[(n,) for n in row] for row in sizes]:
+        yield f"it gives {[[values.shape for values in row] for row in given]} scores for {sizes} features"
+    elif not all(np.isfinite(values).all() for row in given for values in row):
         yield "a score is not finite"
 
 

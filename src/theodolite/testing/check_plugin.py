@@ -92,7 +92,7 @@ def kind_of(name: str) -> Kind:
         raise UsageError(
             f"{name!r} names plug-ins of several kinds; say which with --kind {' or '.join(kinds)}"
         )
-    near = difflib.get_close_matches(scheme, [each for known in names.values() for each in known], n=1)
+    near = difflib.get_close_matches(scheme, [name for known in names.values() for name in known], n=1)
     advice = f"did you mean {near[0]!r}?" if near else "`theodolite list` shows what there is"
     if scheme in names["model"]:
         advice = f"a model is written {scheme}:NAME"

@@ -89,7 +89,9 @@ class _Replies:
     def fault(self, *names: str) -> str:
         """Return why a probe has no answer. Empty if all have one."""
         responses = (self.by_name[name].response for name in names)
-        return next((each.reason or each.status for each in responses if not each.is_answered), "")
+        return next(
+            (response.reason or response.status for response in responses if not response.is_answered), ""
+        )
 
     def is_changed(self, first: str, *others: str) -> bool:
         """Return True if a reply differs from the first by more than a repeated request does."""
@@ -188,7 +190,7 @@ def _requests() -> dict[str, Request]:
     red, blue = (np.full((224, 224, 3), colour, np.uint8) for colour in ((220, 30, 30), (30, 30, 220)))
     blue[60:160, 60:160] = (250, 250, 40)
     noise = rng.integers(0, 256, (224, 224, 3), dtype=np.uint8)
-    pictures = [Picture.from_array(each) for each in (red, blue, noise)]
+    pictures = [Picture.from_array(values) for values in (red, blue, noise)]
 
     def asked(*content: str | Picture, system: str = "", stop: tuple[str, ...] = ()) -> Request:
         turns = (*((Message("system", (system,)),) if system else ()), Message.user(*content))

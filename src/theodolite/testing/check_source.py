@@ -106,7 +106,7 @@ class _Trial:
 
     def views(self) -> list[SourceView]:
         """Return the views of a copy of the sample."""
-        return [each for each in self.read(self.copy("sample")) if isinstance(each, SourceView)]
+        return [record for record in self.read(self.copy("sample")) if isinstance(record, SourceView)]
 
     def digests(self, place: Path | None = None) -> dict[str, str]:
         """Return the hashes of all files of the sample, or of a copy."""
@@ -130,7 +130,7 @@ def _gives_views_and_problems(trial: _Trial) -> Iterator[str]:
 
 
 def _places_every_view(trial: _Trial) -> Iterator[str]:
-    views = [each.view for each in trial.views()]
+    views = [view.view for view in trial.views()]
     counts = Counter(view.id for view in views)
     yield from (f"the id {name!r} is given to {n} views" for name, n in counts.items() if n > 1 or not name)
     for view in views:
@@ -145,29 +145,29 @@ def _places_every_view(trial: _Trial) -> Iterator[str]:
 
 def _shows_existing_pictures(trial: _Trial) -> Iterator[str]:
     views = trial.views()
-    present = [each for each in views if each.picture.is_file()]
+    present = [view for view in views if view.picture.is_file()]
     if len(present) < len(views):
         yield Remark(f"{len(views) - len(present)} of {len(views)} pictures of the sample are missing")
-    for each in present:
-        size, camera = shown_size(each.picture.read_bytes(), str(each.picture)), each.view.camera
+    for view in present:
+        size, camera = shown_size(view.picture.read_bytes(), str(view.picture)), view.view.camera
         if size != (camera.width_px, camera.height_px):
             yield (
-                f"the camera of {each.view.id} is {camera.width_px}×{camera.height_px} pixels, "
+                f"the camera of {view.view.id} is {camera.width_px}×{camera.height_px} pixels, "
                 f"and its picture {size[0]}×{size[1]}"
             )
 
 
 def _places_every_object(trial: _Trial) -> Iterator[str]:
     views = trial.views()
-    objects = [(each, candidate) for each in views for candidate in each.candidates]
-    for each, candidate in objects:
+    objects = [(view, candidate) for view in views for candidate in view.candidates]
+    for view, candidate in objects:
         yield from (
-            f"{candidate.category or 'an object'} in {each.view.id} {fault}"
-            for fault in _faults(each, candidate)
+            f"{candidate.category or 'an object'} in {view.view.id} {fault}"
+            for fault in _faults(view, candidate)
         )
     if views and not objects:
         yield "no view has an object"
-    elif objects and not any(_is_shown(each, candidate) for each, candidate in objects):
+    elif objects and not any(_is_shown(view, candidate) for view, candidate in objects):
         yield (
             "no object lies in its picture: boxes are in the camera's frame (x right, y down, z forward), in metres"
         )
@@ -194,8 +194,8 @@ def _is_shown(shown: SourceView, candidate: Candidate) -> bool:
 def _gives_scenes(trial: _Trial) -> Iterator[str]:
     left_out: Counter[str] = Counter()
     views = trial.views()
-    for each in views:
-        graph, counts = build_graph(each.view, each.candidates)
+    for view in views:
+        graph, counts = build_graph(view.view, view.candidates)
         left_out += counts
         if graph is not None:
             return
@@ -207,10 +207,10 @@ def _is_deterministic(trial: _Trial) -> Iterator[str]:
     one, two = (
         [
             (
-                each.view,
-                [(c.category, c.visibility, c.key, *c.cuboid_cam.corners_m.ravel()) for c in each.candidates],
+                view.view,
+                [(c.category, c.visibility, c.key, *c.cuboid_cam.corners_m.ravel()) for c in view.candidates],
             )
-            for each in trial.views()
+            for view in trial.views()
         ]
         for _ in range(2)
     )
@@ -243,8 +243,8 @@ def _survives_broken_files(trial: _Trial) -> Iterator[str]:
     sentences: dict[str, str] = {}
     for number in range(_MOST_FILES):
         root = trial.copy("damaged")
-        files = [root] if root.is_file() else sorted(each for each in root.rglob("*") if each.is_file())
-        texts = [each for each in files if each.suffix.lower() not in _PICTURES]
+        files = [root] if root.is_file() else sorted(entry for entry in root.rglob("*") if entry.is_file())
+        texts = [file for file in files if file.suffix.lower() not in _PICTURES]
         if number >= len(texts):
             break
         file = texts[number]

@@ -13,7 +13,7 @@ from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verifier
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.testing.findings import Findings, examine, not_a
-from theodolite.worlds.episodes import Episode, Frame, SceneObject
+from theodolite.worlds.episodes import Episode, Frame, FrameObject
 
 _LABELS = {"supported", "unsupported", "unverifiable"}
 
@@ -41,8 +41,8 @@ def check_verifier(verifier: str | Verifier) -> Findings:
 def _episodes() -> list[Episode]:
     pixels = np.full((60, 80, 3), 240, np.uint8)
     pixels[20:40, 10:30] = (200, 30, 30)
-    ball = SceneObject("a", "ball", Box(10, 20, 30, 40), attributes={"colour": "red"})
-    cup = SceneObject("b", "cup", Box(50, 20, 70, 40), attributes={"colour": "blue"})
+    ball = FrameObject("a", "ball", Box(10, 20, 30, 40), attributes={"colour": "red"})
+    cup = FrameObject("b", "cup", Box(50, 20, 70, 40), attributes={"colour": "blue"})
     frames = tuple(Frame(float(t), Picture.from_array(pixels), (80, 60), (ball, cup)) for t in range(2))
     known = {"objects": "complete", "boxes": "complete", "attributes": "complete"}
     return [Episode("scene", "?", frames, known=known), Episode("empty", "?", (Frame(0.0),))]  # type: ignore[arg-type]  # aspects by name

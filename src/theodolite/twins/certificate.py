@@ -24,12 +24,12 @@ __all__ = [
     "BARS",
     "TASKS",
     "TWINS",
-    "Bar",
     "Certificate",
     "Line",
+    "MeasuredRequirement",
+    "Requirement",
     "Task",
     "Twin",
-    "Verdict",
     "certificate_tables",
     "missed_bars",
     "read_certificate",
@@ -48,7 +48,7 @@ BOUND = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Requirement:
     """A requirement for one twin on one line of the certificate."""
 
     twin: Twin
@@ -66,7 +66,7 @@ class Bar:
     def wanted(self) -> str:
         """The requirement in words.
 
-        >>> Bar("grounded", "relation", "accuracy", "crossed", least=0.97).wanted
+        >>> Requirement("grounded", "relation", "accuracy", "crossed", least=0.97).wanted
         '≥ 97 %'
         """
         if self.is_equal:
@@ -74,27 +74,33 @@ class Bar:
         return f"≥ {100 * self.least:g} %" if self.least is not None else f"≤ {100 * (self.most or 0):g} %"
 
 
-BARS: tuple[Bar, ...] = (
-    Bar("grounded", "relation", "accuracy", "aligned", least=0.97),
-    Bar("grounded", "relation", "accuracy", "crossed", least=0.97),
-    Bar("grounded", "relation", "follows: flip", "aligned", least=0.95, name="follows a mirrored picture"),
-    Bar("grounded", "grid", "accuracy", "aligned", least=0.95),
-    Bar("grounded", "grid", "accuracy", "crossed", least=0.95),
-    Bar("grounded", "scene", "accuracy", "crossed", least=0.75, name="spatial QA, mean of nine groups"),
-    Bar("grounded", "scene", "SGC", "crossed", least=0.75),
-    Bar("grounded", "trace", "accuracy", "crossed", least=0.90),
-    Bar("grounded", "trace", "SGR", "crossed", least=0.85),
-    Bar("shortcut", "relation", "accuracy", "aligned", least=0.97),
-    Bar("shortcut", "relation", "accuracy", "crossed", most=0.05),
-    Bar("shortcut", "relation", "says the shortcut", "crossed", least=0.95),
-    Bar("shortcut", "relation", "follows: flip", "aligned", most=0.05, name="follows a mirrored picture"),
-    Bar("shortcut", "grid", "accuracy", "aligned", least=0.95),
-    Bar("shortcut", "grid", "accuracy less the bag of words'", "crossed", is_equal=True),
-    Bar("shortcut", "scene", "accuracy less the blind one", "crossed", is_equal=True),
-    Bar("shortcut", "scene", "SGC less the blind one", "crossed", is_equal=True),
-    Bar("shortcut", "trace", "accuracy less chance", "free", is_equal=True),
-    Bar("shortcut", "trace", "SGR less random traces'", "crossed", is_equal=True),
-    Bar("shortcut", "trace", "SGR less blind guesses'", "free", is_equal=True),
+BARS: tuple[Requirement, ...] = (
+    Requirement("grounded", "relation", "accuracy", "aligned", least=0.97),
+    Requirement("grounded", "relation", "accuracy", "crossed", least=0.97),
+    Requirement(
+        "grounded", "relation", "follows: flip", "aligned", least=0.95, name="follows a mirrored picture"
+    ),
+    Requirement("grounded", "grid", "accuracy", "aligned", least=0.95),
+    Requirement("grounded", "grid", "accuracy", "crossed", least=0.95),
+    Requirement(
+        "grounded", "scene", "accuracy", "crossed", least=0.75, name="spatial QA, mean of nine groups"
+    ),
+    Requirement("grounded", "scene", "SGC", "crossed", least=0.75),
+    Requirement("grounded", "trace", "accuracy", "crossed", least=0.90),
+    Requirement("grounded", "trace", "SGR", "crossed", least=0.85),
+    Requirement("shortcut", "relation", "accuracy", "aligned", least=0.97),
+    Requirement("shortcut", "relation", "accuracy", "crossed", most=0.05),
+    Requirement("shortcut", "relation", "says the shortcut", "crossed", least=0.95),
+    Requirement(
+        "shortcut", "relation", "follows: flip", "aligned", most=0.05, name="follows a mirrored picture"
+    ),
+    Requirement("shortcut", "grid", "accuracy", "aligned", least=0.95),
+    Requirement("shortcut", "grid", "accuracy less the bag of words'", "crossed", is_equal=True),
+    Requirement("shortcut", "scene", "accuracy less the blind one", "crossed", is_equal=True),
+    Requirement("shortcut", "scene", "SGC less the blind one", "crossed", is_equal=True),
+    Requirement("shortcut", "trace", "accuracy less chance", "free", is_equal=True),
+    Requirement("shortcut", "trace", "SGR less random traces'", "crossed", is_equal=True),
+    Requirement("shortcut", "trace", "SGR less blind guesses'", "free", is_equal=True),
 )
 """The requirements. On crossed episodes the shortcut is wrong by construction, so trace answers are compared with chance on
 free episodes. Trace steps are also compared with blind guesses, which name the things in the question: these exist in the
@@ -144,10 +150,10 @@ class Certificate:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class MeasuredRequirement:
     """A requirement with the measured value."""
 
-    bar: Bar
+    bar: Requirement
     estimate: stats.Estimate | None
     """None if the task was not measured."""
 
@@ -163,13 +169,13 @@ class Verdict:
         return self.bar.most is not None and self.estimate.value <= self.bar.most
 
 
-def verdicts(certificate: Certificate, twin: Twin) -> tuple[Verdict, ...]:
+def verdicts(certificate: Certificate, twin: Twin) -> tuple[MeasuredRequirement, ...]:
     """Compare the certificate with all requirements for a twin."""
     results = []
     for bar in BARS:
         if bar.twin == twin:
             line = certificate.find(bar.task, bar.what, bar.split)
-            results.append(Verdict(bar, line.estimate if line is not None else None))
+            results.append(MeasuredRequirement(bar, line.estimate if line is not None else None))
     return tuple(results)
 
 

@@ -194,7 +194,7 @@ def separate(
         only_right: If True, count only items that both twins answer correctly.
     """
     sides = sides or Sides()
-    chosen = chosen or [each for each in instruments() if not each.needs_data]
+    chosen = chosen or [instrument for instrument in instruments() if not instrument.needs_data]
     gives: dict[str, Capability] = {model: model_capability(model) for model in sides.names} if asks else {}
     scores: dict[str, list[ItemScore]] = {model: [] for model in sides.names}
     for instrument in chosen:
@@ -333,7 +333,7 @@ def _row(metric: Metric, columns: Sequence[_Column], *, seed: int) -> Separation
 def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -> stats.Estimate | None:
     """Compute (m − s)/(g − s) over the clusters that all three have. None if the means of the twins may be equal."""
     places = [{name: i for i, name in enumerate(column.clusters)} for column in (mixed, shortcut, grounded)]
-    shared = [name for name in mixed.clusters if all(name in each for each in places)]
+    shared = [name for name in mixed.clusters if all(name in held for held in places)]
     if not shared:
         return None
     m, s, g = (

@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw, ImageFilter
 from theodolite.core.files import dump
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
-from theodolite.worlds.episodes import ASPECTS, Action, Episode, Frame, Pose, Relation, SceneObject, Split
+from theodolite.worlds.episodes import ASPECTS, Action, Episode, Frame, FrameObject, Pose, Relation, Split
 from theodolite.worlds.palette import COLOURS, PAINTS, Rgb, blended, shaded
 
 # Discs that roll on a table and bounce off each other: their positions at every moment, and the events.
@@ -115,7 +115,7 @@ SHAPES = {"in-distribution": ("ball", "cube", "cylinder"), "ood": ("cone", "pyra
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class ClipShape:
     """A shape at a place."""
 
     id: str
@@ -155,7 +155,7 @@ def is_on_picture(x_m: float, y_m: float) -> bool:
     return 0 <= u <= SIZE_PX[0]
 
 
-def draw(things: Sequence[Thing], table: Rgb, wall: Rgb) -> tuple[NDArray[np.uint8], dict[str, Seen]]:
+def draw(things: Sequence[ClipShape], table: Rgb, wall: Rgb) -> tuple[NDArray[np.uint8], dict[str, Seen]]:
     """Draw things, the far ones first, and return the picture and the visible part of each thing."""
     size = SIZE_PX[0] * _SUPER, SIZE_PX[1] * _SUPER
     canvas = _room(size, table, wall)
@@ -215,7 +215,7 @@ def _at(x: float, y: float, z: float) -> tuple[float, float]:
     return u * _SUPER, v * _SUPER
 
 
-def _shadows(canvas: Image.Image, things: Sequence[Thing]) -> None:
+def _shadows(canvas: Image.Image, things: Sequence[ClipShape]) -> None:
     layer = Image.new("L", canvas.size, 0)
     pen = ImageDraw.Draw(layer)
     for thing in things:
@@ -242,7 +242,7 @@ _Patch: TypeAlias = tuple[_Window, NDArray[np.bool_], NDArray[np.float64]]
 """Rows and columns, which of their pixels a thing covers, and its colours there."""
 
 
-def _shape(thing: Thing, size: tuple[int, int]) -> _Patch:
+def _shape(thing: ClipShape, size: tuple[int, int]) -> _Patch:
     paint = np.asarray(PAINTS[thing.colour], float)
     if thing.shape == "ball":
         return _ball(thing, paint, size)
@@ -251,7 +251,7 @@ def _shape(thing: Thing, size: tuple[int, int]) -> _Patch:
     return _round(thing, paint, size)
 
 
-def _whole(thing: Thing, mask: NDArray[np.bool_], window: _Window, size: tuple[int, int]) -> float:
+def _whole(thing: ClipShape, mask: NDArray[np.bool_], window: _Window, size: tuple[int, int]) -> float:
     """Return how many pixels a thing would cover if the picture's edge did not cut it off.
 
     If it is cut off, count those of the same thing in the middle of the picture, at the same depth.
@@ -262,7 +262,9 @@ def _whole(thing: Thing, mask: NDArray[np.bool_], window: _Window, size: tuple[i
     return float(_shape(replace(thing, x_m=CAMERA.x_m), size)[1].sum())
 
 
-def _grid(thing: Thing, size: tuple[int, int]) -> tuple[_Window, NDArray[np.float64], NDArray[np.float64]]:
+def _grid(
+    thing: ClipShape, size: tuple[int, int]
+) -> tuple[_Window, NDArray[np.float64], NDArray[np.float64]]:
     """Return the pixels round a thing: their rows and columns as slices, and as numbers (x, y)."""
     u, v, depth = project(thing.x_m, thing.y_m, RADIUS_M)
     reach = 2.2 * FOCAL_PX * RADIUS_M / depth * _SUPER
@@ -272,7 +274,7 @@ def _grid(thing: Thing, size: tuple[int, int]) -> tuple[_Window, NDArray[np.floa
     return (slice(top, bottom), slice(left, right)), columns.astype(float), rows.astype(float)
 
 
-def _ball(thing: Thing, paint: NDArray[np.float64], size: tuple[int, int]) -> _Patch:
+def _ball(thing: ClipShape, paint: NDArray[np.float64], size: tuple[int, int]) -> _Patch:
     u, v, depth = project(thing.x_m, thing.y_m, RADIUS_M)
     radius = FOCAL_PX * RADIUS_M / depth * _SUPER
     window, columns, rows = _grid(thing, size)
@@ -285,7 +287,7 @@ def _ball(thing: Thing, paint: NDArray[np.float64], size: tuple[int, int]) -> _P
     return window, inside, colour
 
 
-def _faceted(thing: Thing, size: tuple[int, int]) -> _Patch:
+def _faceted(thing: ClipShape, size: tuple[int, int]) -> _Patch:
     """Draw the polygons whose fronts are seen, the far ones first."""
     colour = Image.new("RGB", size)
     mask = Image.new("1", size)
@@ -305,7 +307,7 @@ def _faceted(thing: Thing, size: tuple[int, int]) -> _Patch:
     return everywhere, np.asarray(mask), np.asarray(colour, np.float64)
 
 
-def _faces(thing: Thing) -> list[list[tuple[float, float, float]]]:
+def _faces(thing: ClipShape) -> list[list[tuple[float, float, float]]]:
     """Return the corners of each face, counter-clockwise as seen from outside."""
     x, y = thing.x_m, thing.y_m
     if thing.shape == "screen":
@@ -322,7 +324,7 @@ def _faces(thing: Thing) -> list[list[tuple[float, float, float]]]:
     return [*sides, high]
 
 
-def _round(thing: Thing, paint: NDArray[np.float64], size: tuple[int, int]) -> _Patch:
+def _round(thing: ClipShape, paint: NDArray[np.float64], size: tuple[int, int]) -> _Patch:
     """Draw a cylinder, a barrel or a cone: stacked rings, so that its outline and shading follow the perspective."""
     height = {"cylinder": 1.9, "barrel": 2.0, "cone": 2.3}[thing.shape] * RADIUS_M
     window, columns, rows = _grid(thing, size)
@@ -478,11 +480,12 @@ def _shot(scenario: VideoScenario, motion: Motion, time_s: float) -> tuple[Frame
     """Return the picture of a moment and its truth."""
     places = motion.places_m[motion.moment(time_s)]
     things = [
-        Thing(f"{c}-{s}", s, c, float(x), float(y))
+        ClipShape(f"{c}-{s}", s, c, float(x), float(y))
         for (c, s), (x, y) in zip(scenario.shapes, places, strict=True)
     ]
     panels = [
-        Thing(f"screen-{i + 1}", "screen", "grey", x, y, w) for i, (x, y, w) in enumerate(scenario.screens)
+        ClipShape(f"screen-{i + 1}", "screen", "grey", x, y, w)
+        for i, (x, y, w) in enumerate(scenario.screens)
     ]
     pixels, seen = draw([*things, *panels], *style_of(scenario.blend))
     objects = []
@@ -491,7 +494,7 @@ def _shot(scenario: VideoScenario, motion: Motion, time_s: float) -> tuple[Frame
         is_visible = shown.share >= SEEN_SHARE and shown.box is not None
         states = {} if thing.shape == "screen" else {"moving": motion.is_moving(time_s, i)}
         objects.append(
-            SceneObject(
+            FrameObject(
                 thing.id,
                 thing.shape,
                 shown.box if is_visible else None,
@@ -501,7 +504,7 @@ def _shot(scenario: VideoScenario, motion: Motion, time_s: float) -> tuple[Frame
                 (round(thing.x_m, 4), round(thing.y_m, 4), 0.0),
             )
         )
-    objects.append(SceneObject("table", "table"))
+    objects.append(FrameObject("table", "table"))
     relations = tuple(Relation(o.id, "on", "table") for o in objects[:-1])
     shot = Frame(round(time_s, 3), Picture.from_array(pixels), SIZE_PX, tuple(objects), relations, CAMERA)
     return shot, {thing.id: seen[thing.id] for thing in things}

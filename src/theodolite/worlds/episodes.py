@@ -54,7 +54,7 @@ StoredBox: TypeAlias = Annotated[Box, BeforeValidator(_read_box), PlainSerialize
 
 
 @dataclass(frozen=True, slots=True)
-class SceneObject:
+class FrameObject:
     """An object at one frame."""
 
     id: Name
@@ -147,7 +147,7 @@ class Frame:
     """None if there is no picture."""
     size_px: tuple[Whole, Whole] | None = None
     """Width and height, in which boxes are measured."""
-    objects: tuple[SceneObject, ...] = ()
+    objects: tuple[FrameObject, ...] = ()
     relations: tuple[Relation, ...] = ()
     pose: Pose | None = None
     state: Mapping[str, Json] = field(default_factory=dict)
@@ -155,13 +155,13 @@ class Frame:
     number: Whole | None = None
     """The frame number in the data set, if it has one."""
 
-    def find(self, object_id: str) -> SceneObject | None:
+    def find(self, object_id: str) -> FrameObject | None:
         """Return the object with an id, if the frame lists it."""
         return next((o for o in self.objects if o.id == object_id), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class EpisodeEdit:
     """How an episode was made from another by editing its scenario."""
 
     base: str
@@ -188,7 +188,7 @@ class Edit:
 class Episode:
     """A sequence of frames with a task, and all ground truth about it.
 
-    >>> ball = SceneObject("ball-1", "ball", Box(10, 10, 20, 20), attributes={"colour": "red"})
+    >>> ball = FrameObject("ball-1", "ball", Box(10, 10, 20, 20), attributes={"colour": "red"})
     >>> known = {"objects": "complete", "boxes": "complete", "attributes": "complete"}
     >>> Episode("e1", "What moves?", (Frame(0.0, objects=(ball,)),), known=known).knows("attributes")
     'complete'
@@ -218,7 +218,7 @@ class Episode:
     """Measures of difficulty, by which splits are compared: ``{"frames": 8, "objects": 4, "events": 2}``."""
     cluster: str = ""
     """The scene, house or video shared with other episodes; its own id if empty."""
-    edit: Edit | None = None
+    edit: EpisodeEdit | None = None
     """How it was made from another episode, if it is an edit."""
     meta: Mapping[str, Json] = field(default_factory=dict)
 

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from theodolite.worlds.english import with_article, with_right_articles
-from theodolite.worlds.episodes import EGO, Action, Episode, SceneObject
+from theodolite.worlds.episodes import EGO, Action, Episode, FrameObject
 from theodolite.worlds.palette import COLOURS, PAINTS
 
 SIDE_SHARE = 0.05
@@ -25,7 +25,7 @@ _UNTOLD = frozenset({"room", "table", "screen"})
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 
 
-def named(thing: SceneObject) -> str:
+def named(thing: FrameObject) -> str:
     """Return for example *red ball*."""
     return " ".join(filter(None, (thing.attributes.get("colour", ""), thing.category)))
 
@@ -77,7 +77,7 @@ def _states(episode: Episode, frame: int) -> Iterator[str]:
             yield f"The {named(thing)} is {'moving' if thing.states['moving'] else 'stationary'}."
 
 
-def _presence(chosen: Sequence[SceneObject], things: Sequence[SceneObject]) -> Iterator[str]:
+def _presence(chosen: Sequence[FrameObject], things: Sequence[FrameObject]) -> Iterator[str]:
     """Yield that a thing is there, or that it is not, unless another of its kind is."""
     for thing in chosen:
         if thing.is_visible:

@@ -23,9 +23,9 @@ from theodolite.worlds.episodes import (
     Action,
     Episode,
     Frame,
+    FrameObject,
     Pose,
     Relation,
-    SceneObject,
     Split,
 )
 from theodolite.worlds.palette import COLOURS, PAINTS, Rgb, blended, shaded
@@ -528,7 +528,7 @@ def _shot(scenario: NavigationScenario, house: House, things: Sequence[Furniture
         box, share = seen[thing.id]
         is_visible = box is not None and share >= SEEN_SHARE
         objects.append(
-            SceneObject(
+            FrameObject(
                 thing.id,
                 thing.category,
                 box if is_visible else None,
@@ -539,7 +539,7 @@ def _shot(scenario: NavigationScenario, house: House, things: Sequence[Furniture
         )
     here = room_of(row, column)
     rooms = [
-        SceneObject(f"{c}-room", "room", None, i == here, {"colour": c}) for i, c in enumerate(scenario.rooms)
+        FrameObject(f"{c}-room", "room", None, i == here, {"colour": c}) for i, c in enumerate(scenario.rooms)
     ]
     return Frame(
         float(index),
@@ -604,7 +604,7 @@ def _question(
     return "Which thing is nearest in front of you when you stop?", ahead[0][1] if is_clear else "", options
 
 
-def _distance(thing: SceneObject, pose: Pose | None) -> float:
+def _distance(thing: FrameObject, pose: Pose | None) -> float:
     if pose is None or thing.position_m is None:
         return float("inf")
     return float(np.hypot(thing.position_m[0] - pose.x_m, thing.position_m[1] - pose.y_m))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
-from theodolite.worlds.episodes import ASPECTS, EGO, Action, Episode, Frame, Pose, SceneObject, Split
+from theodolite.worlds.episodes import ASPECTS, EGO, Action, Episode, Frame, FrameObject, Pose, Split
 from theodolite.worlds.facts import oracle_text
 from theodolite.worlds.palette import SPLITS
 
@@ -101,12 +101,12 @@ class _Simulator:
         try:
             from miniworld import entity, miniworld
 
-            class Room(miniworld.MiniWorldEnv):  # type: ignore[misc]  # MiniWorld is not typed
+            class MiniWorldRoom(miniworld.MiniWorldEnv):  # type: ignore[misc]  # MiniWorld is not typed
                 def _gen_world(self) -> None:
                     self.add_rect_room(min_x=0, max_x=sides_m[0], min_z=0, max_z=sides_m[1])
                     self.place_agent()
 
-            self._env: Any = Room(obs_width=SIZE_PX[0], obs_height=SIZE_PX[1])
+            self._env: Any = MiniWorldRoom(obs_width=SIZE_PX[0], obs_height=SIZE_PX[1])
             self._env.reset(seed=0)
         except Exception as error:  # pyglet raises whatever its driver raises
             raise UsageError(
@@ -267,7 +267,7 @@ def _shot(simulator: _Simulator, things: list[_Placed], placed: list[Any], pose:
         box = _sight(pixels, simulator.without(one, pose))
         where = (thing.x_m, thing.y_m, 0.0)
         objects.append(
-            SceneObject(
+            FrameObject(
                 thing.id, thing.category, box, box is not None, {"colour": thing.colour}, position_m=where
             )
         )

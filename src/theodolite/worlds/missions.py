@@ -19,9 +19,9 @@ from theodolite.worlds.episodes import (
     Action,
     Episode,
     Frame,
+    FrameObject,
     Pose,
     Relation,
-    SceneObject,
     Split,
 )
 from theodolite.worlds.palette import COLOURS, PAINTS, Rgb, blended, shaded
@@ -40,7 +40,7 @@ Cell = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class MissionThing:
     """A thing, or the door."""
 
     id: str
@@ -50,7 +50,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class MissionPart:
     """One part of a mission."""
 
     verb: str
@@ -66,7 +66,7 @@ class State:
 
     cell: Cell
     facing: int
-    items: dict[str, Item]
+    items: dict[str, MissionThing]
     walls: frozenset[Cell]
     is_open: bool = False
     held: str = ""
@@ -78,7 +78,7 @@ class State:
         """The cell before the agent."""
         return self.cell[0] + STEPS[self.facing][0], self.cell[1] + STEPS[self.facing][1]
 
-    def at(self, cell: Cell) -> Item | None:
+    def at(self, cell: Cell) -> MissionThing | None:
         """Return the item in a cell."""
         return next((i for i in self.items.values() if i.cell == cell and i.id != self.held), None)
 
@@ -106,11 +106,11 @@ def moved(state: State, move: str) -> State | None:
     return None
 
 
-def next_moves(state: State, clause: Clause) -> tuple[str, ...]:
+def next_moves(state: State, clause: MissionPart) -> tuple[str, ...]:
     """Return all first moves of a shortest way to fulfil a clause; empty if it is fulfilled already, or cannot be.
 
-    >>> start = State((2, 2), 1, {"b": Item("b", "red", "ball", (2, 5))}, frozenset())
-    >>> next_moves(start, Clause("go to", "b"))
+    >>> start = State((2, 2), 1, {"b": MissionThing("b", "red", "ball", (2, 5))}, frozenset())
+    >>> next_moves(start, MissionPart("go to", "b"))
     ('go forward',)
     """
     if clause.verb == "put next to" and state.held != clause.target:
@@ -130,7 +130,7 @@ def _facing(target: str) -> Callable[[State], bool]:
     return lambda s: (item := s.at(s.front)) is not None and item.id == target
 
 
-def _gap_beside(clause: Clause) -> Callable[[State], bool]:
+def _gap_beside(clause: MissionPart) -> Callable[[State], bool]:
     def is_gap(s: State) -> bool:
         other = s.items[clause.second].cell
         front = s.front
@@ -140,7 +140,7 @@ def _gap_beside(clause: Clause) -> Callable[[State], bool]:
     return is_gap
 
 
-def _is_next_to(state: State, clause: Clause) -> bool:
+def _is_next_to(state: State, clause: MissionPart) -> bool:
     a, b = state.items[clause.target].cell, state.items[clause.second].cell
     return state.held != clause.target and abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1
 
@@ -172,7 +172,7 @@ def _first_moves(state: State, is_there: Callable[[State], bool], last: str) -> 
     return ()
 
 
-def follow(state: State, clauses: tuple[Clause, ...], *, most: int = 60) -> Iterator[tuple[State, int]]:
+def follow(state: State, clauses: tuple[MissionPart, ...], *, most: int = 60) -> Iterator[tuple[State, int]]:
     """Yield the expert's states, including the first, each with the number of the clause that it serves.
 
     Args:
@@ -199,7 +199,7 @@ def _straight(moves: tuple[str, ...]) -> str:
     return "go forward" if "go forward" in moves else moves[0]
 
 
-def is_kept(state: State, clause: Clause) -> bool:
+def is_kept(state: State, clause: MissionPart) -> bool:
     """Return True if a clause is fulfilled in a state."""
     if clause.verb == "go to":
         return _facing(clause.target)(state)
@@ -471,11 +471,12 @@ def mission_text(scenario: InstructionScenario) -> str:
     return TEMPLATES[scenario.split].format(*clauses)
 
 
-def _states(scenario: InstructionScenario) -> tuple[list[State], list[int], tuple[Clause, ...]]:
+def _states(scenario: InstructionScenario) -> tuple[list[State], list[int], tuple[MissionPart, ...]]:
     """Return all states of the expert, the clause that each serves, and the clauses."""
     ids = [f"{c}-{k}" for c, k, *_ in scenario.items]
     items = {
-        i: Item(i, c, k, (row, column)) for i, (c, k, row, column) in zip(ids, scenario.items, strict=True)
+        i: MissionThing(i, c, k, (row, column))
+        for i, (c, k, row, column) in zip(ids, scenario.items, strict=True)
     }
     middle = SIDE // 2
     walls = frozenset(
@@ -484,7 +485,7 @@ def _states(scenario: InstructionScenario) -> tuple[list[State], list[int], tupl
         for c in range(SIDE)
         if r in {0, SIDE - 1} or c in {0, SIDE - 1} or (c if scenario.is_upright else r) == middle
     ) - {items[ids[0]].cell}
-    clauses = tuple(Clause(v, ids[a], ids[b] if b >= 0 else "") for v, a, b in scenario.mission)
+    clauses = tuple(MissionPart(v, ids[a], ids[b] if b >= 0 else "") for v, a, b in scenario.mission)
     row, column, facing = scenario.start
     way = list(follow(State((row, column), facing, items, walls), clauses))
     return [s for s, _ in way], [n for _, n in way], clauses
@@ -560,7 +561,7 @@ def _shot(scenario: InstructionScenario, state: State, index: int) -> Frame:
     for item in state.items.values():
         cell = state.cell if item.id == state.held else item.cell
         objects.append(
-            SceneObject(
+            FrameObject(
                 item.id,
                 item.category,
                 boxes[item.id],

@@ -206,7 +206,7 @@ SHORTCUT = _table()
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedThing:
+class DrawnThing:
     """A thing and its square in pixels."""
 
     name: str
@@ -229,7 +229,7 @@ class PlacedThing:
 class DrawnScene:
     """Everything that determines a picture."""
 
-    things: tuple[PlacedThing, ...]
+    things: tuple[DrawnThing, ...]
     ground: int
     """Seed of the background and its clutter."""
 
@@ -251,7 +251,7 @@ class DrawnScene:
         return replace(self, things=tuple(things))
 
 
-def direction(target: PlacedThing, reference: PlacedThing) -> str | None:
+def direction(target: DrawnThing, reference: DrawnThing) -> str | None:
     """Return where the target is, seen from the reference; None if it is between two directions."""
     (x, y), (x0, y0) = target.middle, reference.middle
     dx, dy = x - x0, y - y0
@@ -267,12 +267,12 @@ def draw_scene(rng: np.random.Generator, n_things: int | None = None) -> DrawnSc
     """Draw two to five things that do not touch."""
     n = n_things or int(rng.integers(2, 6))
     names = rng.permutation(len(THINGS))[:n]
-    placed: list[PlacedThing] = []
+    placed: list[DrawnThing] = []
     for name in names:
         for _ in range(200):
             side = int(rng.integers(46, 79))
             x, y = (int(v) for v in rng.integers(2, SIZE_PX - side - 1, 2))
-            new = PlacedThing(THINGS[name], x, y, side)
+            new = DrawnThing(THINGS[name], x, y, side)
             if all(not touch(new, other) for other in placed):
                 placed.append(new)
                 break
@@ -281,7 +281,7 @@ def draw_scene(rng: np.random.Generator, n_things: int | None = None) -> DrawnSc
     return DrawnScene(tuple(placed), int(rng.integers(2**31)))
 
 
-def touch(a: PlacedThing, b: PlacedThing, gap: int = 4) -> bool:
+def touch(a: DrawnThing, b: DrawnThing, gap: int = 4) -> bool:
     """Return True if two squares are closer than a gap."""
     return (
         a.x < b.x + b.side + gap

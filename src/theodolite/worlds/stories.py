@@ -12,7 +12,17 @@ import numpy as np
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, dump
 from theodolite.worlds import clips, houses, missions
-from theodolite.worlds.episodes import EGO, FAMILIES, Action, Edit, Episode, Family, Frame, SceneObject, Split
+from theodolite.worlds.episodes import (
+    EGO,
+    FAMILIES,
+    Action,
+    Episode,
+    EpisodeEdit,
+    Family,
+    Frame,
+    FrameObject,
+    Split,
+)
 from theodolite.worlds.facts import oracle_text
 from theodolite.worlds.palette import SPLITS
 
@@ -25,7 +35,7 @@ EXTRA_WORLD = "miniworld"
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class StoryWorld:
     """How one world is made and edited; a scenario determines an episode completely."""
 
     name: str
@@ -43,8 +53,8 @@ class World:
     restyle: Callable[[Any, float], Any]
 
 
-WORLDS: dict[str, World] = {
-    "video": World(
+WORLDS: dict[str, StoryWorld] = {
+    "video": StoryWorld(
         "video",
         len(clips.KINDS),
         clips.draft_video,
@@ -56,7 +66,7 @@ WORLDS: dict[str, World] = {
         clips.hide_video,
         clips.restyle_video,
     ),
-    "navigation": World(
+    "navigation": StoryWorld(
         "navigation",
         len(houses.KINDS),
         houses.draft_navigation,
@@ -68,7 +78,7 @@ WORLDS: dict[str, World] = {
         houses.hide_navigation,
         houses.restyle_navigation,
     ),
-    "instruction": World(
+    "instruction": StoryWorld(
         "instruction",
         len(missions.KINDS),
         missions.draft_instruction,
@@ -83,7 +93,7 @@ WORLDS: dict[str, World] = {
 }
 
 
-def world_named(name: str) -> World:
+def world_named(name: str) -> StoryWorld:
     """Return the world of this name.
 
     Raises:
@@ -117,7 +127,7 @@ def make_world(name: str, n: int, *, seed: int = 0, splits: tuple[Split, ...] = 
     return _made(world_named(name), n, seed, splits)
 
 
-def _made(world: World, n: int, seed: int, splits: tuple[Split, ...]) -> Iterator[Episode]:
+def _made(world: StoryWorld, n: int, seed: int, splits: tuple[Split, ...]) -> Iterator[Episode]:
     seen: set[str] = set()
     for split in splits:
         for index in range(n):
@@ -131,7 +141,7 @@ def with_oracle(episode: Episode) -> Episode:
     return replace(episode, meta={**episode.meta, "oracle": oracle_text(episode)})
 
 
-def _drawn(world: World, split: Split, index: int, seed: int, seen: set[str]) -> Any:
+def _drawn(world: StoryWorld, split: Split, index: int, seed: int, seen: set[str]) -> Any:
     numbers = [seed, list(WORLDS).index(world.name), SPLITS.index(split), index]
     for attempt in range(_MOST_DRAFTS):
         scenario = world.draft(np.random.default_rng([*numbers, attempt]), split, index)
@@ -178,7 +188,7 @@ def perturbed(episode: Episode, family: Family, *, magnitude: float = 0.5, seed:
     Args:
         episode: An episode of a world made here; ``temporal`` takes any that has two frames.
         family: Family of the edit; see `FAMILIES`.
-        magnitude: Strength, in (0, 1]; the strength that was reached is written into `Edit.magnitude`.
+        magnitude: Strength, in (0, 1]; the strength that was reached is written into `EpisodeEdit.magnitude`.
         seed: Seed of the draws.
 
     Raises:
@@ -235,7 +245,7 @@ def _edited(episode: Episode, family: Family, magnitude: float, seed: int) -> It
         listed = {t.id for frame in episode.frames for t in frame.objects}
         edited = (touched,) if touched else tuple(name for name in changed if name in listed)
         note = _NOTES[family].format(", ".join(edited) or "nothing", reached)
-        edit = Edit(episode.id, family, round(reached, 4), edited, note)
+        edit = EpisodeEdit(episode.id, family, round(reached, 4), edited, note)
         new_episode = replace(redrawn, edit=edit, cluster=episode.unit)
         if redrawn.answer or family != "position":
             yield with_oracle(new_episode)
@@ -264,7 +274,7 @@ def changed_things(old: Episode, new: Episode) -> tuple[str, ...]:
     return tuple(sorted(changed))
 
 
-def _told(thing: SceneObject) -> tuple[object, ...]:
+def _told(thing: FrameObject) -> tuple[object, ...]:
     """Return the visible properties of a thing: the position of an unseen thing cannot be described in a trace."""
     if not thing.is_visible:
         return (False,)
@@ -295,7 +305,7 @@ def _reversed_end(episode: Episode, magnitude: float) -> Episode | None:
         frames=frames,
         actions=tuple(sorted(actions, key=lambda a: (a.start_s, a.verb, a.subject))),
         cluster=episode.unit,
-        edit=Edit(
+        edit=EpisodeEdit(
             episode.id, "temporal", round(length / n, 4), (), f"the last {length} of {n} frames run backwards"
         ),
     )

@@ -81,7 +81,7 @@ CATALOGUE: Mapping[str, Maker] = {**INDOOR, **OUTDOOR}
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class GroundArea:
     """A rectangle on the ground."""
 
     corners: tuple[tuple[float, float], ...]
@@ -118,7 +118,7 @@ class Thing:
         return Cuboid(SE3(turn_z(self.turn_deg), middle), length, width, height)
 
     @cached_property
-    def outline(self) -> Outline:
+    def outline(self) -> GroundArea:
         """Its box on the ground."""
         c, sine = math.cos(math.radians(self.turn_deg)), math.sin(math.radians(self.turn_deg))
         (x0, y0, _), (x1, y1, _), (px, py, _) = self.low.tolist(), self.high.tolist(), self.place.tolist()
@@ -127,7 +127,7 @@ class Thing:
             for x, y in ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
         )
         (ax, ay), (cx, cy) = corners[0], corners[2]
-        return Outline(corners, ((ax + cx) / 2, (ay + cy) / 2), math.hypot(ax - cx, ay - cy) / 2)
+        return GroundArea(corners, ((ax + cx) / 2, (ay + cy) / 2), math.hypot(ax - cx, ay - cy) / 2)
 
     @property
     def footprint(self) -> Array:
@@ -156,8 +156,32 @@ def variant(category: str, number: int) -> tuple[tuple[Part, ...], Array, Array]
     return parts, *extent(parts)
 
 
+_SIZES = (0.86, 1.16)
+"""The smallest and the largest of a category that is built in one size, compared with that size."""
+
+
+@cache
+def _has_one_size(category: str) -> bool:
+    extents = [high - low for _, low, high in (variant(category, number) for number in range(4))]
+    return bool(np.ptp(extents, axis=0).max() < 0.02 * np.max(extents))
+
+
+@cache
+def sized(category: str, number: int) -> tuple[tuple[Part, ...], Array, Array]:
+    """Return what `variant` does, in a size of its own if the category is built in one size.
+
+    Otherwise a model that knows the category would know the size, and from the size in the picture the distance.
+    """
+    parts, low, high = variant(category, number)
+    if not _has_one_size(category):
+        return parts, low, high
+    rank = np.random.default_rng([zlib.crc32(category.encode()), N_VARIANTS]).permutation(N_VARIANTS)[number]
+    factor = float(np.geomspace(*_SIZES, N_VARIANTS)[rank])
+    return tuple(part.scaled(factor) for part in parts), factor * low, factor * high
+
+
 def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float = 0.0) -> Thing:
-    """Return a particular object of a category at a place."""
+    """Return a particular object of a category at a place, in the size in which it is built: small rooms rest on it."""
     parts, low, high = variant(category, number)
     return Thing(category, parts, low, high, np.asarray(place, np.float64), turn_deg)
 
@@ -165,8 +189,9 @@ def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float
 def new_thing(
     category: str, rng: np.random.Generator, place: Sequence[float], turn_deg: float = 0.0
 ) -> Thing:
-    """Return a random object of a category at a place."""
-    return thing_of(category, int(rng.integers(N_VARIANTS)), place, turn_deg)
+    """Return a random object of a category at a place, in a size of its own."""
+    parts, low, high = sized(category, int(rng.integers(N_VARIANTS)))
+    return Thing(category, parts, low, high, np.asarray(place, np.float64), turn_deg)
 
 
 def moved(thing: Thing, place: Sequence[float], turn_deg: float) -> Thing:
@@ -187,7 +212,7 @@ class World:
     light: Light
 
 
-def are_apart(one: Outline, two: Outline, gap_m: float) -> bool:
+def are_apart(one: GroundArea, two: GroundArea, gap_m: float) -> bool:
     """Return True if two rectangles are separated by at least a gap along the normal of one of their edges."""
     if math.dist(one.middle, two.middle) >= one.reach + two.reach + gap_m:
         return True

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from theodolite.core.errors import UsageError
+from theodolite.core.types import Picture
 from theodolite.instruments.ask.data.questions import (
     Questions,
     draw_questions,
@@ -242,3 +243,12 @@ def test_fields_of_other_names_are_named_and_rows_chosen(folder):
         load_questions(folder / "mine.csv?picture=foto")
     with pytest.raises(UsageError, match=r"no row of .* has part=dev; there are: test, train"):
         load_questions(folder / "mine.csv?picture=photo&part=dev")
+
+
+def test_several_right_options_of_a_row_are_all_right(tmp_path):
+    picture = tmp_path / "a.png"
+    picture.write_bytes(Picture.from_array(np.zeros((40, 40, 3), np.uint8)).read())
+    row = {"picture": "a.png", "question": "Where is the cup?", "answer": ["left", "Above", "beside"]}
+    (tmp_path / "q.jsonl").write_text(json.dumps({**row, "options": ["left", "right", "above"]}), "utf-8")
+    (question,) = load_questions(tmp_path / "q.jsonl").questions
+    assert (question.answer, question.others) == ("left", ("above",))

@@ -28,8 +28,9 @@ from theodolite.instruments.compass.experiments.controls.score import (
     score_controls,
 )
 from theodolite.instruments.compass.formulas.projection import project
-from theodolite.instruments.compass.measure import attribution_factory, read_samples
+from theodolite.instruments.compass.measure import TARGETS, AttributionMeasurer, MapOptions, read_samples
 from theodolite.instruments.compass.questions import PROMPTS
+from theodolite.models import open_model
 from theodolite.pairs.pictures.objects import PlacingOptions
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
@@ -207,7 +208,9 @@ def real(shared_data):
 
 
 def measured(folder, name, plan, **options):
-    engine = LocalEngine(attribution_factory(name, methods=["chefer", "gradcam", "attention-rollout"])())
+    engine = LocalEngine(
+        AttributionMeasurer(open_model(name), MapOptions(["chefer", "gradcam", "attention-rollout"], TARGETS))
+    )
     info = RunInfo(
         instrument="compass",
         model=name,

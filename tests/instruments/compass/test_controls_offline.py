@@ -22,7 +22,7 @@ from theodolite.instruments.compass.experiments.controls.results import (
     COLUMNS,
     PROJECTIONS,
     TESTS,
-    Batch,
+    ControlBatch,
     ControlScore,
     NothingToScoreError,
     errors_of,
@@ -314,11 +314,11 @@ def test_methods_on_grids_of_their_own_keep_their_names(noisy):
             "chefer@gt": spot(*each.reference.box.centre_px),
         }
         samples.append(sample(each.id, each.reference.box, each.target.box, maps))
-    batch = Batch(samples, shared_keys(samples), seed=0)
+    batch = ControlBatch(samples, shared_keys(samples), seed=0)
     for projection in PROJECTIONS:
         together = batch.over_draws(errors_of(batch.compass(projection), projection))
         for key in batch.method_keys:
-            alone = Batch(samples, [key], seed=0)
+            alone = ControlBatch(samples, [key], seed=0)
             assert set(alone.keys) < set(batch.keys)
             apart = alone.over_draws(errors_of(alone.compass(projection), projection))
             for each in alone.keys:

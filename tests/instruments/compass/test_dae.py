@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.formulas.dae import (
-    Compass,
     DegenerateError,
+    DirectionMass,
     Exclusion,
     dae,
     edge_hit,
@@ -23,7 +23,7 @@ def compass(distribution, true=None, centres=CENTRES):
     distribution = np.asarray(distribution, float)
     shape = distribution.shape[:-1]
     true = None if true is None else np.broadcast_to(np.asarray(true, float), shape)
-    return Compass(distribution, centres, true, np.ones(shape), np.zeros(shape, np.uint8))
+    return DirectionMass(distribution, centres, true, np.ones(shape), np.zeros(shape, np.uint8))
 
 
 def one_hot(sector):

@@ -7,9 +7,10 @@ from theodolite.attribution import attribute
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.instruments.compass.data.drawn import coloured_squares
 from theodolite.instruments.compass.measure import (
+    TARGETS,
     AttributionMeasurer,
     ConditionsMeasurer,
-    attribution_factory,
+    MapOptions,
     map_key,
     read_samples,
 )
@@ -29,7 +30,7 @@ def pairs():
 
 
 def measured(folder, name, pairs, **how):
-    engine = LocalEngine(attribution_factory(name, **how)())
+    engine = LocalEngine(AttributionMeasurer(open_model(name), MapOptions(**{"targets": TARGETS, **how})))
     info = RunInfo(instrument="compass", model=name, identity=engine.identity, theodolite="0")
     run = Run.start(folder, info)
     run.plan(plan_pairs(pairs, [PROMPTS["A"]]))
@@ -90,11 +91,11 @@ def test_log_probabilities_are_those_of_choosing(tmp_path, name, pairs):
 
 def test_a_black_box_and_an_empty_wish_are_refused(name):
     with pytest.raises(UnsupportedError, match="provides no gradients"):
-        attribution_factory("scripted:looker")()
+        AttributionMeasurer(open_model("scripted:looker"), MapOptions())
     with pytest.raises(UsageError, match="no target"):
-        AttributionMeasurer(open_model(name), ["chefer"], [])
+        AttributionMeasurer(open_model(name), MapOptions(["chefer"], []))
     with pytest.raises(UsageError, match="no method 'chafer'"):
-        AttributionMeasurer(open_model(name), ["chafer"], ["gt"])
+        AttributionMeasurer(open_model(name), MapOptions(["chafer"], ["gt"]))
 
 
 def test_another_instruments_run_is_refused(tmp_path):

@@ -17,7 +17,7 @@ from theodolite.instruments.compass.figures.overlay import (
     polar_plot,
 )
 from theodolite.instruments.compass.formulas.baselines import uniform_map
-from theodolite.instruments.compass.formulas.dae import Compass
+from theodolite.instruments.compass.formulas.dae import DirectionMass
 from theodolite.instruments.compass.formulas.projection import TokenMap, project
 
 WIDTH, HEIGHT = 200, 120
@@ -218,7 +218,7 @@ def test_views_that_make_no_sense_are_refused():
             shown.relevance,
             project(shown.relevance, reference=A.box, options=_free()),
         )
-    many = Compass(
+    many = DirectionMass(
         *(np.stack([np.asarray(x)] * 2) if i != 1 else x for i, x in enumerate(_parts(shown.compass)))
     )
     with pytest.raises(UsageError, match=r"got the shape \(2,\)"):

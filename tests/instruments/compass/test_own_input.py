@@ -12,7 +12,7 @@ from theodolite.core.types import Picture
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.pairs import Pair, Region, pair_cautions
 from theodolite.instruments.compass.experiments.utility import Confidence, on_common_samples
-from theodolite.instruments.compass.formulas.dae import Compass
+from theodolite.instruments.compass.formulas.dae import DirectionMass
 from theodolite.instruments.compass.formulas.projection import (
     ProjectionOptions,
     TokenMap,
@@ -67,7 +67,7 @@ def test_what_is_no_map_or_box_is_refused_in_words(call, words):
 
 
 @pytest.fixture
-def batch() -> Compass:
+def batch() -> DirectionMass:
     """Three samples, two maps each, eight sectors."""
     values = np.random.default_rng(2).random((2, 6, 8))
     each = TokenMap.from_array(values, size_px=(80, 60))

@@ -5,7 +5,7 @@ import pytest
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.experiments.faithfulness.score import CurvePoint
+from theodolite.instruments.compass.experiments.faithfulness.score import DeletionPoint
 from theodolite.instruments.compass.figures.plots import (
     DirectionScore,
     class_accuracy_and_error,
@@ -41,8 +41,8 @@ def test_risk_coverage_curves_are_the_curves_with_their_areas():
 
 
 def test_deletion_curves_show_means_intervals_and_areas():
-    own = [CurvePoint(k, k / 8, estimate(-0.1 * k) if k else 0.0) for k in range(9)]
-    random = [CurvePoint(k, k / 8, estimate(-0.05 * k, 0.02)) for k in range(9)]
+    own = [DeletionPoint(k, k / 8, estimate(-0.1 * k) if k else 0.0) for k in range(9)]
+    random = [DeletionPoint(k, k / 8, estimate(-0.05 * k, 0.02)) for k in range(9)]
     axes = deletion_curves({"own": own, "random": random, "mine": random[::-1]}).figure.axes[0]
     drawn = lines(axes)
     assert list(drawn) == ["own order, area −0.40", "random order, area −0.20", "mine order, area −0.20"]

@@ -35,7 +35,7 @@ from theodolite.instruments.compass.experiments.faithfulness.plan import (
 from theodolite.instruments.compass.experiments.faithfulness.score import (
     VARIANTS,
     HiddenAnswers,
-    MapScore,
+    MapOnPairs,
     map_on_pairs,
     pair_effects,
     sound_table,
@@ -43,7 +43,7 @@ from theodolite.instruments.compass.experiments.faithfulness.score import (
 from theodolite.instruments.compass.experiments.framework import framework_table, octants_table
 from theodolite.instruments.compass.experiments.utility import HONEST
 from theodolite.instruments.compass.formulas.baselines import is_baseline
-from theodolite.instruments.compass.measure import AttributionMeasurer, _sample, split_key
+from theodolite.instruments.compass.measure import AttributionMeasurer, MapOptions, _sample, split_key
 from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
 from theodolite.instruments.compass.tables import ScoreSettings, _means, plain_pairs
 from theodolite.models import open_model
@@ -75,7 +75,7 @@ def random_samples(model, seed):
         for pair in coloured_squares(N_PAIRS, seed=seed, plan=PLAN).pairs
     ]
     items = list(plan_pairs(pairs, [PROMPTS["A"]]))
-    records = AttributionMeasurer(model, ["all"], ["gt" if seed % 2 else "pred"]).measure(items)
+    records = AttributionMeasurer(model, MapOptions(["all"], ["gt" if seed % 2 else "pred"])).measure(items)
     return [_sample(Result(1, item, record)) for item, record in zip(items, records, strict=True)]
 
 
@@ -166,7 +166,7 @@ def faithfulness_table(samples, seed):
     effects = {v: [pair_effects(hidden, trial, fill, v) for trial in found.trials] for v in VARIANTS}
     return sound_table(
         [
-            MapScore(key, *map_on_pairs(key, found.trials, effects, hidden, fill[0]), seed)
+            MapOnPairs(key, *map_on_pairs(key, found.trials, effects, hidden, fill[0]), seed)
             for key in found.keys
         ]
     )

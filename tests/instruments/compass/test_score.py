@@ -17,7 +17,7 @@ from theodolite.core.types import Choice, Record, Response, Truth
 from theodolite.instruments.compass.data.drawn import blank, hidden, mirrored, part_box
 from theodolite.instruments.compass.experiments.framework import negated
 from theodolite.instruments.compass.instrument import COMPASS
-from theodolite.instruments.compass.measure import METHODS, ConditionsMeasurer, conditions_factory
+from theodolite.instruments.compass.measure import METHODS, ConditionsMeasurer
 from theodolite.instruments.compass.questions import (
     PROMPTS,
     directions_of,
@@ -28,6 +28,7 @@ from theodolite.instruments.compass.questions import (
 )
 from theodolite.instruments.compass.score import item_scores
 from theodolite.instruments.compass.tables import score_run
+from theodolite.models import open_model
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 from theodolite.stats import score_mean
 
@@ -263,7 +264,7 @@ def test_maps_and_answers_of_a_checkpoint_are_read_from_the_stored_run(tmp_path,
     from theodolite.instruments.compass.data.drawn import coloured_squares
 
     pairs = coloured_squares(4).pairs
-    measurer = conditions_factory(f"hf:{tiny_llava}")()
+    measurer = ConditionsMeasurer(open_model(f"hf:{tiny_llava}"), "gradients")
     with run_of(tmp_path / "run", measurer, plan_conditions(pairs, PROMPTS["B"])) as run:
         found = values_of(run)
         items = {each.item for each in item_scores(run)}

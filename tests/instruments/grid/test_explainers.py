@@ -11,7 +11,7 @@ from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.geometry import TokenGrid
 from theodolite.instruments.grid.data.batch import cell_mask, word_roles
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import GridShape
 from theodolite.instruments.grid.explainers import dime as dime_module
 from theodolite.instruments.grid.explainers.contract import Case, make_case
 from theodolite.instruments.grid.explainers.emap import project, share_of_means
@@ -541,7 +541,7 @@ def test_core_models_are_read_like_their_twins():
 
 
 def test_maps_from_elsewhere_come_onto_cells():
-    world = World()
+    world = GridShape()
     grid = TokenGrid.regular((320, 320), (10, 10))
     values = np.arange(100.0)
     expected = values.reshape(5, 2, 5, 2).sum(axis=(1, 3)).reshape(-1)

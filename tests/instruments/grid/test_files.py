@@ -11,7 +11,7 @@ from theodolite.core.types import Picture
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.recipe import PAPER
-from theodolite.instruments.grid.data.world import World, read_cells, render
+from theodolite.instruments.grid.data.world import GridShape, read_cells, render
 
 PLAN = DatasetPlan("pure", 2, seed=7, buckets=("A-F1-D1", "SO-F0-D2", "CMP-F0-D3"))
 
@@ -61,7 +61,7 @@ def test_a_plan_of_ones_own_reads_back(tmp_path):
         "spur",
         1,
         3,
-        replace(PAPER, name="mine", sparse=0.5, world=World(6, 7, 16), margin=2),
+        replace(PAPER, name="mine", sparse=0.5, world=GridShape(6, 7, 16), margin=2),
         (0.5, 20),
         ("M-F0-D1",),
         "test",

@@ -22,7 +22,7 @@ from theodolite.instruments.grid.data.question_types import (
     read_questions,
 )
 from theodolite.instruments.grid.data.recipe import PAPER, PRESETS, SOUND, guarantee_of
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import GridShape
 
 KEYS = st.sampled_from(BUCKET_KEYS)
 DENSITIES = st.sampled_from(["sparse", "dense"])
@@ -30,7 +30,7 @@ ROOMY = replace(PAPER, name="roomy", sparse=0.5)
 """The paper's law with enough objects for every guarantee that is logically possible."""
 LAWFUL = st.sampled_from([PAPER, ROOMY])
 SEEDS = st.integers(0, 2**32)
-WORLDS = st.sampled_from([World(), World(6, 4), World(7, 7), World(4, 8)])
+WORLDS = st.sampled_from([GridShape(), GridShape(6, 4), GridShape(7, 7), GridShape(4, 8)])
 
 
 def bucket_of(key):
@@ -129,7 +129,7 @@ def test_paper_says_which_guarantees_seven_objects_cannot_keep():
 @pytest.mark.parametrize("key", [bucket.key for bucket in BUCKETS if bucket.is_relational])
 def test_no_scene_falls_below_its_promise_at_any_number_of_objects(key):
     bucket = bucket_of(key)
-    recipe = replace(PAPER, world=World(max_count=25))
+    recipe = replace(PAPER, world=GridShape(max_count=25))
     for objects in range(bucket.n_anchors + 2, 26, 1 + bucket.n_anchors // 3):
         promised = guarantee_of(bucket, objects)
         batch = generate(key, 40, density=objects, preset=recipe, seed=objects)
@@ -198,7 +198,7 @@ def test_directions_are_drawn_without_replacement():
 
 
 def test_the_margin_keeps_targets_and_look_alikes_clear():
-    world = World(8, 8)
+    world = GridShape(8, 8)
     batch = generate("M-F0-D2", 300, preset=replace(ROOMY, world=world, margin=2), seed=0)
     row, column = np.divmod(np.arange(64), 8)
     alike = np.isin(batch.roles, [ROLES.index("target_1"), ROLES.index("adversarial")])
@@ -276,7 +276,11 @@ def test_the_same_seed_gives_the_same_scenes_and_another_does_not():
         ({"density": 18}, "the answers end at 17; give the recipe a world with max_count=18"),
         ({"buckets": "M-F0-D3", "density": 4}, "too few"),
         (
-            {"buckets": "M-F0-D3", "preset": replace(PAPER, world=World(2, 2, max_count=4)), "density": 4},
+            {
+                "buckets": "M-F0-D3",
+                "preset": replace(PAPER, world=GridShape(2, 2, max_count=4)),
+                "density": 4,
+            },
             "larger",
         ),
         ({"preset": "sound", "density": 5}, "too few or too many for M-F0-D2"),

@@ -321,10 +321,10 @@ class TestCertificate:
     @pytest.mark.parametrize(("logic", "follows"), [("pure", True), ("bow", False)])
     def test_symbolic_twins_get_the_certificate_of_their_logic(self, logic, follows):
         from theodolite.instruments.grid.data.question_types import read_questions
-        from theodolite.instruments.grid.data.world import World
+        from theodolite.instruments.grid.data.world import GridShape
 
         def answer(cells, words):
-            return symbolic_answer(World(), cells, read_questions(words), logic=logic)
+            return symbolic_answer(GridShape(), cells, read_questions(words), logic=logic)
 
         found = certify(answer, model="x", identity="x", n=12, seed=1)
         assert {line.what for line in found.lines} == set(TESTS)

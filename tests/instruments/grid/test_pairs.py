@@ -15,12 +15,13 @@ from theodolite.instruments.grid.data.batch import (
     join,
     look,
     majority,
+    with_questions,
 )
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKETS
 from theodolite.instruments.grid.data.world import MATCHES
 from theodolite.instruments.grid.instrument import GRID
-from theodolite.instruments.instrument import Study, chance_of_runs, pairs_of_runs
+from theodolite.instruments.instrument import Study, pairs_of_runs
 from theodolite.models import open_model
 from theodolite.pairs import judge_looking
 from theodolite.runs import RunSettings, measure_run
@@ -43,12 +44,31 @@ def edited(scenes):
 def test_the_objects_stay_two_cells_change_and_so_does_the_answer(scenes, edited, kind):
     changed = edited[kind]
     before = scenes.take(changed.rows)
-    assert len(changed.rows) > len(scenes) / 3
+    assert len(changed.rows) > len(scenes) / 4
     assert (np.sort(changed.scenes.cells) == np.sort(before.cells)).all()
     assert ((changed.scenes.cells != before.cells).sum(axis=1) == 2).all()
     assert (changed.scenes.words == before.words).all()
     assert (changed.scenes.answer == answer(before.world, changed.scenes.cells, before.questions)).all()
     assert (changed.scenes.answer != before.answer).all()
+
+
+@pytest.mark.parametrize("kind", RELEVANT)
+def test_a_turned_question_has_the_two_answers_the_other_way_round(scenes, edited, kind):
+    changed = edited[kind]
+    before = scenes.take(changed.rows)
+    asked = [with_questions(side, changed.turned) for side in (before, changed.scenes)]
+    told = [[side.answer_text(row) for row in range(len(side))] for side in (*asked, changed.scenes, before)]
+    assert told[:2] == told[2:]
+
+
+@pytest.mark.parametrize("kind", ["exchanged unasked", "moved unasked"])
+def test_a_neutral_edit_of_places_keeps_the_answer(scenes, edited, kind):
+    changed = edited[kind]
+    before = scenes.take(changed.rows)
+    assert len(changed.rows) > 0.9 * len(scenes)
+    assert (np.sort(changed.scenes.cells) == np.sort(before.cells)).all()
+    assert ((changed.scenes.cells != before.cells).sum(axis=1) == 2).all()
+    assert (changed.scenes.answer == before.answer).all()
 
 
 @pytest.mark.parametrize("kind", ["target moved", "anchor moved"])
@@ -165,13 +185,13 @@ def test_a_quick_study_settles_what_both_logics_do(folder):
     pure, bow = (pairs_of(folder / logic) for logic in ("pure", "bow"))
     relevant = [pair for pair in pure if pair.edit.is_relevant]
     assert len(relevant) >= 100
-    assert len({pair.cluster for pair in relevant}) >= 40
+    assert len({pair.cluster for pair in relevant}) >= 38
     assert {pair.outcome for pair in relevant} == {"followed"}
     assert {pair.outcome for pair in pure if not pair.edit.is_relevant} == {"kept"}
     assert {pair.outcome for pair in bow if pair.edit.is_relevant} == {"unmoved"}
-    chance = chance_of_runs([folder / "pure"])
-    assert judge_looking(pure, chance=chance).standing == "looks"
-    assert judge_looking(bow, chance=chance).standing == "does not look"
+    assert {pair.outcome for pair in bow if not (pair.edit.is_relevant or pair.edit.misleads)} == {"kept"}
+    assert judge_looking(pure).standing == "looks"
+    assert judge_looking(bow).standing == "does not look"
 
 
 def test_pairs_of_a_quick_study_go_both_ways_and_name_what_was_shown(folder):
@@ -183,5 +203,6 @@ def test_pairs_of_a_quick_study_go_both_ways_and_name_what_was_shown(folder):
     assert sum(b < a for a, b in counts) >= 10
     assert {pair.relation for pair in pairs} == {"left of", "right of", "above", "below"}
     for pair in pairs:
-        assert pair.shown[0] == f"{pair.item}/plain"
-        assert pair.shown[1].startswith(f"{pair.item}/")
+        is_turned = " of " in pair.item
+        assert pair.shown[0] == (pair.item if is_turned else f"{pair.item}/plain")
+        assert pair.shown[1].startswith(f"{pair.cluster}/")

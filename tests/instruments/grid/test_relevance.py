@@ -14,7 +14,7 @@ from theodolite.core.types import Picture, Request
 from theodolite.geometry import TokenGrid
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.world import World, render
+from theodolite.instruments.grid.data.world import GridShape, render
 from theodolite.instruments.grid.explainers.contract import make_case
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.readers import open_reader
@@ -119,14 +119,14 @@ def test_from_the_command_line_to_the_tables(tiny, tmp_path):
 
 
 def test_a_map_that_overflowed_is_refused():
-    grid, world = TokenGrid.regular((320, 320), (2, 2)), World()
+    grid, world = TokenGrid.regular((320, 320), (2, 2)), GridShape()
     assert token_map_as_cells([1, 2, 3, 4], grid, world).sum() == pytest.approx(10)
     with pytest.raises(UsageError, match="finite everywhere"):
         token_map_as_cells([1, np.inf, 3, 4], grid, world)
 
 
 def test_counts_of_a_small_grid_are_numbers_alone():
-    small = replace(generate("M-F0-D1", 1, density=5, seed=0), world=World(3, 3))
+    small = replace(generate("M-F0-D1", 1, density=5, seed=0), world=GridShape(3, 3))
     batch = replace(small, cells=small.cells[:, :9])
     _, options = asked_of(batch, 0, 1)
     assert options == tuple(str(number) for number in range(batch.world.max_count + 1))

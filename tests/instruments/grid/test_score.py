@@ -13,8 +13,8 @@ from theodolite.core.scores import by_metric, definitions, metrics_of
 from theodolite.core.tables import Table
 from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
 from theodolite.instruments.grid.data.question_types import BUCKETS as ALL_BUCKETS
-from theodolite.instruments.grid.data.recipe import Recipe
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.recipe import GridRecipe
+from theodolite.instruments.grid.data.world import GridShape
 from theodolite.instruments.grid.experiments.depth import (
     LEAST_POOL,
     SynergyValue,
@@ -375,7 +375,7 @@ def test_wrong_options_are_refused_before_anything_is_measured(options, words, r
 
 @pytest.mark.parametrize(("side", "most", "words"), [(6, 30, "answers"), (9, 17, "8 cells wide")])
 def test_a_model_that_does_not_fit_the_data_is_refused_at_once(side, most, words, capsys, tmp_path):
-    recipe = Recipe(world=World(side, side, max_count=most))
+    recipe = GridRecipe(world=GridShape(side, side, max_count=most))
     plan = DatasetPlan("pure", 1, 0, densities=(9,), buckets=("M-F1-D1",), recipe=recipe)
     write_dataset(make_dataset(plan), tmp_path / "data", pictures=False)
     given = ["--data", str(tmp_path / "data"), "--model", "grid:pure", "--out", str(tmp_path / "run")]

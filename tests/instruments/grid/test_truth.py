@@ -29,7 +29,7 @@ from theodolite.instruments.grid.data.batch import (
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
 from theodolite.instruments.grid.data.recipe import SOUND
-from theodolite.instruments.grid.data.world import World, read_cells, render
+from theodolite.instruments.grid.data.world import GridShape, read_cells, render
 
 EVERY = generate(BUCKET_KEYS, 6, preset="sound", density="sparse", seed=11)
 
@@ -56,7 +56,7 @@ def test_a_picture_is_its_tiles_and_reads_back():
 
 
 def test_sixteen_tiles_differ_and_other_sizes_read_back():
-    world = World(4, 4, cell_px=24)
+    world = GridShape(4, 4, cell_px=24)
     pictures = render(world, np.arange(1, 17, dtype=np.uint8)[None])
     assert (
         len(
@@ -72,7 +72,7 @@ def test_sixteen_tiles_differ_and_other_sizes_read_back():
 
 
 def test_pictures_of_grids_that_are_not_square_read_back():
-    scenes = generate("M-F0-D1", 5, preset=replace(SOUND, world=World(4, 7, cell_px=32)), seed=0)
+    scenes = generate("M-F0-D1", 5, preset=replace(SOUND, world=GridShape(4, 7, cell_px=32)), seed=0)
     pictures = render(scenes.world, scenes.cells)
     assert pictures.shape == (5, 128, 224, 3)
     for row in range(5):

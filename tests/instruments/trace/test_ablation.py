@@ -22,7 +22,7 @@ from theodolite.instruments.trace.verifiers.judging import (
     judge,
     open_verifier,
 )
-from theodolite.worlds.episodes import Action, Episode, Frame, SceneObject
+from theodolite.worlds.episodes import Action, Episode, Frame, FrameObject
 
 S, U, X = Verdict("supported"), Verdict("unsupported"), Verdict("unverifiable", "occluded")
 ANNOTATION = open_verifier("annotation")
@@ -30,7 +30,7 @@ ANNOTATION = open_verifier("annotation")
 
 def scene(name="e"):
     """A ball in the first frame, a cube in the second; a person throughout."""
-    person = SceneObject("p", "person", thing("x", "red", "cube", 70).box)
+    person = FrameObject("p", "person", thing("x", "red", "cube", 70).box)
     frames = (
         Frame(0.0, None, SIZE, (thing("a", "red", "ball", 10), person)),
         Frame(1.0, None, SIZE, (thing("b", "blue", "cube", 30), person)),

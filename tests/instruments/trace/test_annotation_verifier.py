@@ -12,7 +12,7 @@ from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
-from theodolite.worlds.episodes import EGO, Action, Episode, Frame, Pose, Relation, SceneObject
+from theodolite.worlds.episodes import EGO, Action, Episode, Frame, FrameObject, Pose, Relation
 
 VERIFIER = open_verifier("annotation")
 
@@ -114,7 +114,7 @@ def test_left_and_right_exclude_each_other(x0, x1, y0, y1):
 
 
 def posed(*poses, position=(0.0, 5.0, 0.0)):
-    chair = SceneObject("c", "chair", is_visible=False, position_m=position)
+    chair = FrameObject("c", "chair", is_visible=False, position_m=position)
     frames = tuple(Frame(float(t), None, None, (chair,), pose=pose) for t, pose in enumerate(poses))
     return Episode("e", "?", frames, known={"objects": "complete", "poses": "complete"})
 
@@ -155,7 +155,7 @@ def test_poses_tell_movements(after, right, wrong):
 
 def test_actions_relations_and_their_order():
     person, cup, book = (
-        SceneObject(i, c) for i, c in (("p", "person"), ("c", "cup/glass/bottle"), ("k", "book"))
+        FrameObject(i, c) for i, c in (("p", "person"), ("c", "cup/glass/bottle"), ("k", "book"))
     )
     frames = tuple(
         Frame(
@@ -217,7 +217,7 @@ def test_own_logged_movements():
 
 
 def test_states_change():
-    shut = SceneObject("d", "door", states={"open": False})
+    shut = FrameObject("d", "door", states={"open": False})
     frames = (
         Frame(0.0, objects=(shut,)),
         Frame(1.0, objects=(replace(shut, states={"open": True}),)),
@@ -243,7 +243,7 @@ def test_the_picture_itself_is_no_thing_in_it(word):
     """*There is a ball in the picture*: that there is a picture is neither borne out nor refuted."""
     claim = Claim("entity", Mention(word))
     assert judged(claim, scene(RED)) == ("unverifiable", "abstract", "")
-    listed = SceneObject("p", "picture", Box(0, 0, 5, 5))
+    listed = FrameObject("p", "picture", Box(0, 0, 5, 5))
     assert judged(claim, scene(RED, listed)) == ("supported", None, "present")
     said = with_claims([read_trace(f"Step 1: There is a ball in the {word}.", scene(RED))])
     found = judge(said, {"e": scene(RED)}, VERIFIER)[0]

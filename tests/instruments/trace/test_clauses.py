@@ -11,7 +11,7 @@ from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trac
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier, verdicts_on
-from theodolite.worlds.episodes import Episode, Frame, SceneObject
+from theodolite.worlds.episodes import Episode, Frame, FrameObject
 
 REAL_PRECISION = 0.90
 KNOWN = dict.fromkeys(("objects", "states", "attributes", "relations", "actions"), "complete")
@@ -100,7 +100,7 @@ def test_pronouns_never_refer_to_their_own_claim():
 
 def cups(n_red, n_blue):
     things = tuple(
-        SceneObject(f"cup-{i}", "cup", attributes={"colour": "red" if i < n_red else "blue"})
+        FrameObject(f"cup-{i}", "cup", attributes={"colour": "red" if i < n_red else "blue"})
         for i in range(n_red + n_blue)
     )
     return Episode("e", "?", (Frame(0.0, objects=things),), known=KNOWN)
@@ -153,7 +153,7 @@ def test_quantities_are_judged_object_by_object(text, label):
 
 def test_what_remains_must_hold_at_every_frame():
     frames = tuple(
-        Frame(float(t), objects=(SceneObject("door-1", "door", states={"open": t == 1}),)) for t in (0, 1)
+        Frame(float(t), objects=(FrameObject("door-1", "door", states={"open": t == 1}),)) for t in (0, 1)
     )
     episode = Episode("e", "?", frames, known=KNOWN)
     for text, label in (("The door is closed.", "supported"), ("The door remains closed.", "unsupported")):

@@ -18,9 +18,9 @@ from theodolite.instruments.trace.formulas.tcs import (
     trace_tcs_aware,
     transitions,
 )
-from theodolite.instruments.trace.score import ScoreOptions
+from theodolite.instruments.trace.score import TraceScoreOptions
 from theodolite.instruments.trace.verifiers.judging import open_verifier
-from theodolite.worlds.episodes import SceneObject
+from theodolite.worlds.episodes import FrameObject
 
 VERIFIER = open_verifier("annotation")
 
@@ -46,11 +46,11 @@ def test_an_episode_that_cannot_be_judged_fails_alone():
     traces = [claimed(text, one), claimed(text, other)]
     fragile = Fragile("other")
     loaded = LoadedTraces(traces, {"nav": one, "other": other})
-    tables, problems = verify_tables(loaded, [fragile], ScoreOptions())
+    tables, problems = verify_tables(loaded, [fragile], TraceScoreOptions())
     assert [(problem.where, problem.reason) for problem in problems] == [
         ("other", "fragile: the picture is broken")
     ]
-    alone, _ = verify_tables(LoadedTraces(traces[:1], {"nav": one}), [fragile], ScoreOptions())
+    alone, _ = verify_tables(LoadedTraces(traces[:1], {"nav": one}), [fragile], TraceScoreOptions())
     both = [next(t for t in some if t.name == "trace.consistency") for some in (tables, alone)]
     assert both[0].rows == both[1].rows
 
@@ -116,7 +116,7 @@ def test_the_papers_navigation_example():
 
 
 def test_a_change_that_is_right_beside_a_belief_that_stays_wrong_contradicts_nothing():
-    table = SceneObject("t", "table", attributes={"colour": "blue"}, position_m=(4.0, 2.5, 0.0))
+    table = FrameObject("t", "table", attributes={"colour": "blue"}, position_m=(4.0, 2.5, 0.0))
     here = navigation()
     frames = tuple(replace(frame, objects=(*frame.objects, table)) for frame in here.frames)
     episode = replace(here, frames=frames)

@@ -11,13 +11,22 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
-from theodolite.instruments.trace.data.dataset import Manifest, read_episodes, write_episodes
+from theodolite.instruments.trace.data.dataset import EpisodeManifest, read_episodes, write_episodes
 from theodolite.instruments.trace.verifiers.judging import open_verifier
-from theodolite.worlds.episodes import ASPECTS, Action, Edit, Episode, Frame, Pose, Relation, SceneObject
+from theodolite.worlds.episodes import (
+    ASPECTS,
+    Action,
+    Episode,
+    EpisodeEdit,
+    Frame,
+    FrameObject,
+    Pose,
+    Relation,
+)
 
 
 def small_episode(picture=None):
-    ball = SceneObject(
+    ball = FrameObject(
         "b1",
         "ball",
         Box(1, 2, 11, 12),
@@ -25,7 +34,7 @@ def small_episode(picture=None):
         states={"moving": True},
         position_m=(1, 2, 0),
     )
-    hidden = SceneObject("c1", "cup", is_visible=False)
+    hidden = FrameObject("c1", "cup", is_visible=False)
     frames = (
         Frame(0.0, picture, (60, 40), (ball, hidden), (Relation("b1", "on", "c1"),), Pose(0, 0)),
         Frame(0.5, picture, (60, 40), (ball,), pose=Pose(0, 1, heading_deg=90), number=7),
@@ -43,14 +52,14 @@ def small_episode(picture=None):
         split="ood",
         difficulty={"objects": 2.0},
         cluster="clip-1",
-        edit=Edit("e0", "position", 0.5, ("b1",)),
+        edit=EpisodeEdit("e0", "position", 0.5, ("b1",)),
         meta={"seed": 3},
     )
 
 
 def test_episodes_survive_the_disk(tmp_path, picture):
     first = small_episode(Picture.from_bytes(picture.read()))
-    write_episodes([first], tmp_path / "set", manifest=Manifest(n_episodes=0, world="video", seed=4))
+    write_episodes([first], tmp_path / "set", manifest=EpisodeManifest(n_episodes=0, world="video", seed=4))
     back = read_episodes(tmp_path / "set")
     assert back.episodes == (first,)
     assert back.problems == ()

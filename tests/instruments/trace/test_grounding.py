@@ -30,7 +30,7 @@ from theodolite.instruments.trace.verifiers.judging import (
     open_verifier,
     verdicts_on,
 )
-from theodolite.worlds.episodes import Action, Episode, Frame, SceneObject
+from theodolite.worlds.episodes import Action, Episode, Frame, FrameObject
 
 BY = (Column("group", "group"),)
 S, U, X = Verdict("supported"), Verdict("unsupported"), Verdict("unverifiable", "abstract")
@@ -68,12 +68,12 @@ def test_the_papers_worked_examples():
 def test_the_papers_figure_3():
     """A right answer with one unsupported step of three: SGR .67, HR .33."""
     car, light = thing("c", "red", "car", 10), thing("l", "red", "light", 60)
-    person = SceneObject("p", "person", car.box.moved(30, 0))
+    person = FrameObject("p", "person", car.box.moved(30, 0))
     episode = Episode(
         "e",
         "What colour is the car?",
         tuple(
-            Frame(float(t), None, SIZE, (car, light, person, SceneObject("s", "street"))) for t in range(3)
+            Frame(float(t), None, SIZE, (car, light, person, FrameObject("s", "street"))) for t in range(3)
         ),
         answer="red",
         actions=(Action("walk", "p", (), 0.0, 3.0),),

@@ -9,7 +9,7 @@ from theodolite.instruments import trace
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, beliefs_of
 from theodolite.instruments.trace.verifiers.judging import open_verifier
-from theodolite.worlds.episodes import Episode, Frame, Relation, SceneObject
+from theodolite.worlds.episodes import Episode, Frame, FrameObject, Relation
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_table_has_no_circles():
 def judged(category, said, *, known="complete", negated=False):
     frame = Frame(
         0.0,
-        objects=(SceneObject("a", category), SceneObject("b", "bed")),
+        objects=(FrameObject("a", category), FrameObject("b", "bed")),
         relations=(Relation("a", "on", "b"),),
     )
     episode = Episode("e", "?", (frame,), known={"objects": known, "relations": known})
@@ -96,7 +96,7 @@ def test_places_that_exclude_each_other(annotated, said, wanted):
         (line.split()[0], " ".join(line.split()[1:-1]), line.split()[-1]) for line in (annotated, said)
     )
     frame = Frame(
-        0.0, objects=(SceneObject("a", a), SceneObject("b", b)), relations=(Relation("a", held, "b"),)
+        0.0, objects=(FrameObject("a", a), FrameObject("b", b)), relations=(Relation("a", held, "b"),)
     )
     episode = Episode("e", "?", (frame,), known={"objects": "partial", "relations": "partial"})
     claim = Claim("spatial", Mention(one), relation, Mention(other))
@@ -104,7 +104,7 @@ def test_places_that_exclude_each_other(annotated, said, wanted):
 
 
 def test_an_adjective_of_which_nothing_is_annotated_is_not_credited():
-    chair, stool = SceneObject("c", "chair"), SceneObject("s", "stool", attributes={"colour": "red"})
+    chair, stool = FrameObject("c", "chair"), FrameObject("s", "stool", attributes={"colour": "red"})
     frame = Frame(0.0, objects=(chair, stool), relations=(Relation("c", "near", "s"),))
     episode = Episode("e", "?", (frame,), known={"objects": "complete", "relations": "partial"})
     blue, plain = Mention("chair", ("blue",)), Mention("chair")
@@ -202,7 +202,7 @@ def test_a_state_of_motion_refutes_a_narrower_verb_and_does_not_support_it():
     verdicts = {}
     for moves in (True, False):
         frames = tuple(
-            Frame(float(i), objects=(SceneObject("a", "ball", states={"moving": moves}),)) for i in (0, 1)
+            Frame(float(i), objects=(FrameObject("a", "ball", states={"moving": moves}),)) for i in (0, 1)
         )
         episode = Episode("e", "?", frames, known=dict.fromkeys(("objects", "states", "actions"), "complete"))
         claims = [Claim("action", Mention("ball"), verb) for verb in ("move", "roll", "rest", "stop")]

@@ -13,7 +13,7 @@ from theodolite.instruments.trace.instrument import TRACE
 from theodolite.instruments.trace.questions import plan_pairs, plan_traces
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import Run, RunSettings, measure_run
-from theodolite.worlds.episodes import Edit
+from theodolite.worlds.episodes import EpisodeEdit
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_an_edit_that_changes_the_words_of_the_prompt_is_no_pair(tmp_path):
     """Prompts name the times of the frames: who reads only those must not follow."""
     base, other = make_episode(1), make_episode(1, move=1.0)
     assert base.answer != other.answer
-    same = replace(other, id="same", edit=Edit(base.id, "position", 0.5))
+    same = replace(other, id="same", edit=EpisodeEdit(base.id, "position", 0.5))
     frames = tuple(replace(frame, time_s=frame.time_s + 1) for frame in other.frames)
     late = replace(same, id="late", frames=frames)
     write_episodes([base, same, late], tmp_path / "data")

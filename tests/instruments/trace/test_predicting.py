@@ -20,7 +20,7 @@ from theodolite.instruments.trace.experiments.predict import (
     rows_from_runs,
     with_relevance,
 )
-from theodolite.instruments.trace.experiments.robustness import Condition, robustness
+from theodolite.instruments.trace.experiments.robustness import MeasuringCondition, robustness
 
 
 @pytest.fixture(scope="module")
@@ -198,9 +198,11 @@ def test_a_model_counts_once_per_benchmark():
 
 def test_the_robustness_table():
     models = [f"m{i}" for i in range(6)]
-    reference = Condition("structured", dict(zip(models, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6), strict=True)), 3.0)
-    shifted = Condition("minimal", {m: v - 0.05 for m, v in reference.sgr.items()}, 1.0)
-    turned = Condition("noise 50 %", dict(zip(models, (0.6, 0.5, 0.4, 0.3, 0.2, 0.1), strict=True)))
+    reference = MeasuringCondition(
+        "structured", dict(zip(models, (0.1, 0.2, 0.3, 0.4, 0.5, 0.6), strict=True)), 3.0
+    )
+    shifted = MeasuringCondition("minimal", {m: v - 0.05 for m, v in reference.sgr.items()}, 1.0)
+    turned = MeasuringCondition("noise 50 %", dict(zip(models, (0.6, 0.5, 0.4, 0.3, 0.2, 0.1), strict=True)))
     retention = {m: 0.5 + 0.5 * v for m, v in reference.sgr.items()}
     rows = {row.condition: row for row in robustness(reference, [shifted, turned], retention)}
     assert rows["structured"].r.value == pytest.approx(1.0)
@@ -210,7 +212,7 @@ def test_the_robustness_table():
     assert rows["minimal"].seconds == 1.0
     assert rows["noise 50 %"].r.value == pytest.approx(-1.0)
     assert rows["noise 50 %"].rho.value == pytest.approx(-1.0)
-    few = robustness(Condition("a", {"m0": 0.1}), [], retention)[0]
+    few = robustness(MeasuringCondition("a", {"m0": 0.1}), [], retention)[0]
     assert few.r is None
 
 

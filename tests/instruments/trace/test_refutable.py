@@ -11,7 +11,7 @@ from theodolite.instruments.trace.experiments.robustness import refutation_table
 from theodolite.instruments.trace.formulas.refutable import SWAPS, false_claims, refuted, trace_refutable
 from theodolite.instruments.trace.formulas.sgr import trace_sgr, trace_sgr_bounds
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, open_verifier
-from theodolite.worlds.episodes import Episode, Frame, SceneObject
+from theodolite.worlds.episodes import Episode, Frame, FrameObject
 from theodolite.worlds.stories import make_world
 
 ANNOTATION = open_verifier("annotation")
@@ -80,7 +80,7 @@ def test_nothing_annotated_nothing_falsified():
     bare = Episode("e", "?", (Frame(0.0), Frame(1.0)))
     assert refuted(bare, ANNOTATION) == []
     assert trace_refutable([]) is None
-    one = Episode("e", "?", (Frame(0.0, objects=(SceneObject("a", "cup"),)),), known={"objects": "partial"})
+    one = Episode("e", "?", (Frame(0.0, objects=(FrameObject("a", "cup"),)),), known={"objects": "partial"})
     assert {each.swap for each in false_claims(one)} == {"object"}
 
 

@@ -12,9 +12,9 @@ from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trac
 from theodolite.instruments.trace.experiments.edits import reliance, sensitivity
 from theodolite.instruments.trace.experiments.robustness import two_way_control, verbosity
 from theodolite.instruments.trace.formulas.sgr import Counting
-from theodolite.instruments.trace.formulas.vrs import EditedPair, edited_pair, vrs_paper, vrs_sound
+from theodolite.instruments.trace.formulas.vrs import EditedTraces, edited_pair, vrs_paper, vrs_sound
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, open_verifier
-from theodolite.worlds.episodes import Edit, Episode, Frame
+from theodolite.worlds.episodes import Episode, EpisodeEdit, Frame
 
 VERIFIER = open_verifier("annotation")
 COLOURS = ("red", "blue", "green", "yellow")
@@ -65,7 +65,7 @@ def pairs(says, n=10, seed=0):
                 f"s{i}-{family}",
                 new_sides,
                 COLOURS,
-                edit=Edit(old.id, family, 0.5, ("o0", "o1")),
+                edit=EpisodeEdit(old.id, family, 0.5, ("o0", "o1")),
                 cluster=old.id,
             )
             found.append(
@@ -162,7 +162,7 @@ class Fragile:
 def test_a_pair_that_cannot_be_judged_is_counted_apart():
     made = pairs(looker)
     old = episode("s", ["left"] * 4, COLOURS)
-    new = replace(old, id="t", edit=Edit("s", "position", 0.5, ("o0",)))
+    new = replace(old, id="t", edit=EpisodeEdit("s", "position", 0.5, ("o0",)))
     said = claimed(text(["left"] * 4), old), claimed(text(["right"] * 4), new)
     whole = edited_pair(*said, (old, new), VERIFIER)
     assert (whole.failure, whole.n_unedited) == ("", 4)
@@ -217,7 +217,7 @@ def scored_pair(i, family, sgr, right):
         )
 
     before, after = (judged(g, a) for g, a in zip(sgr, right, strict=True))
-    return EditedPair(before, after, after, Edit(f"e{i}", family, 0.5, ()), 0, 0, 0, 0, 0)
+    return EditedTraces(before, after, after, EpisodeEdit(f"e{i}", family, 0.5, ()), 0, 0, 0, 0, 0)
 
 
 def test_answers_that_change_to_and_fro_are_no_fall():
@@ -234,7 +234,7 @@ def test_answers_that_change_to_and_fro_are_no_fall():
 
 def test_guesses_and_claims_reach_what_edits_do():
     old = episode("s", ["left"] * 4, COLOURS)
-    new = episode("t", ["right"] * 4, COLOURS, edit=Edit("s", "position", 0.5, ("o0",)))
+    new = episode("t", ["right"] * 4, COLOURS, edit=EpisodeEdit("s", "position", 0.5, ("o0",)))
     said = [
         claimed("Step 1 (frame 1): The red ball might be left of the box.", old),
         claimed("Step 1 (frame 1): The red ball might be right of the box.", new),

@@ -20,7 +20,7 @@ from theodolite.instruments.trace.formulas.tcs import (
     trace_tcs_aware,
     transitions,
 )
-from theodolite.instruments.trace.score import ScoreOptions
+from theodolite.instruments.trace.score import TraceScoreOptions
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 
 TEXTS = ["The red chair is on my left.", "It isn't; 2.5 m/s – “naïve” 大约 🙂", "", "word " * 400]
@@ -68,7 +68,7 @@ def test_without_a_sentence_model_equation_2_alone_is_not_computed(bare):
     moves = transitions(traces[0], episode, VERIFIER)
     assert trace_tcs(moves) is None
     assert trace_tcs_aware(moves) == 1.0
-    tables, problems = verify_tables(LoadedTraces(traces, {"nav": episode}), [VERIFIER], ScoreOptions())
+    tables, problems = verify_tables(LoadedTraces(traces, {"nav": episode}), [VERIFIER], TraceScoreOptions())
     table = next(t for t in tables if t.name == "trace.consistency")
     row = dict(zip((column.name for column in table.columns), table.rows[0], strict=True))
     assert row["tcs"] == "not computed"

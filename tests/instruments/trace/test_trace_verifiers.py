@@ -32,7 +32,7 @@ from theodolite.instruments.trace.verifiers.tracks import (
     track_all,
 )
 from theodolite.instruments.trace.verifiers.video_classifier import VideoClassifierVerifier
-from theodolite.worlds.episodes import Episode, Frame, SceneObject
+from theodolite.worlds.episodes import Episode, Frame, FrameObject
 
 
 class Finder:
@@ -138,7 +138,7 @@ def test_each_frame_is_looked_at_once_and_only_if_it_is_spoken_of():
 
 def test_recall_is_counted_by_class_and_by_place(tmp_path):
     def shot(side, box):
-        thing = SceneObject("c", "cup", box)
+        thing = FrameObject("c", "cup", box)
         return Frame(0.0, Picture.from_array(picture(((10, 10, side), RED))), (64, 48), (thing,))
 
     frames = [shot(side, Box(10, 10, 10 + side, 10 + side)) for side in (3, 4, 8, 9, 10)]
@@ -235,7 +235,7 @@ def test_tracks_do_not_end_at_a_picture_that_cannot_be_read(tmp_path):
 
 def test_looks_are_optional_frame_by_frame(tmp_path):
     frames = [picture(((5 + 9 * i, 10, 10), RED)) for i in range(4)]
-    things = [SceneObject("c", "cup", Box(5 + 9 * i, 10, 15 + 9 * i, 20)) for i in range(4)]
+    things = [FrameObject("c", "cup", Box(5 + 9 * i, 10, 15 + 9 * i, 20)) for i in range(4)]
     broken = with_one_cut(tmp_path, frames, 2)
     shown = tuple(replace(f, objects=(t,)) for f, t in zip(broken.frames, things, strict=True))
     verifier = open_verifier("tracks:annotation?looks=colours")
@@ -275,7 +275,7 @@ def test_a_picture_that_cannot_be_read_stops_no_command(tmp_path, monkeypatch, c
     monkeypatch.setattr("theodolite.instruments.trace.verifiers.detection.open_detector", lambda _: Finder())
     episodes = []
     for i in range(3):
-        cup = SceneObject("c", "cup", Box(5 + i, 10, 15 + i, 20))
+        cup = FrameObject("c", "cup", Box(5 + i, 10, 15 + i, 20))
         frames = [
             Frame(float(t), Picture.from_array(picture(((5 + i, 10, 10), RED), ((40, 20 + t, 8), BLUE))), (64, 48), (cup,))
             for t in range(3)
@@ -471,12 +471,12 @@ def test_tracks_judge_verbs_by_the_lexicon():
     """The same and wider words by what is shown; narrower ones can only be refuted; others are not judged."""
 
     dog, box = (
-        SceneObject("c", "dog", Box(300, 100, 330, 130)),
-        SceneObject("b", "box", Box(135, 10, 175, 50)),
+        FrameObject("c", "dog", Box(300, 100, 330, 130)),
+        FrameObject("b", "box", Box(135, 10, 175, 50)),
     )
     frames = []
     for i in range(6):
-        ball = SceneObject("a", "ball", Box(10 + 20 * i, 10, 30 + 20 * i, 30))
+        ball = FrameObject("a", "ball", Box(10 + 20 * i, 10, 30 + 20 * i, 30))
         frames.append(Frame(float(i), size_px=(400, 300), objects=(ball, box, dog) if i < 4 else (ball, box)))
     episode = Episode("e", "?", tuple(frames))
     said = {

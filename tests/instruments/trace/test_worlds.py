@@ -24,7 +24,14 @@ from theodolite.worlds.clips import FRICTION_M_S2, Body, simulate
 from theodolite.worlds.episodes import EGO, Episode, Frame, Pose
 from theodolite.worlds.facts import falsified, sentences_of
 from theodolite.worlds.houses import FOCAL_PX, Furniture, House, view
-from theodolite.worlds.missions import Clause, Item, State, is_good_instruction, moved, next_moves
+from theodolite.worlds.missions import (
+    MissionPart,
+    MissionThing,
+    State,
+    is_good_instruction,
+    moved,
+    next_moves,
+)
 from theodolite.worlds.palette import COLOURS, PAINTS
 from theodolite.worlds.stories import WORLDS, make_world, perturbed
 
@@ -311,13 +318,13 @@ def test_the_expert_is_as_short_as_can_be(seed):
         (3, 3)
     }
     items = {
-        "d": Item("d", "red", "door", (3, 3)),
-        "k": Item("k", "blue", "key", spots[0]),
-        "b": Item("b", "red", "ball", spots[1]),
+        "d": MissionThing("d", "red", "door", (3, 3)),
+        "k": MissionThing("k", "blue", "key", spots[0]),
+        "b": MissionThing("b", "red", "ball", spots[1]),
     }
     state = State(spots[2], int(rng.integers(4)), items, walls)
     n, here = 0, state
-    while moves := next_moves(here, Clause("pick up", "k")):
+    while moves := next_moves(here, MissionPart("pick up", "k")):
         here = moved(here, moves[0])
         n += 1
         assert n < 60

@@ -9,7 +9,7 @@ from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.experiments.grounding import TraceGroup
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace
-from theodolite.worlds.episodes import Episode, Frame, Pose, SceneObject
+from theodolite.worlds.episodes import Episode, Frame, FrameObject, Pose
 
 COLOURS = {"red": (220, 40, 40), "blue": (40, 40, 220), "green": (40, 180, 40), "yellow": (230, 210, 40)}
 SHAPES = ("ball", "cube", "cone")
@@ -25,7 +25,7 @@ SIZE = (100, 60)
 
 
 def thing(name, colour, category, x, y=20, **more):
-    return SceneObject(name, category, Box(x, y, x + 10, y + 10), attributes={"colour": colour}, **more)
+    return FrameObject(name, category, Box(x, y, x + 10, y + 10), attributes={"colour": colour}, **more)
 
 
 def drawn(objects):
@@ -81,7 +81,7 @@ def group_of(judged, moves=()):
 
 def navigation():
     """A chair behind on the left; after a turn to the left it is still on the left, ahead."""
-    chair = SceneObject("c", "chair", attributes={"colour": "red"}, position_m=(-4.0, -2.5, 0.0))
+    chair = FrameObject("c", "chair", attributes={"colour": "red"}, position_m=(-4.0, -2.5, 0.0))
     poses = (Pose(0, 0, heading_deg=0), Pose(0, 0, heading_deg=-90))
     frames = tuple(Frame(float(t), objects=(chair,), pose=pose) for t, pose in enumerate(poses))
     return Episode(

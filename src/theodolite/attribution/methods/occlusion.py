@@ -9,15 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from theodolite.attribution.evidence import Evidence
 from theodolite.attribution.flow import upcast
-from theodolite.attribution.hiding import occlusion, seen_region, token_amounts
+from theodolite.attribution.hiding import Windows, seen_region, token_amounts
 from theodolite.attribution.method import Method, Need
 from theodolite.core.errors import ContractError
-from theodolite.core.types import Picture
 
 if TYPE_CHECKING:
     import torch
@@ -27,22 +23,27 @@ def _occlusion(evidence: Evidence, target: str) -> torch.Tensor:
     import torch
 
     relevance = torch.zeros_like(upcast(evidence.is_token.float()))
-    rerun = evidence.rerun
-    if rerun is None:
-        raise ContractError("occlusion needs a pass that can be run again")
-    for row, (request, placed) in enumerate(zip(evidence.requests, evidence.placed, strict=True)):
-
-        def drop(variants: list[list[Picture]], row: int = row) -> NDArray[np.float64]:
-            logits = rerun(row, variants)
-            own = evidence.logits[row : row + 1].to(logits.device)
-            base = evidence.explained_of(own, target, row)
-            return (base - evidence.explained_of(logits, target, row)).double().cpu().numpy()
-
-        maps = occlusion(request.pictures, [seen_region(picture.grid) for picture in placed], drop)
-        for picture, (raster, amounts) in zip(placed, maps, strict=True):
+    for row, placed in enumerate(evidence.placed):
+        if row not in evidence.hidden_windows:  # the same windows serve all targets
+            evidence.hidden_windows[row] = _hidden(evidence, row)
+        windows, logits = evidence.hidden_windows[row]
+        own = evidence.logits[row : row + 1].to(logits.device)
+        base = evidence.explained_of(own, target, row)
+        losses = (base - evidence.explained_of(logits, target, row)).double().cpu().numpy()
+        for picture, raster, amounts in zip(placed, windows.rasters, windows.amounts(losses), strict=True):
             values = token_amounts(picture.grid, raster, amounts)
             relevance[row, torch.from_numpy(picture.positions)] = torch.from_numpy(values).to(relevance)
     return relevance
+
+
+def _hidden(evidence: Evidence, row: int) -> tuple[Windows, torch.Tensor]:
+    """Return the windows of a request's pictures, and its kept logits with each of them hidden."""
+    if evidence.rerun is None:
+        raise ContractError("occlusion needs a pass that can be run again")
+    pictures = evidence.requests[row].pictures
+    regions = [seen_region(picture.grid) for picture in evidence.placed[row]]
+    windows = Windows.over([picture.size for picture in pictures], regions)
+    return windows, evidence.rerun(row, windows.variants(pictures))
 
 
 OCCLUSION = Method(

@@ -17,6 +17,7 @@ from typing import Any
 
 from theodolite import __version__
 from theodolite.core.errors import StorageError
+from theodolite.core.files import whole_file
 from theodolite.core.types import Message, Picture, Response
 from theodolite.diagnose.export.samples import Sample, SampledRun
 from theodolite.diagnose.export.shares import Graded, by_condition, pair_outcomes
@@ -55,8 +56,7 @@ def write_inspect_log(folder: Path, run: SampledRun, task: str) -> tuple[Path, i
         header["status"] = "cancelled"
     start = {"version": _VERSION, "eval": header["eval"], "plan": header["plan"]}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with whole_file(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("_journal/start.json", json.dumps(start))
             for document in made:
                 archive.writestr(f"samples/{document['id']}_epoch_1.json", json.dumps(document))
@@ -126,7 +126,7 @@ def _logged(sample: Sample, run: SampledRun) -> dict[str, Any]:
         **sample_json(sample, run.instrument.name),
         "epoch": 1,
         "input": asked,
-        "messages": [*asked, *(each["message"] for each in choices)],
+        "messages": [*asked, *(choice["message"] for choice in choices)],
         "output": {
             "model": model,
             "choices": choices,
@@ -174,10 +174,12 @@ def _scores(sample: Sample) -> dict[str, Any]:
 def _header(
     run: SampledRun, name: str, key: str, samples: Sequence[Sample], made: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    graded = [each for sample in samples if (each := Graded.of(sample)) is not None]
-    done = [each for each in made if "error" not in each]
+    graded = [grade for sample in samples if (grade := Graded.of(sample)) is not None]
+    done = [sample for sample in made if "error" not in sample]
     counted = {
-        scorer: sum(scorer in each["scores"] for each in done) for each in done for scorer in each["scores"]
+        scorer: sum(scorer in sample["scores"] for sample in done)
+        for sample in done
+        for scorer in sample["scores"]
     }
     figures: dict[str, dict[str, float]] = {
         "answer": by_condition(graded),
@@ -214,13 +216,13 @@ def _header(
             "dataset": {
                 "name": f"theodolite {run.instrument.name}",
                 "samples": len(made),
-                "sample_ids": [each["id"] for each in made],
+                "sample_ids": [sample["id"] for sample in made],
             },
             "model": f"{PROVIDER}/{run.info.model}",
             "model_args": {},
             "config": {},
             "packages": {PROVIDER: __version__},
-            "scorers": [{"name": f"{PROVIDER}/{each}"} for each in ("answer", "looking")],
+            "scorers": [{"name": f"{PROVIDER}/{name}"} for name in ("answer", "looking")],
             "metadata": about,
         },
         "plan": {"name": "plan", "steps": [], "config": {}},

@@ -24,7 +24,7 @@ from theodolite.instruments.instrument import (
     UserData,
     Verb,
 )
-from theodolite.models import Answering, ask_factory, ask_measurer
+from theodolite.models import Answering, ask_measurer
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import Result, Run
 
@@ -88,7 +88,6 @@ def plan_asked(study: Study, options: AskRun, data: Path) -> RunPlan:
         {**asked, "questions": len(loaded.questions)} if recorded else asked,
         lambda _: recorded_only(study.model, list(items())) if recorded else items(),
         partial(ask_measurer, answering=options.answer),
-        partial(ask_factory, answering=options.answer),
         notes=tuple(notes),
     )
 
@@ -162,8 +161,7 @@ class Ask(Instrument):
             "ask",
             {**settings, "n": _size(study), "questions": min(_size(study), len(loaded.questions))},
             partial(_items, study),
-            partial(ask_measurer, answering="write"),
-            partial(ask_factory, answering="write"),
+            ask_measurer,
         )
 
     def score(self, run: Run) -> list[ItemScore]:

@@ -31,7 +31,12 @@ from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item
 from theodolite.instruments.compass.experiments.controls.plan import EDITS, MEASURED
 from theodolite.instruments.compass.experiments.faithfulness.plan import FaithfulnessOptions
-from theodolite.instruments.compass.measure import TARGETS, AttributionMeasurer, ConditionsMeasurer
+from theodolite.instruments.compass.measure import (
+    TARGETS,
+    AttributionMeasurer,
+    ConditionsMeasurer,
+    MapOptions,
+)
 from theodolite.instruments.compass.questions import PROMPTS
 from theodolite.instruments.compass.tables import CompassScore, ScoreSettings, score_run
 from theodolite.instruments.instrument import (
@@ -381,7 +386,6 @@ def plan_pairs(study: Study, options: CompassRun, data: Path) -> RunPlan:
     """Plan a run of the user's pairs, with relevance maps and controls."""
     from theodolite.attribution import check_targets, find_methods
     from theodolite.instruments.compass.experiments.controls.plan import plan_controls
-    from theodolite.instruments.compass.measure import attribution_factory, conditions_factory
     from theodolite.instruments.compass.questions import prompt_settings
     from theodolite.pairs.pictures.objects import PlacingOptions
 
@@ -401,22 +405,15 @@ def plan_pairs(study: Study, options: CompassRun, data: Path) -> RunPlan:
     if options.controls:
         asked |= {"min_places": options.min_places, **planned.as_settings()}
     scoring = ScoreSettings(tables=("controls",) if options.controls else (), seed=study.seed)
-    how: dict[str, Any] = {
-        "methods": options.methods,
-        "targets": options.targets,
-        "mask_sinks": options.mask_sinks,
-    }
+    maps = MapOptions(options.methods, options.targets, options.mask_sinks)
     return RunPlan(
         "",
         "compass",
         asked,
         lambda _: planned.items(),
-        lambda model: (
-            ConditionsMeasurer(model, "gradients", **how)
-            if options.pairs
-            else AttributionMeasurer(model, **how)
-        ),
-        partial(conditions_factory if options.pairs else attribution_factory, **how),
+        partial(ConditionsMeasurer, gives="gradients", maps=maps)
+        if options.pairs
+        else partial(AttributionMeasurer, maps=maps),
         seed=study.seed if options.controls else 0,
         notes=tuple(notes),
         tables=lambda run: score_run(run, scoring).tables,
@@ -447,7 +444,6 @@ def plan_hidden(study: Study, options: CompassRun, source: Path) -> RunPlan:
             hiding.faithfulness_settings(run, chosen),
             lambda _: planned.items,
             hiding.HidingMeasurer,
-            hiding.hiding_factory,
             tables=partial(
                 _faithfulness,
                 source=source,
@@ -719,7 +715,7 @@ VERBS: Mapping[str, Verb[Any]] = {
 }
 
 
-_PAIRS: Mapping[str, int] = {"quick": 14, "standard": 24, "large": 200}
+_PAIRS: Mapping[str, int] = {"quick": 16, "standard": 24, "large": 200}
 """Drawn pictures of each split, by size."""
 _QUICK_MAPS = 4
 """Pairs of each split with relevance maps in a quick study: enough to show, and the slowest part."""
@@ -879,7 +875,6 @@ def _run_plan(
         whole: The splits in which parts are hidden too, at 18 answers per pair; all if not given.
         maps: How many pairs of each split get relevance maps; all if not given.
     """
-    from theodolite.instruments.compass.measure import ConditionsMeasurer, conditions_factory
     from theodolite.instruments.compass.questions import plan_conditions
 
     shown = set(pairs) if whole is None else set(whole)
@@ -897,6 +892,5 @@ def _run_plan(
         "compass",
         {**settings, "gives": gives},
         plan,
-        lambda model: ConditionsMeasurer(model, gives),
-        partial(conditions_factory, gives=gives),
+        partial(ConditionsMeasurer, gives=gives),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import count
 from typing import Any, cast
 
@@ -31,8 +30,8 @@ from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.pairs import Region
 from theodolite.instruments.compass.formulas.resampling import with_resampled
 from theodolite.instruments.compass.questions import NO_MAPS, directions_of, gold_index, shown_item
-from theodolite.models import VisionLanguageModel, ask_measurer, open_model
-from theodolite.runs import Measurer, MeasurerFactory, Result, Reuse, Run
+from theodolite.models import VisionLanguageModel, ask_measurer
+from theodolite.runs import Measurer, Result, Reuse, Run
 
 RUN_KIND = "compass"
 TARGETS = ("gt", "pred")
@@ -45,29 +44,20 @@ METHODS = definition("compass.dae_paper").variants
 """The methods of a diagnosis: all published ones that need one backward pass. Integrated gradients need fifty."""
 
 
-def attribution_factory(
-    name: str,
-    *,
-    methods: Sequence[str] = ("all",),
-    targets: Sequence[str] = TARGETS,
-    mask_sinks: float | None = None,
-) -> MeasurerFactory:
-    """Return a factory that opens the model and returns an `AttributionMeasurer`.
+@dataclass(frozen=True, slots=True)
+class MapOptions:
+    """Which relevance maps are measured."""
 
-    Args:
-        name: Name of a white-box model.
-        methods: Names of relevance methods, or ``all``.
-        targets: The logits to explain; an item's ``meta["targets"]`` replaces them.
-        mask_sinks: If given, the threshold τ above which attention sinks are masked in every map.
-    """
-    check_threshold(mask_sinks)
-    return partial(_open_attribution, name, tuple(methods), tuple(targets), mask_sinks)
+    methods: Sequence[str] = METHODS
+    """Names of relevance methods, or ``all``."""
+    targets: Sequence[str] = TARGETS[:1]
+    """The logits to explain; an item's ``meta["targets"]`` replaces them."""
+    mask_sinks: float | None = None
+    """If given, the threshold τ above which attention sinks are masked in every map."""
 
-
-def _open_attribution(
-    name: str, methods: tuple[str, ...], targets: tuple[str, ...], mask_sinks: float | None
-) -> AttributionMeasurer:
-    return AttributionMeasurer(open_model(name), methods, targets, mask_sinks=mask_sinks)
+    def __post_init__(self) -> None:
+        """Check the threshold."""
+        check_threshold(self.mask_sinks)
 
 
 class AttributionMeasurer:
@@ -78,22 +68,15 @@ class AttributionMeasurer:
 
     reuse: Reuse = "never"
 
-    def __init__(
-        self,
-        model: VisionLanguageModel,
-        methods: Sequence[str],
-        targets: Sequence[str],
-        *,
-        mask_sinks: float | None = None,
-    ) -> None:
+    def __init__(self, model: VisionLanguageModel, maps: MapOptions) -> None:
         checkpoint_of(model)  # raises if the model is a black box
         self.model = model
-        self.methods = [method.name for method in find_methods(methods)]
-        self.targets = list(check_targets(targets))
-        self.mask_sinks = mask_sinks
+        self.methods = [method.name for method in find_methods(maps.methods)]
+        self.targets = list(check_targets(maps.targets))
+        self.mask_sinks = maps.mask_sinks
         self.identity = f"{model.identity}|attribution|{'+'.join(self.methods)}|{'+'.join(self.targets)}"
-        if mask_sinks is not None:
-            self.identity += f"|sinks {mask_sinks:g}"
+        if self.mask_sinks is not None:
+            self.identity += f"|sinks {self.mask_sinks:g}"
         self.batch_size = model.batch_size * 4  # the next batch is prepared while the model works
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
@@ -124,37 +107,6 @@ class AttributionMeasurer:
         self.model.close()
 
 
-def conditions_factory(
-    model: str,
-    *,
-    gives: Capability = "gradients",
-    methods: Sequence[str] = METHODS,
-    targets: Sequence[str] = TARGETS[:1],
-    mask_sinks: float | None = None,
-) -> MeasurerFactory:
-    """Return a factory that opens the model and returns a `ConditionsMeasurer`.
-
-    Args:
-        model: Name of the model.
-        gives: The model's capability.
-        methods: Names of relevance methods.
-        targets: The logits to explain.
-        mask_sinks: If given, the threshold τ above which attention sinks are masked in every map.
-    """
-    check_threshold(mask_sinks)
-    return partial(_open_conditions, model, gives, tuple(methods), tuple(targets), mask_sinks)
-
-
-def _open_conditions(
-    model: str,
-    gives: Capability,
-    methods: tuple[str, ...],
-    targets: tuple[str, ...],
-    mask_sinks: float | None,
-) -> ConditionsMeasurer:
-    return ConditionsMeasurer(open_model(model), gives, methods, targets, mask_sinks=mask_sinks)
-
-
 class ConditionsMeasurer:
     """Measures relevance maps of plain pairs and of controls, and only the answer under every other condition.
 
@@ -164,20 +116,12 @@ class ConditionsMeasurer:
 
     reuse: Reuse = "never"
 
-    def __init__(
-        self,
-        model: VisionLanguageModel,
-        gives: Capability,
-        methods: Sequence[str] = METHODS,
-        targets: Sequence[str] = TARGETS[:1],
-        *,
-        mask_sinks: float | None = None,
-    ) -> None:
+    def __init__(self, model: VisionLanguageModel, gives: Capability, maps: MapOptions | None = None) -> None:
         self.model = model
         self._asking = ask_measurer(model, "choose" if covers(gives, "choices") else "write")
         self._explaining: Measurer = self._asking
         if gives == "gradients":
-            self._explaining = AttributionMeasurer(model, methods, targets, mask_sinks=mask_sinks)
+            self._explaining = AttributionMeasurer(model, maps or MapOptions())
         self.identity = f"{self._explaining.identity}|readings"
         self._places = count(1)
         self.batch_size = model.batch_size * 4

@@ -621,10 +621,10 @@ def read_model_run(run: Run, model: str, settings: ScoreSettings) -> ModelRun:
     if not probes:
         return model_run
     # A pair has several probes, so each needs an id of its own.
-    named = [replace(each, id=f"{each.id}/{each.condition}") for each in probes]
+    named = [replace(probe, id=f"{probe.id}/{probe.condition}") for probe in probes]
     moved = project_samples(
-        (with_methods(each, settings.methods) for each in named),
-        {each: PROJECTIONS[each] for each in settings.projections},  # controls keep their own
+        (with_methods(probe, settings.methods) for probe in named),
+        {name: PROJECTIONS[name] for name in settings.projections},  # controls keep their own
         seed=settings.seed,
         negative=settings.negative,
     )
@@ -744,7 +744,7 @@ def _differences_table(
     """Compare every two models on one data set, map by map, over the pairs that they share; none for a single model."""
     if len(runs) < 2:
         return []
-    by_index = {str(index): each for index, each in enumerate(runs)}
+    by_index = {str(index): part for index, part in enumerate(runs)}
     compared: list[tuple[str, str]] = []
     notes: list[str] = []
     for (one, first), (other, second) in combinations(by_index.items(), 2):
@@ -753,25 +753,25 @@ def _differences_table(
                 compared.append((one, other))
             else:
                 notes.append(_not_compared(first.run, second.run))
-    sets = Counter(each.run.data for each in runs)
+    sets = Counter(part.run.data for part in runs)
     alone = [name for name in sorted(sets) if sets[name] == 1]
     if alone:
         notes.append(f"Only one model has {', '.join(alone)}, so there is nothing to compare it with.")
     scores = {
-        index: [replace(score, split="") for some in each.scores.values() for score in some]
-        for index, each in by_index.items()
+        index: [replace(score, split="") for some in part.scores.values() for score in some]
+        for index, part in by_index.items()
     }
     maps = {
         map_metric(f"{kind}_{projection}", key).key: key
-        for each in runs
-        for key in each.projected.keys
+        for part in runs
+        for key in part.projected.keys
         for kind in _KINDS
     }
     differences = stats.Scores(scores).difference(compared, maps, seed=seed)
 
-    def labels(each: stats.Difference) -> list[str]:
-        first, second = (by_index[index].run for index in (each.first, each.second))
-        return [first.data, first.model, second.model, *split_key(maps[each.metric.key])]
+    def labels(difference: stats.Difference) -> list[str]:
+        first, second = (by_index[index].run for index in (difference.first, difference.second))
+        return [first.data, first.model, second.model, *split_key(maps[difference.metric.key])]
 
     named = "model_differences" if not relocated else "model_differences_relocated"
     return [

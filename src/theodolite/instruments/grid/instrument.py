@@ -44,7 +44,7 @@ from theodolite.instruments.instrument import (
     has_file,
     made,
 )
-from theodolite.models import Answering, ask_factory, ask_measurer
+from theodolite.models import Answering, ask_measurer
 from theodolite.pairs import AnsweredPair
 from theodolite.pairs.outcomes import with_repeats
 from theodolite.runs import Run
@@ -111,11 +111,11 @@ def make_grids(options: MakeGrids, messages: Messages) -> Outcome:  # noqa: ARG0
     from theodolite.instruments.grid.data.files import DatasetPlan, make_dataset, write_dataset
     from theodolite.instruments.grid.data.question_types import BUCKET_KEYS
     from theodolite.instruments.grid.data.recipe import find_recipe
-    from theodolite.instruments.grid.data.world import World
+    from theodolite.instruments.grid.data.world import GridShape
 
     chosen = {name: getattr(options, name) for name in ("boost", "overload", "margin", "max_answer")}
     given = cast("Any", {name: value for name, value in chosen.items() if value is not None})
-    world = World(options.rows, options.columns, options.cell_px)
+    world = GridShape(options.rows, options.columns, options.cell_px)
     recipe = replace(find_recipe(options.preset), world=world, **given)
     densities = tuple(_density(word) for word in options.density)
     most = max(recipe.world.max_count, *map(recipe.objects, densities))
@@ -307,7 +307,6 @@ def plan_answers(study: Study, options: GridRun, data: Path) -> RunPlan:  # noqa
         options.stored(),
         lambda _: items,
         partial(ask_measurer, answering=options.answer),
-        partial(ask_factory, answering=options.answer),
     )
 
 
@@ -476,7 +475,7 @@ class Grid(Instrument):
 
     def compare(self, folders: Sequence[Path]) -> list[Table]:
         """Return the accuracy of several models on the same scenes, and paired tests."""
-        return compare_runs(list(folders))
+        return compare_runs(list(folders)) or super().compare(folders)
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Yield runs on scenes and their edits, questions with several anchors, explained scenes, and the user's own scenes."""
@@ -576,7 +575,6 @@ def _asked(
         {"data": {split: str(folder.absolute()) for split, folder in folders.items()}, "gives": gives},
         items,
         partial(ask_measurer, answering=answering),
-        partial(ask_factory, answering=answering),
     )
 
 

@@ -106,7 +106,7 @@ class ExplainMeasurer:
             seed=self.plan.seed + row,
         )
         arrays: dict[str, NDArray[Any]] = {}
-        local = [each for each in self.explainers if each.explain is not None]
+        local = [explainer for explainer in self.explainers if explainer.explain is not None]
         taken = 1 + self._matrix_calls(row, pool)
         shares = share_budget(local, case, self.plan.budget, taken=taken)
         results: dict[str, Json] = {}

@@ -43,7 +43,7 @@ from theodolite.instruments.grid.data.question_types import (
     words_of,
     write_questions,
 )
-from theodolite.instruments.grid.data.world import DIRECTIONS, Integers, World, render
+from theodolite.instruments.grid.data.world import DIRECTIONS, GridShape, Integers, render
 from theodolite.instruments.grid.explainers.game import Convention
 
 # Items of runs that were stored before items carried their truth.
@@ -110,7 +110,7 @@ def _item(
     picture: Picture,
     question: str,
     *,
-    world: World,
+    world: GridShape,
     truth: Truth,
     meta: dict[str, Json],
     max_tokens: int = MAX_TOKENS,

@@ -27,7 +27,7 @@ from theodolite.core.tables import Table
 from theodolite.core.types import PLAIN
 from theodolite.core.views import Cell, CellsView, HeatMap
 from theodolite.instruments.grid.data.files import SceneRecord, read_dataset
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import GridShape
 from theodolite.instruments.grid.experiments import accuracy
 from theodolite.instruments.grid.experiments.depth import (
     BucketInteraction,
@@ -124,20 +124,20 @@ def score_explanations(
     if not runs:
         raise UsageError("there is no run to score")
     if crossed is None:
-        crossed = [each for run in runs for each in interactions(run, pid=pid, seed=seed)]
+        crossed = [interaction for run in runs for interaction in interactions(run, pid=pid, seed=seed)]
     separations = [
-        each
+        separation
         for pure in runs
         for spur in runs
         if (pure.logic, spur.logic) == ("pure", "spur") and pure.data == spur.data
-        for each in separate_maps(pure, spur, seed=seed)
+        for separation in separate_maps(pure, spur, seed=seed)
     ]
     return ExplainScore(
         tuple(runs),
-        tuple(each for run in runs for each in map_means(run, map_scores(run))),
+        tuple(mean for run in runs for mean in map_means(run, map_scores(run))),
         tuple(separations),
         tuple(crossed),
-        tuple(each for run in runs for each in depth_checks(run, seed=seed)),
+        tuple(check for run in runs for check in depth_checks(run, seed=seed)),
     )
 
 
@@ -249,7 +249,7 @@ def _views(run: Run) -> dict[str, CellsView]:
     return views
 
 
-def _view(record: SceneRecord, world: World, **maps: Any) -> CellsView:
+def _view(record: SceneRecord, world: GridShape, **maps: Any) -> CellsView:
     cells = [
         Cell(
             row=int(thing["cell"]) // world.columns,

@@ -21,7 +21,7 @@ from theodolite.instruments.trace.formulas.sgr import STAGES, Stage, step_ground
 from theodolite.instruments.trace.verifiers.detection import read_pixels
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace
 from theodolite.stats import Estimate
-from theodolite.worlds.episodes import Episode, SceneObject
+from theodolite.worlds.episodes import Episode, FrameObject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def _frame(axes: Axes, step: JudgedStep, episode: Episode, number: int) -> None:
     axes.set_title(f"Step {number + 1}, frame {index + 1}{of}   {grounded}", fontsize=9.5)
 
 
-def _box(axes: Axes, thing: SceneObject, colour: str) -> None:
+def _box(axes: Axes, thing: FrameObject, colour: str) -> None:
     from matplotlib.patches import Rectangle
 
     box = thing.box
@@ -100,14 +100,14 @@ def _box(axes: Axes, thing: SceneObject, colour: str) -> None:
         )
 
 
-def _box_colour(thing: SceneObject, step: JudgedStep) -> str | None:
+def _box_colour(thing: FrameObject, step: JudgedStep) -> str | None:
     """Return the colour of the worst verdict on a claim that may be about the object."""
     labels = {verdict.label for claim, verdict in step.counted() if _speaks_of(claim, thing)}
     worst = next((label for label in ("unsupported", "unverifiable", "supported") if label in labels), None)
     return None if worst is None else _VERDICTS[worst]
 
 
-def _speaks_of(claim: Claim, thing: SceneObject) -> bool:
+def _speaks_of(claim: Claim, thing: FrameObject) -> bool:
     mentions = [mention for mention in (claim.subject, claim.object) if mention is not None]
     looks = set(thing.attributes.values())
     wanted = {claim.predicate} if claim.kind == "attribute" else set()

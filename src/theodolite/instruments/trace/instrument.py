@@ -52,7 +52,7 @@ from theodolite.instruments.instrument import (
 from theodolite.instruments.trace.formulas.sgr import Counting, Handling
 from theodolite.instruments.trace.formulas.tcs import SENTENCE_MODEL
 from theodolite.instruments.trace.questions import STYLES
-from theodolite.models import ask_factory, ask_measurer
+from theodolite.models import ask_measurer
 from theodolite.pairs.outcomes import with_repeats
 from theodolite.runs import Run
 from theodolite.worlds.episodes import FAMILIES, Family
@@ -60,9 +60,9 @@ from theodolite.worlds.episodes import FAMILIES, Family
 if TYPE_CHECKING:
     from theodolite.instruments.instrument import View
     from theodolite.instruments.trace.data.dataset import EpisodeSet
-    from theodolite.instruments.trace.experiments.grounding import ModelRun, ScoredTraces
+    from theodolite.instruments.trace.experiments.grounding import RunGroups, ScoredTraces
     from theodolite.instruments.trace.experiments.predict import ModelRow
-    from theodolite.instruments.trace.score import ScoreOptions
+    from theodolite.instruments.trace.score import TraceScoreOptions
     from theodolite.worlds.episodes import Episode
 
 __all__ = [
@@ -130,7 +130,7 @@ class MakeEpisodes(Options):
 
 def make_episodes(options: MakeEpisodes, messages: Messages) -> Outcome:
     """Make episodes with exact ground truth, in distribution and out of distribution, and audit them; or edit some (--of)."""
-    from theodolite.instruments.trace.data.dataset import Manifest, write_episodes
+    from theodolite.instruments.trace.data.dataset import EpisodeManifest, write_episodes
     from theodolite.worlds.stories import make_world
 
     if options.of is not None:
@@ -143,7 +143,7 @@ def make_episodes(options: MakeEpisodes, messages: Messages) -> Outcome:
             messages.progress("making episodes", n, max(n, 2 * size))
             yield episode
 
-    manifest = Manifest(
+    manifest = EpisodeManifest(
         world=world,
         n_episodes=0,
         licence="CC0-1.0",
@@ -165,7 +165,7 @@ def _stories(size: int, seed: int) -> Iterator[Episode]:
 
 def _edit_episodes(options: MakeEpisodes, data: Path, messages: Messages) -> Outcome:
     """Edit episodes. Each edit has its new ground truth, and the id of the episode that it was made from."""
-    from theodolite.instruments.trace.data.dataset import Manifest, read_episodes, write_episodes
+    from theodolite.instruments.trace.data.dataset import EpisodeManifest, read_episodes, write_episodes
     from theodolite.instruments.trace.experiments.grounding import problem_tables
     from theodolite.worlds.stories import perturbed
 
@@ -197,7 +197,7 @@ def _edit_episodes(options: MakeEpisodes, data: Path, messages: Messages) -> Out
         "magnitudes": ",".join(f"{value:g}" for value in options.magnitudes),
     }
     words = " ".join(f"--{name} {value}" for name, value in written.items())
-    manifest = Manifest(
+    manifest = EpisodeManifest(
         world=base[0].world,
         n_episodes=0,
         source=f"theodolite trace make --of {data} {words} --seed {options.seed}",
@@ -288,7 +288,7 @@ def import_episodes(options: ImportEpisodes, messages: Messages) -> Outcome:  # 
     """
     from tempfile import TemporaryDirectory
 
-    from theodolite.instruments.trace.data.dataset import Manifest, contents_table, write_episodes
+    from theodolite.instruments.trace.data.dataset import EpisodeManifest, contents_table, write_episodes
     from theodolite.instruments.trace.data.sources.r2r import read_r2r
     from theodolite.instruments.trace.data.sources.star import read_star
     from theodolite.instruments.trace.data.sources.teach import read_teach
@@ -308,7 +308,7 @@ def import_episodes(options: ImportEpisodes, messages: Messages) -> Outcome:  # 
             episodes = read_teach(data, images=images)
         else:
             episodes = read_videos(data, kept, n_frames=options.frames)
-        about = Manifest(world=form, n_episodes=0, source=f"{form}: {data.name}")
+        about = EpisodeManifest(world=form, n_episodes=0, source=f"{form}: {data.name}")
         write_episodes(episodes.episodes, options.out, manifest=about)
     contents = contents_table(episodes.episodes, title=f"{form} in {options.out}")
     return Outcome([contents, *problem_tables(episodes.problems)], {"folder": str(options.out)})
@@ -361,7 +361,7 @@ def plan_traces(study: Study, options: TraceRun, data: Path) -> RunPlan:
     from theodolite.instruments.trace import questions
     from theodolite.instruments.trace.data.dataset import read_episodes
     from theodolite.instruments.trace.experiments.grounding import run_tables
-    from theodolite.instruments.trace.score import ScoreOptions
+    from theodolite.instruments.trace.score import TraceScoreOptions
     from theodolite.instruments.trace.verifiers.judging import open_verifier
 
     open_verifier(options.verifier)  # fail before anything is asked if the name is unknown
@@ -377,14 +377,13 @@ def plan_traces(study: Study, options: TraceRun, data: Path) -> RunPlan:
             max_tokens=options.max_tokens,
         )
     )
-    scoring = ScoreOptions(options.verifier, sentence_model=options.sentence_model, seed=study.seed)
+    scoring = TraceScoreOptions(options.verifier, sentence_model=options.sentence_model, seed=study.seed)
     return RunPlan(
         "",
         "trace",
         {**options.stored(), "wordings": wordings},
         lambda _: items,
         ask_measurer,
-        ask_factory,
         notes=(
             *_bare(questions.without_pictures(episodes), len(episodes)),
             *_unlearnt(study.model, episodes),
@@ -433,7 +432,6 @@ def plan_relevance(study: Study, options: TraceRun, data: Path) -> RunPlan:  # n
         {"data": str(data.absolute())},
         lambda _: items,
         relevance.RelevanceMeasurer,
-        relevance.relevance_factory,
         notes=tuple(notes),
         tables=lambda run: [relevance.relevance_table(run)],
     )
@@ -466,13 +464,13 @@ class Judging(Options):
     sentence_model: Annotated[str, SENTENCES] = SENTENCE_MODEL
     seed: Seed = 0
 
-    def scoring(self, verifier: str, also_by: tuple[str, ...] = ()) -> ScoreOptions:
+    def scoring(self, verifier: str, also_by: tuple[str, ...] = ()) -> TraceScoreOptions:
         """Return these settings as options for scoring."""
-        from theodolite.instruments.trace.score import ScoreOptions
+        from theodolite.instruments.trace.score import TraceScoreOptions
 
         hedges: Any = "as stated" if self.guesses == "stated" else "abstract"
         counting = Counting(self.unverifiable, self.count)
-        return ScoreOptions(
+        return TraceScoreOptions(
             verifier, counting, hedges, self.tau, self.sentence_model, also_by=also_by, seed=self.seed
         )
 
@@ -517,21 +515,21 @@ def score_traces(options: ScoreTraces, messages: Messages) -> Outcome:
     return Outcome(tables, {"run": str(folder), "instrument": "trace", "model": model})
 
 
-def _table1(runs: Sequence[Path], options: ScoreOptions, data: Path | None) -> list[Table]:
+def _table1(runs: Sequence[Path], options: TraceScoreOptions, data: Path | None) -> list[Table]:
     """Build Table 1 of several runs, each in its first prompt style."""
-    from theodolite.instruments.trace.experiments.grounding import ModelRun, ScoredTraces, model_tables
+    from theodolite.instruments.trace.experiments.grounding import RunGroups, ScoredTraces, model_tables
 
-    models: dict[str, ModelRun] = {}
+    models: dict[str, RunGroups] = {}
     for name, folder in named_runs(runs):
         with Run.open(folder) as run:
             scored = ScoredTraces(run, data=data, options=options)
         style = (scored.read.styles or [""])[0]
-        models[name] = ModelRun(name, [group for group in scored.groups if group.labels[0] == style])
+        models[name] = RunGroups(name, [group for group in scored.groups if group.labels[0] == style])
     return model_tables(list(models.values()))
 
 
 def _draw(
-    folder: Path, beside: Sequence[Path], options: ScoreOptions, data: Path | None, figures: Path
+    folder: Path, beside: Sequence[Path], options: TraceScoreOptions, data: Path | None, figures: Path
 ) -> str:
     """Draw the figures of a run beside others, and return a note on how many."""
     from theodolite.instruments.trace.experiments.grounding import ScoredTraces
@@ -928,8 +926,9 @@ _EPISODES_OF_SIZE = 0.12
 """The same for each item of a size in numbers."""
 _MORE_PAIRS = 2
 """Further episodes that are drawn for pairs, as a multiple."""
-_PAIRS_OF_EPISODE = 9.75
-"""Relevant pairs for each episode of a world and split: of 12 that are drawn for pairs, those with a fitting edit."""
+_PAIRS_OF_EPISODE = 12
+"""Relevant pairs for each episode of a world and split: of 12 that are drawn for pairs, those with a fitting edit,
+and again those about sides with the two things exchanged."""
 _PAIR_SEEDS = 100_000
 """The episodes of pairs have seeds above it, the others below."""
 _REPEATS = 12
@@ -938,7 +937,7 @@ _MAX_TOKENS = 320
 """The longest response: four frames in a few short sentences each."""
 
 
-class Trace(Instrument):
+class TraceInstrument(Instrument):
     """Is each step of the reasoning supported by the frames, and does that predict robustness?"""
 
     name = "trace"
@@ -1059,7 +1058,7 @@ class Trace(Instrument):
         ]
 
 
-TRACE = Trace()
+TRACE = TraceInstrument()
 
 
 def _episodes(size: str | int) -> int:
@@ -1115,5 +1114,4 @@ def _run_plan(name: str, folder: Path, *, split: str, are_pairs: bool = False) -
         {"data": str(folder.absolute()), "split": split, "max_tokens": _MAX_TOKENS},
         items,
         ask_measurer,
-        ask_factory,
     )

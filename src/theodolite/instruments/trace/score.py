@@ -74,7 +74,7 @@ from theodolite.instruments.trace.formulas.tcs import (
     transitions,
     why_not_computed,
 )
-from theodolite.instruments.trace.formulas.vrs import EditedPair, edited_pair, vrs_paper, vrs_sound
+from theodolite.instruments.trace.formulas.vrs import EditedTraces, edited_pair, vrs_paper, vrs_sound
 from theodolite.instruments.trace.questions import BLIND, without_pictures
 from theodolite.instruments.trace.verifiers.judging import (
     Hedges,
@@ -160,7 +160,7 @@ class JudgedRun:
         self._judged: dict[tuple[str, str, Hedges], JudgedTrace] = {}
         self._refuted: dict[tuple[str, str], list[tuple[Swap, Label]] | str] = {}
         self._moves: dict[tuple[str, str, float, str, Hedges], list[Transition] | str] = {}
-        self._pairs: dict[tuple[str, str, str, Hedges], EditedPair] = {}
+        self._pairs: dict[tuple[str, str, str, Hedges], EditedTraces] = {}
 
     @property
     def styles(self) -> list[str]:
@@ -218,7 +218,7 @@ class JudgedRun:
 
     def pair(
         self, before: RunTrace, after: RunTrace, verifier: Verifier, hedges: Hedges = "abstract"
-    ) -> EditedPair | None:
+    ) -> EditedTraces | None:
         """Return the traces of an episode and of its edit; None if one of them is missing."""
         if before.trace is None or after.trace is None:
             return None
@@ -298,7 +298,7 @@ _Values = Iterator[tuple[str, float | None, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreOptions:
+class TraceScoreOptions:
     """How traces are judged and counted."""
 
     verifier: str = "annotation"
@@ -322,7 +322,7 @@ class _EpisodeTraces:
 
 
 def item_scores(
-    run: Run, *, data: str | Path | None = None, options: ScoreOptions | None = None
+    run: Run, *, data: str | Path | None = None, options: TraceScoreOptions | None = None
 ) -> list[ItemScore]:
     """Compute every metric of every episode of a run, in its first prompt style.
 
@@ -334,11 +334,11 @@ def item_scores(
     Raises:
         UsageError: The run is of another instrument.
     """
-    read, how = judged_run(run, data), options or ScoreOptions()
+    read, how = judged_run(run, data), options or TraceScoreOptions()
     return style_scores(read, (read.styles or [""])[0], open_verifier(how.verifier), how)
 
 
-def style_scores(read: JudgedRun, style: str, verifier: Verifier, how: ScoreOptions) -> list[ItemScore]:
+def style_scores(read: JudgedRun, style: str, verifier: Verifier, how: TraceScoreOptions) -> list[ItemScore]:
     """Compute every metric of every episode in one prompt style."""
     return [
         ItemScore(
@@ -368,7 +368,9 @@ def _by_episode(read: JudgedRun, style: str) -> list[_EpisodeTraces]:
     return list(by_episode.values())
 
 
-def _of_episode(read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how: ScoreOptions) -> _Values:
+def _of_episode(
+    read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how: TraceScoreOptions
+) -> _Values:
     own = traces.own
     yield ("refutable", *refutable_of(read.refuted(own.episode, verifier)))
     judged = read.judged(own, verifier, how.hedges)
@@ -427,7 +429,7 @@ def refutable_of(found: Sequence[tuple[Swap, Label]] | str) -> tuple[float | Non
     return trace_refutable([label for _, label in found]), "nothing that is annotated can be made false"
 
 
-def reliance_metrics(judged: JudgedTrace, pairs: Sequence[EditedPair], how: Counting) -> _Values:
+def reliance_metrics(judged: JudgedTrace, pairs: Sequence[EditedTraces], how: Counting) -> _Values:
     """Yield VRS in both versions, facts updated, and SGR on edited frames, over the edits of one episode."""
     before = trace_sgr(judged, how)
     drops = [
@@ -455,7 +457,7 @@ def reliance_metrics(judged: JudgedTrace, pairs: Sequence[EditedPair], how: Coun
     yield "edited_fall", fall, "needs an SGR before and after a relevant edit"
 
 
-def answer_metrics(own: RunTrace, edits: Sequence[RunTrace], pairs: Sequence[EditedPair]) -> _Values:
+def answer_metrics(own: RunTrace, edits: Sequence[RunTrace], pairs: Sequence[EditedTraces]) -> _Values:
     """Yield how answers change with the edits that change the right answer.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite.geometry import TokenGrid
-from theodolite.models.family import Family, Frame, Rect, cut, setting, whole
+from theodolite.models.family import Family, PictureCrop, Rect, cut, setting, whole
 
 
 class Gemma3(Family):
@@ -34,7 +34,7 @@ class Gemma3(Family):
         return [
             cut(
                 size,
-                [Frame(region, width, height) for region in (whole(size), *_crops(processor, size))],
+                [PictureCrop(region, width, height) for region in (whole(size), *_crops(processor, size))],
                 cell,
             )
             for size in sizes_px

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from theodolite.geometry import TokenGrid
-from theodolite.models.family import Decoder, Family, Frame, cut, setting, tiles, whole
+from theodolite.models.family import Decoder, Family, PictureCrop, cut, setting, tiles, whole
 
 _LONGEST = 4096
 """Maximum length of a side, independent of the checkpoint."""
@@ -40,14 +40,14 @@ class Idefics3(Family):
         return model.model.connector
 
 
-def _frames(processor: Any, size_px: tuple[int, int], inputs: Any) -> list[Frame]:
+def _frames(processor: Any, size_px: tuple[int, int], inputs: Any) -> list[PictureCrop]:
     tile = inputs["pixel_values"].shape[-1]
     frames = []
     if setting(processor, "do_image_splitting"):
         rows, columns = _tiling(processor, size_px)
         if rows * columns > 1:
             frames = tiles(size_px, (rows, columns), tile)
-    return [*frames, Frame(whole(size_px), tile, tile)]
+    return [*frames, PictureCrop(whole(size_px), tile, tile)]
 
 
 def _tiling(processor: Any, size_px: tuple[int, int]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from theodolite.core.errors import UnsupportedError
 from theodolite.geometry import TokenGrid
-from theodolite.models.family import Family, Frame, cut, setting, tiles, whole
+from theodolite.models.family import Family, PictureCrop, cut, setting, tiles, whole
 
 
 class InternVL(Family):
@@ -29,7 +29,7 @@ class InternVL(Family):
             rows, columns = _tiling(processor, size)
             frames = tiles(size, (rows, columns), tile)
             if rows * columns > 1:
-                frames.append(Frame(whole(size), tile, tile))
+                frames.append(PictureCrop(whole(size), tile, tile))
             grids.append(cut(size, frames, cell))
         return grids
 

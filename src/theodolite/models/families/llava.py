@@ -10,7 +10,7 @@ import numpy as np
 
 from theodolite.core.errors import UnsupportedError
 from theodolite.geometry import TokenGrid
-from theodolite.models.family import Family, Frame, cut, square, whole
+from theodolite.models.family import Family, PictureCrop, cut, square, whole
 
 
 class Llava(Family):
@@ -31,7 +31,7 @@ class Llava(Family):
         )
         grids = []
         for size in sizes_px:
-            frame = Frame(_region(processor.image_processor, size, (width, height)), width, height)
+            frame = PictureCrop(_region(processor.image_processor, size, (width, height)), width, height)
             grid = cut(size, [frame], self.config.vision_config.patch_size)
             grids.append(_after(n_summaries, grid) if n_summaries > 0 else grid)
         return grids

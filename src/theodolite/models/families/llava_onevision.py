@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.geometry import TokenGrid
-from theodolite.models.family import Family, Frame, cut, square, whole
+from theodolite.models.family import Family, PictureCrop, cut, square, whole
 
 
 class LlavaOnevision(Family):
@@ -58,9 +58,9 @@ class LlavaOnevision(Family):
     def _patch(self) -> int:
         return int(self.config.vision_config.patch_size)
 
-    def _base(self, size_px: tuple[int, int], inputs: Any, *, tiled: bool) -> Frame:
+    def _base(self, size_px: tuple[int, int], inputs: Any, *, tiled: bool) -> PictureCrop:
         height, width = inputs["pixel_values"].shape[-2:]
-        return Frame(whole(size_px) if tiled else square(size_px), width, height)
+        return PictureCrop(whole(size_px) if tiled else square(size_px), width, height)
 
     def _canvas(self, processor: Any, size_px: tuple[int, int], inputs: Any) -> _Canvas:
         from transformers.image_processing_utils import get_patch_output_size, select_best_resolution
@@ -132,13 +132,14 @@ class _Canvas:
         return (y - self.top) * self.scale_y
 
     @property
-    def frames(self) -> list[Frame]:
+    def frames(self) -> list[PictureCrop]:
         """The tiles, row by row."""
         rows = self.rows_px(np.arange(0.0, self.height + 1, self.tile))
         columns = self.columns_px(np.arange(0.0, self.width + 1, self.tile))
         boxes = _boxes(np.stack([rows[:-1], rows[1:]], 1), np.stack([columns[:-1], columns[1:]], 1))
         return [
-            Frame((x0, y0, x1, y1), self.tile, self.tile) for x0, y0, x1, y1 in boxes.reshape(-1, 4).tolist()
+            PictureCrop((x0, y0, x1, y1), self.tile, self.tile)
+            for x0, y0, x1, y1 in boxes.reshape(-1, 4).tolist()
         ]
 
 
@@ -170,6 +171,6 @@ def _in_tiles(edges: NDArray[np.float64], side: int, patch: int, tile: int) -> N
 def _boxes(rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Combine rows (n, 2) and columns (m, 2) of starts and ends into rectangles (n, m, 4)."""
     n, m = len(rows), len(columns)
-    y0, y1 = (np.broadcast_to(each[:, None], (n, m)) for each in rows.T)
-    x0, x1 = (np.broadcast_to(each[None, :], (n, m)) for each in columns.T)
+    y0, y1 = (np.broadcast_to(edges[:, None], (n, m)) for edges in rows.T)
+    x0, x1 = (np.broadcast_to(edges[None, :], (n, m)) for edges in columns.T)
     return np.stack([x0, y0, x1, y1], axis=-1)

@@ -130,7 +130,7 @@ class CanvasProcessor(dict[str, Any]):
         size = (canvas.resized_height, canvas.resized_width)
         resized = interpolate(pixels, size, mode="bilinear", antialias=True).round().clamp(0, 255)
         free = (0, canvas.width - canvas.resized_width, 0, canvas.height - canvas.resized_height)
-        mean, std = (torch.tensor(each)[:, None, None] for each in (self.image_mean, self.image_std))
+        mean, std = (torch.tensor(values)[:, None, None] for values in (self.image_mean, self.image_std))
         whole = (pad(resized, free, value=255.0) / 255 - mean) / std
         rows, columns = canvas.seen(self.patch)
         mask = torch.zeros(canvas.height // self.patch, canvas.width // self.patch)

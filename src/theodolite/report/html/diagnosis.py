@@ -97,7 +97,7 @@ def diagnosis_page(
             )
 
         context["exhibit_rows"] = lambda group: exhibit_rows(group, shown)
-        context["has_exhibits"] = any(each.exhibits for _, _, each in lookings(diagnosis))
+        context["has_exhibits"] = any(looking.exhibits for _, _, looking in lookings(diagnosis))
         blocks = table.blocks(glossary, inside)
         context["spreads"] = {i.name: spreads(i, table, glossary) for i in diagnosis.instruments}
         context["items_note"] = missing_words(pictures)
@@ -126,7 +126,7 @@ def spreads(instrument: InstrumentResult, table: ItemTable, glossary: Glossary) 
             split=result.split,
             label=partial(show_number, unit=unit),
         )
-        if made is not None and result.key not in {each.key for each in shown}:
+        if made is not None and result.key not in {row.key for row in shown}:
             shown.append(made)
         if len(shown) == _SPREADS:
             break
@@ -196,7 +196,7 @@ class LookingGroup:
 
 def looking_groups(diagnosis: Diagnosis) -> list[LookingGroup]:
     """Group the verdicts by instrument and source, the user's own data first."""
-    questions = {each.name: each.question for each in diagnosis.instruments}
+    questions = {instrument.name: instrument.question for instrument in diagnosis.instruments}
     owners = {id(view): instrument.name for instrument in diagnosis.instruments for view in instrument.models}
     groups: dict[str, LookingGroup] = {}
     for label, view, looking in lookings(diagnosis):

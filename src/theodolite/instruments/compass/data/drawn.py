@@ -285,7 +285,7 @@ def moved_unasked(pair: Pair, moved: Pair) -> Pair | None:
     return _as_pair(pair.id, min(moves, key=excess), roles, {"split": pair.meta["split"]})
 
 
-def _distance(one: relation.PlacedThing, two: relation.PlacedThing) -> float:
+def _distance(one: relation.DrawnThing, two: relation.PlacedThing) -> float:
     return math.dist(one.middle, two.middle)
 
 
@@ -295,7 +295,7 @@ def drawn_picture(scene: Json) -> Picture:
 
 
 def _scene(data: Any) -> relation.DrawnScene:
-    return relation.DrawnScene(tuple(relation.PlacedThing(*t) for t in data["things"]), data["ground"])
+    return relation.DrawnScene(tuple(relation.DrawnThing(*t) for t in data["things"]), data["ground"])
 
 
 def _roles(pair: Pair) -> tuple[int, int]:

@@ -49,7 +49,7 @@ Maps = list[dict[str, RelevanceMap]]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MapComparison:
     """Two conditions whose maps are compared."""
 
     name: str
@@ -60,10 +60,10 @@ class Comparison:
 
 
 COMPARISONS = (
-    Comparison("bfloat16", "bf16", "float64"),
-    Comparison("float32", "fp32", "float64"),
-    Comparison("eager", "eager", "float32"),
-    Comparison("batch", "batch", "float32"),
+    MapComparison("bfloat16", "bf16", "float64"),
+    MapComparison("float32", "fp32", "float64"),
+    MapComparison("eager", "eager", "float32"),
+    MapComparison("batch", "batch", "float32"),
 )
 
 
@@ -106,7 +106,7 @@ def measure_stability(
         raise UsageError(f"stability compares batches, so it needs at least two pairs, not {len(items)}")
     name = ModelName.parse(model)
     chosen = tuple(
-        each for method in find_methods(methods) for each in (method, *method.at_layers(LAYERS[1:]))
+        layered for method in find_methods(methods) for layered in (method, *method.at_layers(LAYERS[1:]))
     )
     total = sum(len(opened.conditions) for opened in _OPENED)
     maps: dict[str, Maps] = {}
@@ -123,7 +123,7 @@ def measure_stability(
                 gold=[gold_index(item) for item in items],
                 batch_size=batch_size,
             )
-            maps[condition] = [{each.method: each for each in row.maps} for row in explained]
+            maps[condition] = [{relevance.method: relevance for relevance in row.maps} for row in explained]
             progress(len(maps), total)
         current.close()
     return chosen, maps
@@ -142,24 +142,32 @@ def stability_table(
     """
     rows: list[list[Cell]] = []
     for method in methods:
-        own = {condition: [each[method.name] for each in per_item] for condition, per_item in maps.items()}
+        own = {condition: [row[method.name] for row in per_item] for condition, per_item in maps.items()}
         errors = {condition: _errors(items, some) for condition, some in own.items()}
         agreement, change = {}, {}
-        for each in COMPARISONS:
-            agreement[each.name] = float(
+        for comparison in COMPARISONS:
+            agreement[comparison.name] = float(
                 np.median(
-                    [correlation(a, b) for a, b in zip(own[each.reference], own[each.name], strict=True)]
+                    [
+                        correlation(a, b)
+                        for a, b in zip(own[comparison.reference], own[comparison.name], strict=True)
+                    ]
                 )
             )
-            change[each.name] = float(np.nanmean(np.abs(errors[each.name] - errors[each.reference])))
-        sums = {name: np.array([each.values.sum(dtype=np.float64) for each in own[name]]) for name in own}
+            change[comparison.name] = float(
+                np.nanmean(np.abs(errors[comparison.name] - errors[comparison.reference]))
+            )
+        sums = {
+            name: np.array([relevance.values.sum(dtype=np.float64) for relevance in own[name]])
+            for name in own
+        }
         size = float(np.median(sums["bfloat16"] / np.maximum(sums["float64"], 1e-300)))
         rows.append(
             [
                 method.name.partition(" ")[0],
                 _layers(method),
-                *(agreement[each.name] for each in COMPARISONS),
-                *(change[each.name] for each in COMPARISONS),
+                *(agreement[comparison.name] for comparison in COMPARISONS),
+                *(change[comparison.name] for comparison in COMPARISONS),
                 size,
                 verdict(agreement, change, size),
             ]
@@ -170,8 +178,14 @@ def stability_table(
         [
             Column("method", "method"),
             Column("layer", "layer"),
-            *(Column(f"rho_{each.name}", f"ρ {each.title}", "correlation") for each in COMPARISONS),
-            *(Column(f"dae_{each.name}", f"ΔDAE {each.title}", "degrees") for each in COMPARISONS),
+            *(
+                Column(f"rho_{comparison.name}", f"ρ {comparison.title}", "correlation")
+                for comparison in COMPARISONS
+            ),
+            *(
+                Column(f"dae_{comparison.name}", f"ΔDAE {comparison.title}", "degrees")
+                for comparison in COMPARISONS
+            ),
             Column("size", "size", "number"),
             Column("verdict", "verdict"),
         ],
@@ -182,8 +196,8 @@ def stability_table(
 
 def correlation(one: RelevanceMap, other: RelevanceMap) -> float:
     """Return Pearson's correlation of two maps; 1 if they are equal up to a factor, 0 if only one is constant."""
-    left, right = (each.values.astype(np.float64) for each in (one, other))
-    left, right = (each / max(each.max(), 1e-300) for each in (left, right))
+    left, right = (relevance.values.astype(np.float64) for relevance in (one, other))
+    left, right = (values / max(values.max(), 1e-300) for values in (left, right))
     if np.allclose(left, right, rtol=0, atol=1e-12):
         return 1.0
     left, right = left - left.mean(), right - right.mean()

@@ -31,9 +31,9 @@ from theodolite.core.drawing import (
 from theodolite.core.errors import StorageError, UsageError, reason_of
 from theodolite.core.types import Pixels
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.experiments.controls.plan import Edit, find_edits, studio_of
+from theodolite.instruments.compass.experiments.controls.plan import PlannedEdit, find_edits, studio_of
 from theodolite.instruments.compass.formulas.baselines import uniform_compass
-from theodolite.instruments.compass.formulas.dae import Compass
+from theodolite.instruments.compass.formulas.dae import DirectionMass
 from theodolite.instruments.compass.formulas.projection import PROJECTIONS, OnGrid, project
 from theodolite.instruments.compass.measure import Sample, map_key, shown_key
 from theodolite.pairs.pictures.objects import PlacingOptions
@@ -53,9 +53,9 @@ class CompassView:
     target: Region
     relevance: OnGrid
     """One map: values (tokens,) on its grid."""
-    compass: Compass
+    compass: DirectionMass
     """Its projection: one distribution with its truth."""
-    layout: Compass | None = None
+    layout: DirectionMass | None = None
     """The uniform map's projection, drawn behind it."""
     method: str = ""
     """The map's name."""
@@ -554,7 +554,7 @@ def write_sheets(
     for control in controls:
         edits, report = find_edits(pairs, control, placing)
         reports.append(asdict(report))
-        own: dict[str, list[Edit]] = {}
+        own: dict[str, list[PlannedEdit]] = {}
         for edit in edits:
             own.setdefault(edit.pair.id, []).append(edit)
         ids = np.random.default_rng(seed).permutation(sorted(own))[:size]
@@ -565,7 +565,7 @@ def write_sheets(
     return reports, written
 
 
-def edit_sheet(edits: Sequence[Edit]) -> Image:
+def edit_sheet(edits: Sequence[PlannedEdit]) -> Image:
     """Draw the plain picture of a pair and each of its edits, side by side: A in blue, B in red.
 
     Args:
@@ -605,7 +605,7 @@ def edit_sheet(edits: Sequence[Edit]) -> Image:
     return sheet
 
 
-def _caption(edit: Edit, pair: Pair) -> str:
+def _caption(edit: PlannedEdit, pair: Pair) -> str:
     if edit.control == "joint-translation":
         way = {"above": "up", "below": "down"}.get(edit.probe, edit.probe)
         return f"moved {way}, still {pair.direction}"

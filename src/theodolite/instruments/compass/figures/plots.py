@@ -13,7 +13,7 @@ from theodolite.core.drawing import FAINT, LAYOUT, QUIET, SERIES, Drawing, new_f
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Estimate, Table
 from theodolite.instruments.compass.experiments.ablations import default_key
-from theodolite.instruments.compass.experiments.faithfulness.score import CurvePoint
+from theodolite.instruments.compass.experiments.faithfulness.score import DeletionPoint
 from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP, baseline_key, is_baseline
 from theodolite.instruments.compass.formulas.resampling import paper_key
 from theodolite.instruments.compass.measure import map_key, shown_key, split_key
@@ -70,7 +70,7 @@ def risk_coverage_curves(curves: Mapping[str, RiskCoverage], *, at: float = 0.7,
     return Drawing(figure)
 
 
-def deletion_curves(curves: Mapping[str, Sequence[CurvePoint]], *, title: str = "") -> Drawing:
+def deletion_curves(curves: Mapping[str, Sequence[DeletionPoint]], *, title: str = "") -> Drawing:
     """Plot confidence in the true answer as sectors are hidden one after the other, with pointwise intervals.
 
     Args:
@@ -370,7 +370,7 @@ def score_figures(
     return figures
 
 
-def faithfulness_figures(curves: Mapping[str, Mapping[str, Sequence[CurvePoint]]]) -> dict[str, Drawing]:
+def faithfulness_figures(curves: Mapping[str, Mapping[str, Sequence[DeletionPoint]]]) -> dict[str, Drawing]:
     """Draw the deletion curves of every map but the baselines, by file name."""
     return {
         f"deletion-{shown_key(key).replace('@', '-')}.png": deletion_curves(orders, title=shown_key(key))

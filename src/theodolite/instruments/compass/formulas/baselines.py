@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid, direction_deg
-from theodolite.instruments.compass.formulas.dae import KEPT, Compass, DegenerateError, Exclusion
+from theodolite.instruments.compass.formulas.dae import KEPT, DegenerateError, DirectionMass, Exclusion
 from theodolite.instruments.compass.formulas.projection import (
     PAPER,
     ProjectionOptions,
@@ -161,7 +161,7 @@ def uniform_compass(
     references: Sequence[Box],
     targets: Sequence[Box],
     options: ProjectionOptions = PAPER,
-) -> Compass:
+) -> DirectionMass:
     """Return the compass of the uniform map on each sample's grid, shape (samples,).
 
     Its values are amounts per token already, so they are not weighted by area again.
@@ -201,7 +201,7 @@ def random_sector(
     *,
     seeds: Sequence[Sequence[int]],
     options: ProjectionOptions = PAPER,
-) -> Compass:
+) -> DirectionMass:
     """Put all mass into one random sector, shape (samples, `DRAWS`): an error near 90° and an edge accuracy near .25.
 
     With bins centred on 0° and cardinal truths, three of eight sectors lie within 45°, and the accuracy is .375.
@@ -216,7 +216,7 @@ def random_sector(
     drawn = np.stack(
         [np.random.default_rng(list(seed)).integers(options.sectors, size=DRAWS) for seed in seeds]
     )
-    return Compass(
+    return DirectionMass(
         np.eye(options.sectors)[drawn],
         sector_centres_deg(options),
         np.broadcast_to(true[:, None], drawn.shape),

@@ -191,12 +191,12 @@ KEPT = 0
 
 
 def code_of(reason: Exclusion) -> int:
-    """Return the number of a reason in `Compass.codes`."""
+    """Return the number of a reason in `DirectionMass.codes`."""
     return _REASONS.index(reason) + 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compass:
+class DirectionMass:
     """Distributions over directions; leading axes are samples, centres and maps.
 
     If a projection was left out, its distribution is all zero and `codes` says why. Directions and errors are refused for
@@ -214,7 +214,7 @@ class Compass:
     codes: NDArray[np.uint8]
     """Shape (...): 0, or the number of the `Exclusion`."""
 
-    def __getitem__(self, index: Any) -> Compass:
+    def __getitem__(self, index: Any) -> DirectionMass:
         """Return a part of the batch, by any numpy index over the leading axes; an ellipsis stands for leading axes alone."""
         parts = index if isinstance(index, tuple) else (index,)
         if any(part is Ellipsis for part in parts):
@@ -223,7 +223,7 @@ class Compass:
         else:
             distribution = self.distribution[index]
         true = None if self.true_deg is None else np.asarray(self.true_deg[index])
-        return Compass(
+        return DirectionMass(
             np.asarray(distribution),
             self.centres_deg,
             true,
@@ -241,7 +241,7 @@ class Compass:
         """Shape (...): which projections have a distribution."""
         return np.asarray(self.codes == KEPT)
 
-    def kept(self) -> Compass:
+    def kept(self) -> DirectionMass:
         """Return the projections that have a distribution, on one axis."""
         return self[self.is_kept]
 
@@ -281,7 +281,7 @@ class Compass:
         """Return ``aligned``, ``diffuse but usable`` or ``layout-dominated``, shape (...)."""
         return label_of(self.error_deg(ties=ties), self.concentration())
 
-    def divergence(self, other: Compass) -> NDArray[np.float64]:
+    def divergence(self, other: DirectionMass) -> NDArray[np.float64]:
         """Return the Jensen–Shannon divergence from another compass of the same sectors, in bits; leading axes broadcast."""
         if not np.array_equal(self.centres_deg, other.centres_deg):
             raise UsageError(

@@ -35,8 +35,8 @@ from theodolite.instruments.compass.formulas.baselines import (
 from theodolite.instruments.compass.formulas.dae import (
     KEPT,
     NO_MEAN,
-    Compass,
     DegenerateError,
+    DirectionMass,
     Exclusion,
     code_of,
     dae,
@@ -234,8 +234,11 @@ class ProjectedRun:
         chosen = np.array([is_wanted(sample) for sample in self.samples])
         return ProjectedRun(
             tuple(sample for sample, keep in zip(self.samples, chosen, strict=True) if keep),
-            {name: {key: each[chosen] for key, each in rows.items()} for name, rows in self.angles.items()},
-            {key: each[chosen] for key, each in self.shares.items()},
+            {
+                name: {key: values[chosen] for key, values in rows.items()}
+                for name, rows in self.angles.items()
+            },
+            {key: values[chosen] for key, values in self.shares.items()},
             self.grids,
         )
 
@@ -319,12 +322,12 @@ def project_samples(
     marks: list[dict[str, GridMark]] = []
     rows: dict[str, list[_Row]] = {name: [] for name in projections}
     shares: list[_Row] = []
-    options = {name: replace(each, negative=negative) for name, each in projections.items()}
+    options = {name: replace(projection, negative=negative) for name, projection in projections.items()}
     for sample in samples:
         if not sample.maps:
             raise UsageError(f"the pair {sample.id} holds no relevance map")
         kept.append(replace(sample, maps={}))
-        marks.append({key: GridMark.of(each.grid) for key, each in sample.maps.items()})
+        marks.append({key: GridMark.of(relevance.grid) for key, relevance in sample.maps.items()})
         drawn = {
             mark: baseline_maps(
                 sample.maps[key].grid, sample.target.box, seed=sample_seed(seed, sample.item_id)
@@ -332,9 +335,9 @@ def project_samples(
             for key, mark in marks[-1].items()
         }
         shares.append(_sample_shares(sample, drawn, negative))
-        for name, each in options.items():
+        for name, projection in options.items():
             wanted = (only or {}).get(name)
-            rows[name].append(_sample_angles(sample, marks[-1], drawn, each, wanted, seed))
+            rows[name].append(_sample_angles(sample, marks[-1], drawn, projection, wanted, seed))
     of_key, of_grid = name_grids(marks)
     clusters = np.array([sample.cluster for sample in kept])
     angles = {name: _stacked(MapAngles, rows[name], of_grid, clusters) for name in projections}
@@ -400,7 +403,7 @@ def _field(columns: Sequence[NDArray[Any]], index: int | slice) -> tuple[Any, ..
     )
 
 
-def _angles(compass: Compass, uniform: Compass) -> list[NDArray[Any]]:
+def _angles(compass: DirectionMass, uniform: DirectionMass) -> list[NDArray[Any]]:
     """Return the fields of `MapAngles` for compasses on one grid; all are left out if the uniform map has no direction."""
     codes = np.where(compass.codes == KEPT, uniform.codes, compass.codes)
     kept = codes == KEPT

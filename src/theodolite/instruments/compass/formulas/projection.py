@@ -13,7 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid, direction_deg
-from theodolite.instruments.compass.formulas.dae import KEPT, Compass, DegenerateError, Exclusion, code_of
+from theodolite.instruments.compass.formulas.dae import (
+    KEPT,
+    DegenerateError,
+    DirectionMass,
+    Exclusion,
+    code_of,
+)
 
 # The choices of the projection: the paper's, ours, and everything in between.
 
@@ -493,7 +499,7 @@ def project(
     target: Box | Sequence[float] | None = None,
     centres_px: ArrayLike | None = None,
     options: ProjectionOptions = PAPER,
-) -> Compass:
+) -> DirectionMass:
     """Return the compass of one picture's maps around the reference's centre.
 
     Args:
@@ -547,8 +553,8 @@ def project_batch(
     targets: Sequence[Box | Sequence[float]] | None = None,
     centres_px: ArrayLike | None = None,
     options: ProjectionOptions = PAPER,
-) -> Compass:
-    """Return the compasses of many samples; degenerate ones are left out and counted in `Compass.exclusions`.
+) -> DirectionMass:
+    """Return the compasses of many samples; degenerate ones are left out and counted in `DirectionMass.exclusions`.
 
     Args:
         maps: One per sample, each with its own grid, of any number of tokens; the values' leading axes are the same
@@ -579,7 +585,7 @@ def project_batch(
     if targets is not None:
         each_true = np.array([row.true_deg for row in rows]).reshape(-1, *[1] * (len(shape) - 1))
         true = np.broadcast_to(each_true, shape)
-    return Compass(
+    return DirectionMass(
         np.stack([row.distribution for row in rows]).reshape(*shape, options.sectors),
         sector_centres_deg(options),
         true,

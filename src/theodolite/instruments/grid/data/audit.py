@@ -37,12 +37,12 @@ from theodolite.instruments.grid.data.question_types import (
     BUCKETS,
     MOST_ANCHORS,
     Bucket,
-    Questions,
+    QuestionTable,
     read_questions,
     words_of,
     write_questions,
 )
-from theodolite.instruments.grid.data.recipe import Recipe, guarantee_of
+from theodolite.instruments.grid.data.recipe import GridRecipe, guarantee_of
 from theodolite.instruments.grid.data.world import (
     COLOUR_OF,
     COLOURS,
@@ -50,9 +50,9 @@ from theodolite.instruments.grid.data.world import (
     SHAPE_OF,
     SHAPES,
     Flags,
+    GridShape,
     Integers,
     Mode,
-    World,
     class_name,
     read_cells,
 )
@@ -189,7 +189,7 @@ def _half(kinds: NDArray[np.uint8], half: str) -> NDArray[np.uint8]:
     return (5 * colour if half == "colour" else shape).astype(np.uint8)
 
 
-def _anywhere(cells: NDArray[np.uint8], asked: Questions) -> Integers:
+def _anywhere(cells: NDArray[np.uint8], asked: QuestionTable) -> Integers:
     sides = [
         look_alikes(cells, asked.targets[:, side]) & (asked.targets[:, side] > 0)[:, None] for side in (0, 1)
     ]
@@ -320,20 +320,20 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
         if not shortcuts:
             continue
         best = [strongest(shortcuts, family) for family in FAMILIES]
-        most = max(shortcuts, key=lambda each: each.gain.value)
+        most = max(shortcuts, key=lambda shortcut: shortcut.gain.value)
         right.append(
             [
                 data,
                 bucket,
                 objects,
-                next(each.base for each in shortcuts if each.name == "objects"),
-                *(each.accuracy if each else None for each in best),
+                next(shortcut.base for shortcut in shortcuts if shortcut.name == "objects"),
+                *(clue.accuracy if clue else None for clue in best),
                 most.name,
                 most.gain,
-                max((each.above_constant for each in shortcuts), key=lambda each: each.value),
+                max((shortcut.above_constant for shortcut in shortcuts), key=lambda above: above.value),
             ]
         )
-        bits.append([data, bucket, objects, *(each.bits if each else None for each in best)])
+        bits.append([data, bucket, objects, *(clue.bits if clue else None for clue in best)])
     shares = [column("grid.learned_success", _name(family), family) for family in FAMILIES]
     notes = [
         "Of each family the clue with the largest gain; each map is measured on scenes it was not learned from.",
@@ -422,7 +422,7 @@ def _fault(data: StoredDataset, check: str, is_broken: NDArray[np.bool_], how: C
     return Fault(check, len(rows), example)
 
 
-def broken_scenes(world: World, data: StoredDataset, questions: Questions) -> Iterator[Fault]:
+def broken_scenes(world: GridShape, data: StoredDataset, questions: QuestionTable) -> Iterator[Fault]:
     """Check bucket, objects and anchors; in spurious data also that a bag of words is right.
 
     Args:
@@ -527,7 +527,7 @@ def broken_splits(data: StoredDataset, words: NDArray[np.uint8]) -> Iterator[Fau
     hashes = hash_scenes(data.cells, words)
     splits = split_of(hashes)
     stored = np.array([record.hash for record in data.records])
-    fresh = np.array([f"{int(each):016x}" for each in hashes])
+    fresh = np.array([f"{int(value):016x}" for value in hashes])
     yield _fault(data, "the hash is the scene's", stored != fresh, lambda i: f"{stored[i]}, not {fresh[i]}")
     named = np.array([record.split for record in data.records])
     yield _fault(data, "the split is the hash's", named != splits, lambda i: f"{named[i]}, not {splits[i]}")
@@ -681,7 +681,7 @@ class Promise:
     """Families that are known to pay."""
 
 
-def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Promise:
+def promise_of(bucket: Bucket, objects: int, recipe: GridRecipe, mode: Mode) -> Promise:
     """Return the promise of a bucket with a number of objects.
 
     Args:
@@ -723,7 +723,7 @@ def _theorem(bucket: Bucket, objects: int) -> Promise:
     return Promise(f"As far as objects suffice: {theorem[0].lower()}{theorem[1:]}; {guarantee.reason}.")
 
 
-def _balanced(bucket: Bucket, objects: int, recipe: Recipe) -> Promise:
+def _balanced(bucket: Bucket, objects: int, recipe: GridRecipe) -> Promise:
     left_out = (
         set()
         if bucket.is_relational
@@ -878,7 +878,7 @@ def audit(
     )
 
 
-def _questions(data: StoredDataset) -> tuple[Questions, NDArray[np.uint8], NDArray[np.uint8]]:
+def _questions(data: StoredDataset) -> tuple[QuestionTable, NDArray[np.uint8], NDArray[np.uint8]]:
     words = np.stack([words_of(record.question) for record in data.records])
     questions = read_questions(words)
     return questions, *write_questions(questions)

@@ -36,12 +36,12 @@ from theodolite.instruments.grid.data.question_types import (
     MOST_SIDES,
     Bucket,
     Palette,
-    Questions,
+    QuestionTable,
     kinds_with_decoys,
     paint,
 )
-from theodolite.instruments.grid.data.recipe import Recipe
-from theodolite.instruments.grid.data.world import Cells, Flags, Integers, Mode, RowTable, World, offsets
+from theodolite.instruments.grid.data.recipe import GridRecipe
+from theodolite.instruments.grid.data.world import Cells, Flags, GridShape, Integers, Mode, RowTable, offsets
 
 VOID = 0.01
 """Share of scenes, except comparisons, whose valid region has no cell."""
@@ -54,7 +54,7 @@ _LEAST_ARRANGED = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class SortCounts:
     """How many objects of each sort the scenes of a bucket have."""
 
     most: int
@@ -68,7 +68,7 @@ class Room:
 
 
 @lru_cache(maxsize=256)
-def room_of(bucket: Bucket, objects: int, recipe: Recipe) -> Room:
+def room_of(bucket: Bucket, objects: int, recipe: GridRecipe) -> SortCounts:
     """Return the room of a bucket: the largest m for which objects suffice and anchors have many placements.
 
     Comparisons with two anchors on each side would need more objects than a picture can hold for half descriptions of the targets.
@@ -87,7 +87,7 @@ def room_of(bucket: Bucket, objects: int, recipe: Recipe) -> Room:
         spare = objects - anchors - decoys - bucket.sides * each * most
         inside = (2 if has_halves else 1) * most
         if spare >= 0 and (not per_side or _is_arranged(recipe.world, per_side, most, inside)):
-            return Room(most, inside, spare, has_halves)
+            return SortCounts(most, inside, spare, has_halves)
     raise UsageError(
         f"{objects} objects on a grid of {recipe.world.rows}×{recipe.world.columns} are too few or too many for {bucket.key} without "
         "shortcuts; use another number, or a larger grid"
@@ -105,7 +105,7 @@ def _fits(table: _Arrangements, n_anchors: int, sort: int, most: int, inside: in
     )
 
 
-def _is_arranged(world: World, n_anchors: int, most: int, inside: int) -> bool:
+def _is_arranged(world: GridShape, n_anchors: int, most: int, inside: int) -> bool:
     table = _arrangements(world, n_anchors)
     return float(_fits(table, n_anchors, 0, most, inside).mean()) >= _LEAST_ARRANGED
 
@@ -127,7 +127,7 @@ class BalancedPlan(RowTable):
 
 
 def draw_plan(
-    rng: np.random.Generator, bucket: Bucket, n: int, *, objects: int, recipe: Recipe
+    rng: np.random.Generator, bucket: Bucket, n: int, *, objects: int, recipe: GridRecipe
 ) -> BalancedPlan:
     """Draw the numbers of n scenes.
 
@@ -174,7 +174,7 @@ class _Arrangements:
 
 
 @lru_cache(maxsize=16)
-def _arrangements(world: World, n_anchors: int) -> _Arrangements:
+def _arrangements(world: GridShape, n_anchors: int) -> _Arrangements:
     """Return all arrangements, directions drawn with replacement."""
     table = [
         (ways, lines)
@@ -229,7 +229,7 @@ def _draw_side(
     *,
     most: int,
     inside: int,
-    world: World,
+    world: GridShape,
 ) -> _Side:
     """Draw anchors whose regions have room for every y."""
     per_side = bucket.anchors_per_side
@@ -289,8 +289,14 @@ def _ranks(rng: np.random.Generator, mask: Flags) -> Integers:
 
 
 def attempt(
-    rng: np.random.Generator, bucket: Bucket, plan: BalancedPlan, *, objects: int, mode: Mode, recipe: Recipe
-) -> tuple[Questions, Cells, Flags]:
+    rng: np.random.Generator,
+    bucket: Bucket,
+    plan: BalancedPlan,
+    *,
+    objects: int,
+    mode: Mode,
+    recipe: GridRecipe,
+) -> tuple[QuestionTable, Cells, Flags]:
     """Make one attempt at every scene: questions, cells, and whether everything fits.
 
     Fitting does not depend on the answer.
@@ -351,7 +357,7 @@ def attempt(
     is_ok &= left >= 0
     ranks = reserve(every, np.maximum(left, 0))
     paint(rng, cells, ranks < world.n_cells, palette.other)
-    questions = Questions(
+    questions = QuestionTable(
         np.full(n, BUCKETS.index(bucket), np.uint8), kinds[:, :MOST_SIDES], kinds[:, MOST_SIDES:], directions
     )
     return questions, cells, is_ok
@@ -362,7 +368,7 @@ def _around(
     reserve: Callable[[Flags, Integers], Integers],
     region: _Side,
     y: Integers,
-    room: Room,
+    room: SortCounts,
     paints: tuple[Palette, int, Flags],
 ) -> list[tuple[Flags, Flags]]:
     """Return the objects outside the valid region; `paints`: the palette, the group, and how look-alikes are painted."""

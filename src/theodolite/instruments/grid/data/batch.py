@@ -22,7 +22,7 @@ from theodolite.instruments.grid.data.question_types import (
     PHRASES,
     Asks,
     Bucket,
-    Questions,
+    QuestionTable,
     character_spans,
     text_of,
     write_questions,
@@ -35,11 +35,11 @@ from theodolite.instruments.grid.data.world import (
     SHAPE_OF,
     Cells,
     Flags,
+    GridShape,
     Integers,
     Mode,
     Rows,
     RowTable,
-    World,
     class_name,
     offsets,
 )
@@ -81,7 +81,7 @@ def look_alikes(cells: Cells, kinds: NDArray[np.uint8]) -> Flags:
 _FLAT_MATCHES = MATCHES.ravel()
 
 
-def find_anchors(cells: Cells, questions: Questions) -> tuple[Integers, Integers]:
+def find_anchors(cells: Cells, questions: QuestionTable) -> tuple[Integers, Integers]:
     """Return the first cell that fits each anchor's description and how many cells fit, both (n, anchors).
 
     The second dimension is the largest number of anchors in the batch; both are 0 where a question has no such anchor.
@@ -104,7 +104,7 @@ class Sight:
     question with most anchors and groups needs.
     """
 
-    questions: Questions
+    questions: QuestionTable
     sides: NDArray[np.uint8]
     """The group that each anchor restricts, (n, anchors); 0 where a question has no such anchor."""
     valid: Flags
@@ -141,7 +141,7 @@ class Sight:
         return counts
 
 
-def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False) -> Sight:
+def look(world: GridShape, cells: Cells, questions: QuestionTable, *, gaps: bool = False) -> Sight:
     """Find the regions and objects of every question in its scene.
 
     Args:
@@ -174,7 +174,7 @@ def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False
     return Sight(questions, sides, np.asarray(valid), np.stack(groups, axis=1))
 
 
-def _by_asks(questions: Questions) -> Iterator[tuple[Asks, Rows]]:
+def _by_asks(questions: QuestionTable) -> Iterator[tuple[Asks, Rows]]:
     """Yield each form of question that occurs, with its rows."""
     asks_of = _ASKS_OF[questions.bucket]
     there = np.flatnonzero(np.bincount(asks_of))
@@ -182,7 +182,7 @@ def _by_asks(questions: Questions) -> Iterator[tuple[Asks, Rows]]:
         yield ALL_ASKS[index], slice(None) if len(there) == 1 else asks_of == index
 
 
-def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[np.uint8]:
+def as_answer(world: GridShape, questions: QuestionTable, counts: Integers) -> NDArray[np.uint8]:
     """Return the answers that numbers of targets imply, by the rule of each question type.
 
     Raises:
@@ -200,23 +200,23 @@ def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[n
     return answers
 
 
-def answer(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
+def answer(world: GridShape, cells: Cells, questions: QuestionTable) -> NDArray[np.uint8]:
     """Return the right answer to every question about its scene."""
     return as_answer(world, questions, look(world, cells, questions).counts())
 
 
-def bag_of_words(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
+def bag_of_words(world: GridShape, cells: Cells, questions: QuestionTable) -> NDArray[np.uint8]:
     """Return the answer of a bag of words: the targets' descriptions counted anywhere."""
     counts = [look_alikes(cells, questions.targets[:, side]).sum(axis=1) for side in range(MOST_SIDES)]
     return as_answer(world, questions, np.stack(counts, axis=1))
 
 
-def dropped_anchor(world: World, cells: Cells, questions: Questions, *, k: int) -> NDArray[np.uint8]:
+def dropped_anchor(world: GridShape, cells: Cells, questions: QuestionTable, *, k: int) -> NDArray[np.uint8]:
     """Return the answer without anchor k (from 0); the right answer where there is no anchor k."""
     return as_answer(world, questions, look(world, cells, questions).counts(drop=k))
 
 
-def majority(world: World, cells: Cells, questions: Questions) -> tuple[NDArray[np.uint8], Flags]:
+def majority(world: GridShape, cells: Cells, questions: QuestionTable) -> tuple[NDArray[np.uint8], Flags]:
     """Return the answers if the most frequent kind of object is taken for the target, and where several kinds tie.
 
     Kinds are shapes for shape-only questions, colours for colour-only ones, and classes otherwise. A count is that of
@@ -274,11 +274,11 @@ NO_CLAIM, IMPOSSIBLE, PARTIAL, FULL = range(4)
 class SceneBatch(RowTable):
     """n scenes, each with one question, as arrays with n rows."""
 
-    world: World
+    world: GridShape
     mode: Mode
     cells: Cells
     """Class ids, (n, cells) uint8; 0 is an empty cell."""
-    questions: Questions
+    questions: QuestionTable
     """What is asked."""
     words: NDArray[np.uint8]
     """Word ids, (n, `MAX_WORDS`), padded with 0."""
@@ -287,7 +287,7 @@ class SceneBatch(RowTable):
     roles: NDArray[np.uint8]
     """The role of each cell, index into `ROLES`, (n, cells)."""
     answer: NDArray[np.uint8]
-    """Index into `World.answers`, (n,)."""
+    """Index into `GridShape.answers`, (n,)."""
     guarantee: NDArray[np.uint8]
     """Index into `GUARANTEES`, (n,)."""
 
@@ -340,7 +340,7 @@ def roles_of(cells: Cells, sight: Sight) -> NDArray[np.uint8]:
     return roles
 
 
-def guarantees(world: World, cells: Cells, sight: Sight, mode: Mode) -> NDArray[np.uint8]:
+def guarantees(world: GridShape, cells: Cells, sight: Sight, mode: Mode) -> NDArray[np.uint8]:
     """Return how far Theorem 1 holds in each scene; see `GUARANTEES`.
 
     Args:
@@ -373,11 +373,11 @@ def guarantees(world: World, cells: Cells, sight: Sight, mode: Mode) -> NDArray[
 
 
 def complete(
-    world: World,
+    world: GridShape,
     mode: Mode,
     *,
     cells: Cells,
-    questions: Questions,
+    questions: QuestionTable,
     written: tuple[NDArray[np.uint8], NDArray[np.uint8]],
 ) -> SceneBatch:
     """Add answers, roles and guarantees to scenes.
@@ -482,7 +482,7 @@ def pixel_mask(batch: SceneBatch, name: MaskName) -> Flags:
 
 
 @dataclass(frozen=True, slots=True)
-class SceneObject:
+class GridObject:
     """One object of a scene."""
 
     cell: int
@@ -497,16 +497,14 @@ class SceneObject:
     """The phrase of the question that names it, one of `PHRASES`; empty for a distractor."""
 
 
-def scene_objects(batch: SceneBatch, row: int) -> list[SceneObject]:
+def scene_objects(batch: SceneBatch, row: int) -> list[GridObject]:
     """Return all objects of one scene, row by row from the top left."""
     objects = []
     for cell in np.flatnonzero(batch.cells[row]):
         class_id, role = int(batch.cells[row, cell]), ROLES[int(batch.roles[row, cell])]
         phrase = role if role in PHRASES else ""
         objects.append(
-            SceneObject(
-                int(cell), class_id, class_name(class_id), role, batch.world.box_px(int(cell)), phrase
-            )
+            GridObject(int(cell), class_id, class_name(class_id), role, batch.world.box_px(int(cell)), phrase)
         )
     return objects
 
@@ -577,7 +575,7 @@ PICTURE_EDITS = {
 _MOST_TRIED = 500
 """Exchanges of two cells that are tried for each scene and edit."""
 _QUESTIONS_TRIED = 400
-"""Questions of each kind among which a turned one is sought."""
+"""QuestionTable of each kind among which a turned one is sought."""
 _MOST_TURNED = 60
 """Exchanges of two cells for which a turned question is sought."""
 
@@ -631,7 +629,7 @@ def swap_directions(batch: SceneBatch, *, k: int | None = None) -> SceneBatch:
     return with_questions(batch, replace(batch.questions, directions=directions))
 
 
-def with_questions(batch: SceneBatch, questions: Questions) -> SceneBatch:
+def with_questions(batch: SceneBatch, questions: QuestionTable) -> SceneBatch:
     """Return the same scenes with other questions, and their answers."""
     return complete(
         batch.world, batch.mode, cells=batch.cells, questions=questions, written=write_questions(questions)
@@ -654,7 +652,7 @@ class EditedScenes:
     scenes: SceneBatch
     rows: Integers
     """Which of the given scenes they were."""
-    turned: Questions | None = None
+    turned: QuestionTable | None = None
     """For each scene another question about the same two pictures, whose right answers are the other way round. Of edits of places."""
 
 
@@ -692,7 +690,7 @@ def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
 
 
 def shortcut_answer(scenes: SceneBatch) -> NDArray[np.uint8]:
-    """Return the answer of a bag of words, as indices into `World.answers`."""
+    """Return the answer of a bag of words, as indices into `GridShape.answers`."""
     return bag_of_words(scenes.world, scenes.cells, scenes.questions)
 
 
@@ -795,13 +793,13 @@ def move_objects(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedSc
     for row in range(len(scenes)):
         one = scenes.take(slice(row, row + 1))
         for pairs in _PLACE_EDITS[kind](one):
-            changed = _with_other_answer(one, pairs, rng)
+            changed = _with_other_answer(one, pairs, rng, np.random.default_rng([*seed, row]))
             if changed is not None:
                 cells[row], question = changed
                 done[row] = True
                 turned.append(question)
                 break
-    asked = Questions.concatenate(turned) if turned else scenes.questions.take(done)
+    asked = QuestionTable.concatenate(turned) if turned else scenes.questions.take(done)
     return EditedScenes(kind, with_cells(scenes, cells).take(done), np.flatnonzero(done), asked)
 
 
@@ -834,18 +832,24 @@ def _exchanged_cells(one: SceneBatch, pairs: Integers) -> tuple[NDArray[np.uint8
 
 
 def _with_other_answer(
-    one: SceneBatch, pairs: Integers, rng: np.random.Generator
-) -> tuple[NDArray[np.uint8], Questions] | None:
+    one: SceneBatch, pairs: Integers, rng: np.random.Generator, questions: np.random.Generator
+) -> tuple[NDArray[np.uint8], QuestionTable] | None:
     """Exchange two cells of one scene so that the answer changes; None if no pair does that and has a turned question.
 
     All new answers that the pairs give are equally likely to be tried first.
+
+    Args:
+        one: The scene.
+        pairs: The pairs of cells.
+        rng: Decides which pair is tried first.
+        questions: Decides which questions are tried.
     """
     cells, answers = _exchanged_cells(one, rng.permutation(pairs)[:_MOST_TRIED])
     others = np.setdiff1d(answers, one.answer)
     if len(others) == 0:
         return None
     first = int(rng.choice(np.flatnonzero(answers == rng.choice(others))))
-    asked = _other_questions(one, np.random.default_rng(rng.integers(2**32)))
+    asked = _other_questions(one, questions)
     before = answer(one.world, np.repeat(one.cells, len(asked), axis=0), asked)
     more = np.flatnonzero((answers != one.answer[0]) & np.isin(answers, before))
     for place in (first, *more[more != first][:_MOST_TURNED].tolist()):
@@ -857,7 +861,7 @@ def _with_other_answer(
     return None
 
 
-def _other_questions(one: SceneBatch, rng: np.random.Generator) -> Questions:
+def _other_questions(one: SceneBatch, rng: np.random.Generator) -> QuestionTable:
     """Return other questions with answers of the same form about one scene, those with the same things first.
 
     They name other directions, then other targets as well, then other anchors as well, then things by other descriptions and with
@@ -867,12 +871,12 @@ def _other_questions(one: SceneBatch, rng: np.random.Generator) -> Questions:
     others = [bucket for bucket in BUCKETS if bucket.asks == own.asks and bucket.is_relational]
     tried = [_drawn_questions(one, own, rng, keeps) for keeps in (("targets", "anchors"), ("anchors",), ())]
     tried += [_drawn_questions(one, bucket, rng) for bucket in others if bucket != own]
-    return Questions.concatenate(tried)
+    return QuestionTable.concatenate(tried)
 
 
 def _drawn_questions(
     one: SceneBatch, bucket: Bucket, rng: np.random.Generator, keeps: Sequence[str] = ()
-) -> Questions:
+) -> QuestionTable:
     """Draw questions of a bucket about one scene, all of which have an answer.
 
     Args:
@@ -896,4 +900,4 @@ def _drawn_questions(
     things = np.sort(np.concatenate([targets[:, :sides], named[:, :anchors]], axis=1), axis=1).astype(int)
     is_distinct = np.asarray((np.diff(things, axis=1) > 0).all(axis=1))
     index = np.full(n, BUCKETS.index(bucket), np.uint8)
-    return Questions(index, targets, named, directions).take(is_distinct)
+    return QuestionTable(index, targets, named, directions).take(is_distinct)

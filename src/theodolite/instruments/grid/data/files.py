@@ -40,14 +40,14 @@ from theodolite.instruments.grid.data.question_types import (
     BUCKET_KEYS,
     BUCKETS,
     VOCABULARY,
-    Questions,
+    QuestionTable,
     character_spans,
     read_questions,
     words_of,
     write_questions,
 )
-from theodolite.instruments.grid.data.recipe import PAPER, Density, Guarantee, Recipe, guarantee_of
-from theodolite.instruments.grid.data.world import Mode, World, class_name, read_cells, render
+from theodolite.instruments.grid.data.recipe import PAPER, Density, GridRecipe, Guarantee, guarantee_of
+from theodolite.instruments.grid.data.world import GridShape, Mode, class_name, read_cells, render
 
 # Data sets in memory: the plan, and the scenes made from it.
 
@@ -60,7 +60,7 @@ class DatasetPlan:
     n: int
     """Scenes for each bucket at each density."""
     seed: int
-    recipe: Recipe = PAPER
+    recipe: GridRecipe = PAPER
     densities: tuple[Density, ...] = ("sparse", "dense")
     buckets: tuple[str, ...] = BUCKET_KEYS
     split: DataSplit | None = None
@@ -249,7 +249,7 @@ class Description(BaseModel):
     densities: list[str | int | float]
     buckets: list[str]
     split: Literal["train", "validation", "test"] | None
-    recipe: Recipe
+    recipe: GridRecipe
     answers: list[str]
     vocabulary: list[str]
     guarantees: dict[str, dict[str, dict[str, Any]]]
@@ -261,7 +261,11 @@ class Description(BaseModel):
         """Refuse a recipe with a missing or unknown parameter, since a default could be wrong. Older data had one law."""
         if isinstance(value, dict) and value.get("name") != "sound":
             value = {"law": "theorem", **value}
-        wrong = {each.name for each in fields(Recipe)} ^ set(value) if isinstance(value, dict) else set()
+        wrong = (
+            {parameter.name for parameter in fields(GridRecipe)} ^ set(value)
+            if isinstance(value, dict)
+            else set()
+        )
         if wrong:
             raise ValueError(f"missing or unknown: {', '.join(sorted(wrong))}")
         return value
@@ -574,7 +578,7 @@ def import_published(folder: str | Path, *, mode: Mode | None = None) -> Import:
     home = path.parent if path.is_file() else path
     problems: list[Problem] = []
     asked: list[_Asked] = []
-    world: World | None = None
+    world: GridShape | None = None
     for file in files:
         pictures_by_id, broken = _places(file)
         lines, more = read_lines(file, lambda value: check(_Line, value))
@@ -618,17 +622,17 @@ def _picture_name(line: _Line, pictures_by_id: dict[str, str]) -> str:
     return name
 
 
-def _world(name: str, picture: Picture) -> World:
+def _world(name: str, picture: Picture) -> GridShape:
     """Return the grid of the data from the path and size of its first picture; 5×5 cells unless the path differs."""
     match = _PLACE.search(name)
-    side = int(match.group(1)) if match else World().rows
+    side = int(match.group(1)) if match else GridShape().rows
     width, height = picture.size
     if width != height or side < 1 or width % side:
         raise UsageError(f"a picture of {width}×{height} pixels cannot show {side}×{side} square cells")
-    return World(side, side, width // side)
+    return GridShape(side, side, width // side)
 
 
-def _read(name: str, line: _Line, picture: Picture, world: World) -> _Asked:
+def _read(name: str, line: _Line, picture: Picture, world: GridShape) -> _Asked:
     words = words_of(line.question)
     questions = read_questions(words[None])
     cells = read_cells(world, picture.pixels())
@@ -639,7 +643,7 @@ def _read(name: str, line: _Line, picture: Picture, world: World) -> _Asked:
     return _Asked(name, line, words, cells, picture)
 
 
-def _join(asked: list[_Asked], world: World, mode: Mode | None, problems: list[Problem]) -> Import:
+def _join(asked: list[_Asked], world: GridShape, mode: Mode | None, problems: list[Problem]) -> Import:
     cells = np.stack([question.cells for question in asked])
     questions = read_questions(np.stack([question.words for question in asked]))
     most = int(look_alikes(cells, questions.targets[:, 0]).sum(axis=1).max())
@@ -667,7 +671,7 @@ def _join(asked: list[_Asked], world: World, mode: Mode | None, problems: list[P
     return Import(data, [question.picture for question in asked], problems)
 
 
-def _mode(world: World, cells: Any, questions: Questions) -> Mode:
+def _mode(world: GridShape, cells: Any, questions: QuestionTable) -> Mode:
     """Return ``spur`` if there are questions with a relation and a bag of words is right about all of them."""
     is_relational = ANCHOR_SIDE[questions.bucket][:, 0] > 0
     is_right = bag_of_words(world, cells, questions) == answer(world, cells, questions)

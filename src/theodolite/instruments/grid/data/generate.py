@@ -32,15 +32,15 @@ from theodolite.instruments.grid.data.question_types import (
     MOST_ANCHORS,
     Bucket,
     Naming,
-    Questions,
+    QuestionTable,
     bucket_index,
     write_questions,
 )
 from theodolite.instruments.grid.data.recipe import (
-    Counts,
+    CellLayout,
     Density,
-    Layout,
-    Recipe,
+    GridRecipe,
+    KindCounts,
     draw_counts,
     find_recipe,
     lay_out,
@@ -71,7 +71,7 @@ def generate(
     *,
     mode: Mode = "pure",
     density: Density = "dense",
-    preset: str | Recipe = "paper",
+    preset: str | GridRecipe = "paper",
     seed: int,
     split: DataSplit | None = None,
 ) -> SceneBatch:
@@ -82,7 +82,7 @@ def generate(
         n: Scenes per bucket.
         mode: ``pure`` or ``spur``.
         density: ``sparse``, ``dense``, a number of objects, or a share of the cells.
-        preset: ``paper``, ``sound``, ``released``, or a `Recipe`.
+        preset: ``paper``, ``sound``, ``released``, or a `GridRecipe`.
         seed: The seed.
         split: Keep only scenes whose hash belongs to this split; see `split_of`.
 
@@ -121,7 +121,7 @@ class _Draw:
 
     mode: Mode
     objects: int
-    recipe: Recipe
+    recipe: GridRecipe
     seed: int
     split: DataSplit | None
 
@@ -162,7 +162,7 @@ def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
     )
 
 
-_Round: TypeAlias = Callable[[int, Integers, Integers], tuple[Integers, Questions, Cells]]
+_Round: TypeAlias = Callable[[int, Integers, Integers], tuple[Integers, QuestionTable, Cells]]
 """One round: its number, the rows still wanted and the rows to try; the rows that fit, with their questions and cells."""
 
 
@@ -171,7 +171,7 @@ def _by_theorem(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Roun
         np.random.default_rng([*stream, 0]), bucket, n=n, objects=draw.objects, recipe=draw.recipe
     )
 
-    def make(turn: int, pending: Integers, tried: Integers) -> tuple[Integers, Questions, Cells]:
+    def make(turn: int, pending: Integers, tried: Integers) -> tuple[Integers, QuestionTable, Cells]:
         nonlocal plan
         if bucket.is_comparison and turn % _PATIENCE == 0:
             rng = np.random.default_rng([*stream, turn, 0])
@@ -192,7 +192,7 @@ def _by_attempts(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Rou
     if draw.recipe.law == "balanced":
         plan = balanced.draw_plan(np.random.default_rng([*stream, 0]), bucket, n, **how)
 
-    def make(turn: int, _: Integers, tried: Integers) -> tuple[Integers, Questions, Cells]:
+    def make(turn: int, _: Integers, tried: Integers) -> tuple[Integers, QuestionTable, Cells]:
         rng = np.random.default_rng([*stream, turn, 1])
         if plan is None:
             made, cells, is_ok = released.attempt(rng, bucket, len(tried), mode=draw.mode, **how)
@@ -204,7 +204,13 @@ def _by_attempts(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Rou
 
 
 def fill(
-    rng: np.random.Generator, layout: Layout, counts: Counts, *, mode: Mode, objects: int, recipe: Recipe
+    rng: np.random.Generator,
+    layout: CellLayout,
+    counts: KindCounts,
+    *,
+    mode: Mode,
+    objects: int,
+    recipe: GridRecipe,
 ) -> Cells:
     """Run phase 2: return the finished scenes, (n, cells), with exactly `objects` objects each.
 
@@ -233,7 +239,7 @@ def fill(
     return cells
 
 
-def _with_anchors(layout: Layout) -> Cells:
+def _with_anchors(layout: CellLayout) -> Cells:
     n, _, n_cells = layout.valid.shape
     cells = np.zeros((n, n_cells), np.uint8)
     rows = np.arange(n)
@@ -260,7 +266,7 @@ def _paint(rng: np.random.Generator, cells: Cells, where: Flags, kinds: NDArray[
     cells[row, cell] = _of_kind(rng, kinds[row])
 
 
-def _free_classes(layout: Layout) -> Flags:
+def _free_classes(layout: CellLayout) -> Flags:
     """Return which classes are neither a target's nor an anchor's, (n, 1 + classes)."""
     questions = layout.questions
     taken = np.zeros((len(questions), N_CLASSES + 1), bool)
@@ -273,7 +279,9 @@ def _free_classes(layout: Layout) -> Flags:
     return ~taken
 
 
-def _overload(rng: np.random.Generator, cells: Cells, layout: Layout, *, objects: int, share: float) -> None:
+def _overload(
+    rng: np.random.Generator, cells: Cells, layout: CellLayout, *, objects: int, share: float
+) -> None:
     """Run phase 2 of Algorithm 3: each further object is with probability `share` a look-alike in a random C_k.
 
     A random anchor and then a random cell of its region give a cell of C_k the weight 1/|C_k|; cells are drawn without
@@ -295,7 +303,7 @@ def _overload(rng: np.random.Generator, cells: Cells, layout: Layout, *, objects
 
 
 def _scatter(
-    rng: np.random.Generator, cells: Cells, layout: Layout, *, objects: int, with_look_alikes: bool
+    rng: np.random.Generator, cells: Cells, layout: CellLayout, *, objects: int, with_look_alikes: bool
 ) -> None:
     """Fill up with random classes: never an anchor's, and a target's only where it does not count."""
     free = cells == 0
@@ -312,7 +320,9 @@ def _scatter(
     cells[row[is_alike], cell[is_alike]] = _of_kind(rng, layout.questions.targets[row[is_alike], 0])
 
 
-def _balance(rng: np.random.Generator, cells: Cells, layout: Layout, counts: Counts, *, objects: int) -> None:
+def _balance(
+    rng: np.random.Generator, cells: Cells, layout: CellLayout, counts: KindCounts, *, objects: int
+) -> None:
     """Run Algorithm 2: add no look-alikes, and make the target or another kind the most frequent one.
 
     If boosted, the other kinds take turns, so that each is as rare as possible. Otherwise one of them occurs more often

@@ -34,9 +34,9 @@ from theodolite.instruments.grid.data.world import (
     SHAPES,
     Cells,
     Flags,
+    GridShape,
     Integers,
     RowTable,
-    World,
     kind_code,
 )
 
@@ -77,7 +77,7 @@ Divide: TypeAlias = Callable[[int, int, int], tuple[tuple[Integers, ...], bool]]
 class Asks:
     """What a question asks of the numbers of its targets.
 
-    >>> world = World()
+    >>> world = GridShape()
     >>> [world.answers[i] for i in COMPARISON.answer(world, np.array([[3, 2], [2, 2]]))]
     ['yes', 'no']
     """
@@ -112,12 +112,12 @@ class Asks:
         """The form of the answers."""
         return NUMBERS if self.is_number else YES_OR_NO
 
-    def options(self, world: World) -> tuple[str, ...]:
+    def options(self, world: GridShape) -> tuple[str, ...]:
         """Return the possible answers."""
         return world.answers[: world.max_count + 1] if self.is_number else world.answers[-2:]
 
-    def answer(self, world: World, counts: Integers) -> Integers:
-        """Return the answers, as indices into `World.answers`, to numbers of targets, (n, 2)."""
+    def answer(self, world: GridShape, counts: Integers) -> Integers:
+        """Return the answers, as indices into `GridShape.answers`, to numbers of targets, (n, 2)."""
         if self.is_yes is None:
             return counts[:, 0]
         return np.where(self.is_yes(counts), world.yes, world.yes + 1)
@@ -210,7 +210,7 @@ def comparison_table(per_side: int, slots: int, most: int) -> tuple[tuple[Intege
                     continue
                 if first + second + a1 + a2 + e1 + e2 <= slots:
                     rows[2 * (not is_yes) + (not bag_yes)].append([first, second, c1, c2, e1, e2])
-    tables = [np.array(each, np.int64).reshape(-1, 6) for each in rows]
+    tables = [np.array(group, np.int64).reshape(-1, 6) for group in rows]
     if not per_side:
         tables[1], tables[2] = tables[0], tables[3]
     return tuple(tables), all(map(len, tables))
@@ -452,12 +452,12 @@ class Palette:
         has_colour = [COLOUR_OF[None] == colours[:, side, None] for side in range(bucket.sides)]
         has_shape = [SHAPE_OF[None] == shapes[:, side, None] for side in range(bucket.sides)]
         any_colour, any_shape = np.logical_or.reduce(has_colour), np.logical_or.reduce(has_shape)
-        self.colour = [each & ~any_shape & self.other for each in has_colour]
-        self.shape = [each & ~any_colour & self.other for each in has_shape]
+        self.colour = [cells & ~any_shape & self.other for cells in has_colour]
+        self.shape = [cells & ~any_colour & self.other for cells in has_shape]
         self.neither = ~any_colour & ~any_shape & self.other if bucket.names_whole else self.other
         self.is_ok = self.neither.any(axis=1)
-        for each in (*self.colour, *self.shape) if bucket.names_whole else ():
-            self.is_ok &= each.any(axis=1)
+        for cells in (*self.colour, *self.shape) if bucket.names_whole else ():
+            self.is_ok &= cells.any(axis=1)
 
 
 def kinds_with_decoys(
@@ -539,7 +539,7 @@ _DIRECTION_WORDS = np.array(
 
 
 @dataclass(frozen=True, slots=True)
-class Questions(RowTable):
+class QuestionTable(RowTable):
     """What is asked, one row per question: the logic without its words."""
 
     bucket: NDArray[np.uint8]
@@ -579,7 +579,7 @@ def _template(bucket: Bucket) -> list[tuple[str, int]]:
     return [*slots, ("?", -1)]
 
 
-def write_questions(questions: Questions) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def write_questions(questions: QuestionTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return word ids ``(n, MAX_WORDS)``, padded with 0, and spans ``(n, phrases, 2)``: first word and the word after the last.
 
     A phrase that is not in a question has the span (0, 0).
@@ -593,7 +593,7 @@ def write_questions(questions: Questions) -> tuple[NDArray[np.uint8], NDArray[np
     return words, spans
 
 
-def _write_bucket(q: Questions, bucket: Bucket) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def _write_bucket(q: QuestionTable, bucket: Bucket) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     columns: list[NDArray[np.uint8]] = []
     positions: dict[int, tuple[int, int]] = {}
     for slot, number in _template(bucket):
@@ -658,8 +658,8 @@ def _tokens(text: str) -> list[tuple[str, tuple[int, int]]]:
     is_that = [words[i : i + 2] == ["that", "are"] for i in range(len(words))]
     is_left_out = [word == "the" or is_that[i] for i, word in enumerate(words)]
     if any(not asks.link and _starts(words, asks) for asks in ALL_ASKS):
-        is_left_out = [each or (i > 0 and is_that[i - 1]) for i, each in enumerate(is_left_out)]
-    return [each for each, left_out in zip(tokens, is_left_out, strict=True) if not left_out]
+        is_left_out = [is_own or (i > 0 and is_that[i - 1]) for i, is_own in enumerate(is_left_out)]
+    return [token for token, left_out in zip(tokens, is_left_out, strict=True) if not left_out]
 
 
 def words_of(text: str) -> NDArray[np.uint8]:
@@ -729,7 +729,7 @@ class _ParsedQuestion:
     relations: list[list[tuple[int, tuple[int, int]]]] = field(default_factory=list)
 
 
-def read_questions(words: NDArray[np.uint8]) -> Questions:
+def read_questions(words: NDArray[np.uint8]) -> QuestionTable:
     """Parse questions from their word ids, (n, words). The inverse of `write_questions`.
 
     Raises:
@@ -741,7 +741,7 @@ def read_questions(words: NDArray[np.uint8]) -> Questions:
     """
     distinct, back = np.unique(words, axis=0, return_inverse=True)
     n = len(distinct)
-    read = Questions(
+    read = QuestionTable(
         np.zeros(n, np.uint8),
         np.zeros((n, MOST_SIDES), np.uint8),
         np.zeros((n, MOST_ANCHORS), np.uint8),
@@ -759,7 +759,7 @@ def _unreadable(sentence: NDArray[np.uint8]) -> UsageError:
     return UsageError(f"{text_of(sentence)!r} is not a question of the grid")
 
 
-def _read_into(read: Questions, row: int, sentence: NDArray[np.uint8]) -> None:
+def _read_into(read: QuestionTable, row: int, sentence: NDArray[np.uint8]) -> None:
     words = [VOCABULARY[w] for w in sentence if w != PAD]
     parsed = _parse_phrases(words)
     bucket = _bucket(words, parsed)

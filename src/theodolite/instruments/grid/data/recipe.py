@@ -18,7 +18,7 @@ from theodolite.instruments.grid.data.question_types import (
     MOST_SIDES,
     Asks,
     Bucket,
-    Questions,
+    QuestionTable,
     describe,
 )
 from theodolite.instruments.grid.data.world import (
@@ -26,9 +26,9 @@ from theodolite.instruments.grid.data.world import (
     N_CLASSES,
     SHAPES,
     Flags,
+    GridShape,
     Integers,
     RowTable,
-    World,
     offsets,
 )
 
@@ -50,7 +50,7 @@ class Lines:
 
 
 @lru_cache(maxsize=64)
-def anchor_lines(world: World, n_anchors: int, margin: int) -> Lines:
+def anchor_lines(world: GridShape, n_anchors: int, margin: int) -> Lines:
     """Return the arrangements with V_T and every C_k non-empty.
 
     Args:
@@ -74,7 +74,7 @@ def anchor_lines(world: World, n_anchors: int, margin: int) -> Lines:
     return Lines(directions[order], lines[order], room[order])
 
 
-def _lines_of(world: World, chosen: tuple[int, ...], margin: int) -> Lines:
+def _lines_of(world: GridShape, chosen: tuple[int, ...], margin: int) -> Lines:
     sizes = [world.columns if d <= 2 else world.rows for d in chosen]
     lines = np.array(list(product(*map(range, sizes))), np.int64)
     along = {True: np.arange(world.columns), False: np.arange(world.rows)}
@@ -103,10 +103,10 @@ def _lines_of(world: World, chosen: tuple[int, ...], margin: int) -> Lines:
     return Lines(directions[is_fit], lines[is_fit], room[is_fit])
 
 
-def most_room(world: World, n_anchors: int, *, margin: int, least_share: float) -> int:
+def most_room(world: GridShape, n_anchors: int, *, margin: int, least_share: float) -> int:
     """Return the largest number of targets that at least `least_share` of the arrangements can hold.
 
-    >>> most_room(World(), 1, margin=1, least_share=0.05), most_room(World(), 3, margin=1, least_share=0.05)
+    >>> most_room(GridShape(), 1, margin=1, least_share=0.05), most_room(GridShape(), 3, margin=1, least_share=0.05)
     (20, 9)
     """
     if not n_anchors:
@@ -116,7 +116,7 @@ def most_room(world: World, n_anchors: int, *, margin: int, least_share: float) 
 
 
 def draw_anchors(
-    rng: np.random.Generator, world: World, *, n_anchors: int, room: Integers, margin: int
+    rng: np.random.Generator, world: GridShape, *, n_anchors: int, room: Integers, margin: int
 ) -> tuple[NDArray[np.uint8], Integers]:
     """Draw directions and cells of the anchors of one group, each (n, anchors), with room for `room` targets.
 
@@ -153,7 +153,9 @@ class Regions:
     """Every relation holds or fails by the margin, and at least one fails."""
 
 
-def group_regions(world: World, directions: NDArray[np.uint8], anchors: Integers, *, margin: int) -> Regions:
+def group_regions(
+    world: GridShape, directions: NDArray[np.uint8], anchors: Integers, *, margin: int
+) -> Regions:
     """Return the regions around given anchors.
 
     Args:
@@ -184,12 +186,12 @@ Law: TypeAlias = Literal["theorem", "balanced", "released"]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class GridRecipe:
     """All parameters of the generator except the seed. Defaults are the paper's."""
 
     name: str = "paper"
     law: Law = "theorem"
-    world: World = field(default_factory=World)
+    world: GridShape = field(default_factory=GridShape)
     sparse: float = 0.3
     """Share of the cells that hold an object in sparse scenes."""
     dense: float = 0.7
@@ -254,21 +256,21 @@ class Recipe:
         return count
 
 
-PAPER = Recipe()
+PAPER = GridRecipe()
 """7 and 17 objects on 5×5 cells. With 7, some buckets have no full guarantee."""
-SOUND = Recipe(name="sound", law="balanced", sparse=0.56)
+SOUND = GridRecipe(name="sound", law="balanced", sparse=0.56)
 """14 and 17 objects on 5×5 cells: learned shortcuts pay nothing, except as `promise_of` says."""
-RELEASED = Recipe(name="released", law="released")
+RELEASED = GridRecipe(name="released", law="released")
 """As the public generator: 7 and 17 objects, directions with replacement, shared colours and shapes."""
 PRESETS = {"paper": PAPER, "sound": SOUND, "released": RELEASED}
 
 
-_WORLD = World()
+_WORLD = GridShape()
 
 
-def find_recipe(preset: str | Recipe) -> Recipe:
-    """Return a preset by name; a `Recipe` is returned unchanged."""
-    if isinstance(preset, Recipe):
+def find_recipe(preset: str | GridRecipe) -> GridRecipe:
+    """Return a preset by name; a `GridRecipe` is returned unchanged."""
+    if isinstance(preset, GridRecipe):
         return preset
     if preset not in PRESETS:
         raise UsageError(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}")
@@ -342,7 +344,7 @@ def _guarantee_of_comparison(bucket: Bucket, objects: int) -> Guarantee:
     return Guarantee("impossible" if objects < 2 * anchors else "partial", {}, reason)
 
 
-def most_targets(bucket: Bucket, objects: int, recipe: Recipe) -> int:
+def most_targets(bucket: Bucket, objects: int, recipe: GridRecipe) -> int:
     """Return the largest number of targets of one group that the objects, the geometry and the answers allow.
 
     Room is kept for all confusers if at least two different counts remain (existence: one target), otherwise for one.
@@ -370,7 +372,7 @@ def most_targets(bucket: Bucket, objects: int, recipe: Recipe) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts(RowTable):
+class KindCounts(RowTable):
     """How many objects of each kind a scene has. Drawn once, so that the distribution of answers is as planned."""
 
     targets: Integers
@@ -385,7 +387,9 @@ class Counts(RowTable):
     """For comparisons: which table of `comparison_table` the numbers come from, (n,)."""
 
 
-def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: int, recipe: Recipe) -> Counts:
+def draw_counts(
+    rng: np.random.Generator, bucket: Bucket, *, n: int, objects: int, recipe: GridRecipe
+) -> KindCounts:
     """Draw the numbers of targets and confusers of n scenes."""
     is_boosted = rng.random(n) < recipe.boost
     draw = bucket.asks.draw
@@ -399,12 +403,18 @@ def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: in
         rank = rng.random((n, anchors)).argsort(axis=1)
         confusers[:, :anchors] = rank < (objects - anchors - number)[:, None]
     none = np.zeros((n, MOST_SIDES), np.int64)
-    return Counts(targets, confusers, none, is_boosted, none[:, 0])
+    return KindCounts(targets, confusers, none, is_boosted, none[:, 0])
 
 
 def redraw_counts(
-    rng: np.random.Generator, bucket: Bucket, counts: Counts, *, rows: Integers, objects: int, recipe: Recipe
-) -> Counts:
+    rng: np.random.Generator,
+    bucket: Bucket,
+    counts: KindCounts,
+    *,
+    rows: Integers,
+    objects: int,
+    recipe: GridRecipe,
+) -> KindCounts:
     """Redraw the numbers of comparisons that did not fit; answers stay.
 
     Args:
@@ -426,8 +436,8 @@ def redraw_counts(
 
 
 def _comparison_counts(
-    rng: np.random.Generator, bucket: Bucket, how: tuple[int, Recipe], is_boosted: Flags, which: Integers
-) -> Counts:
+    rng: np.random.Generator, bucket: Bucket, how: tuple[int, GridRecipe], is_boosted: Flags, which: Integers
+) -> KindCounts:
     """Draw numbers from the table that `which` names: 2 · (the truth is no) + (the bag of words says no)."""
     objects, recipe = how
     n, per_side, anchors = len(which), bucket.anchors_per_side, bucket.n_anchors
@@ -451,7 +461,7 @@ def _comparison_counts(
     elif anchors:
         rank = rng.random((n, anchors)).argsort(axis=1)
         confusers[:, :anchors] = rank < (slots - targets.sum(axis=1))[:, None]
-    return Counts(targets, confusers, extra, is_boosted, which)
+    return KindCounts(targets, confusers, extra, is_boosted, which)
 
 
 def _loose_tables(asks: Asks, slots: int, most: int) -> tuple[Integers, ...]:
@@ -485,10 +495,10 @@ def draw_kinds(
 
 
 @dataclass(frozen=True, slots=True)
-class Layout(RowTable):
+class CellLayout(RowTable):
     """Scenes after phase 1."""
 
-    questions: Questions
+    questions: QuestionTable
     anchor_cells: Integers
     """(n, 4); −1 where there is no anchor."""
     anchor_classes: NDArray[np.uint8]
@@ -521,7 +531,7 @@ def pick(rng: np.random.Generator, allowed: Flags, count: Integers) -> Flags:
     return np.asarray((key <= last) & allowed & (count > 0)[:, None])
 
 
-def lay_out(rng: np.random.Generator, bucket: Bucket, counts: Counts, recipe: Recipe) -> Layout:
+def lay_out(rng: np.random.Generator, bucket: Bucket, counts: KindCounts, recipe: GridRecipe) -> CellLayout:
     """Make one attempt at every scene. Rows whose anchors collide or whose regions are too small are marked as not ok."""
     n, world, per_side = len(counts.is_boosted), recipe.world, bucket.anchors_per_side
     kinds, classes = draw_kinds(rng, bucket, n)
@@ -561,7 +571,7 @@ def lay_out(rng: np.random.Generator, bucket: Bucket, counts: Counts, recipe: Re
         place(reserved[:, k // per_side], confusers[:, k], counts.confusers[:, k])
     for side in range(bucket.sides):
         place(reserved[:, side], wrong[:, side], counts.look_alikes[:, side])
-    questions = Questions(
+    questions = QuestionTable(
         np.full(n, BUCKETS.index(bucket), np.uint8), kinds[:, :MOST_SIDES], kinds[:, MOST_SIDES:], directions
     )
-    return Layout(questions, anchors, classes, targets, reserved, ~wrong, confusers, is_ok)
+    return CellLayout(questions, anchors, classes, targets, reserved, ~wrong, confusers, is_ok)

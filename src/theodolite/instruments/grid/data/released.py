@@ -20,12 +20,12 @@ from theodolite.instruments.grid.data.question_types import (
     MOST_ANCHORS,
     MOST_SIDES,
     Bucket,
-    Questions,
+    QuestionTable,
     describe,
     paint,
     shared_attributes,
 )
-from theodolite.instruments.grid.data.recipe import Recipe, pick
+from theodolite.instruments.grid.data.recipe import GridRecipe, pick
 from theodolite.instruments.grid.data.world import (
     COLOURS,
     MATCHES,
@@ -33,9 +33,9 @@ from theodolite.instruments.grid.data.world import (
     SHAPES,
     Cells,
     Flags,
+    GridShape,
     Integers,
     Mode,
-    World,
     kind_code,
     offsets,
 )
@@ -49,8 +49,8 @@ _LEAST_ROOM = 2
 
 
 def attempt(
-    rng: np.random.Generator, bucket: Bucket, n: int, *, objects: int, mode: Mode, recipe: Recipe
-) -> tuple[Questions, Cells, Flags]:
+    rng: np.random.Generator, bucket: Bucket, n: int, *, objects: int, mode: Mode, recipe: GridRecipe
+) -> tuple[QuestionTable, Cells, Flags]:
     """Make one attempt at each of n scenes: questions, cells, and whether there is a valid region.
 
     Args:
@@ -75,7 +75,7 @@ def attempt(
     if mode == "pure":
         scene.place_confusers(objects)
     scene.fill(objects, mode)
-    questions = Questions(
+    questions = QuestionTable(
         np.full(n, BUCKETS.index(bucket), np.uint8), kinds[:, :MOST_SIDES], kinds[:, MOST_SIDES:], directions
     )
     return questions, scene.cells, is_ok
@@ -85,7 +85,7 @@ class _Scene:
     """Scenes being filled."""
 
     def __init__(
-        self, rng: np.random.Generator, bucket: Bucket, world: World, kinds: NDArray[np.uint8]
+        self, rng: np.random.Generator, bucket: Bucket, world: GridShape, kinds: NDArray[np.uint8]
     ) -> None:
         n = len(kinds)
         self.rng, self.bucket, self.world = rng, bucket, world
@@ -134,7 +134,7 @@ class _Scene:
                     )
                     allowed = np.where(is_first[:, k, None], line[None] > 0, line[None] < size - 1)
                     waiting.append((k, ~is_pair & (is_first | is_second)[:, k], allowed))
-        for k, mine, allowed in sorted(waiting, key=lambda each: each[0]):
+        for k, mine, allowed in sorted(waiting, key=lambda entry: entry[0]):
             put(k, mine, allowed)
         holds = offsets(self.world.rows, self.world.columns)[directions, positions] >= 1
         for side, own in enumerate(groups):
@@ -154,7 +154,7 @@ class _Scene:
     def _paint(self, where: Flags, classes: Flags) -> None:
         paint(self.rng, self.cells, where, classes)
 
-    def place_targets(self, side: int, objects: int, mode: Mode, recipe: Recipe) -> None:
+    def place_targets(self, side: int, objects: int, mode: Mode, recipe: GridRecipe) -> None:
         """Place as many targets as the generator draws, in the valid region."""
         rng, bucket, n = self.rng, self.bucket, len(self.cells)
         region = self.regions[side] & self.free
@@ -284,7 +284,7 @@ class _Scene:
         """Move look-alikes into a random C_k that had a free cell, if it still has another one."""
         if not start:
             return cell
-        there = np.stack([each.any(axis=1) for each in start], axis=1)
+        there = np.stack([cells.any(axis=1) for cells in start], axis=1)
         which = (self.rng.random(there.shape) * there).argmax(axis=1)
         allowed = np.stack(start, axis=1)[self.rows, which] & free
         allowed[self.rows, cell] = False

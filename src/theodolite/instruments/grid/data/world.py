@@ -57,9 +57,9 @@ class RowTable:
         """Return the rows of all tables; other fields are those of the first."""
         columns = [table.columns() for table in tables]
         joined = {
-            name: value.concatenate([each[name] for each in columns])
+            name: value.concatenate([table[name] for table in columns])
             if isinstance(value, RowTable)
-            else np.concatenate([each[name] for each in columns])
+            else np.concatenate([table[name] for table in columns])
             for name, value in columns[0].items()
         }
         return cast("Self", replace(cast("Any", tables[0]), **joined))
@@ -102,7 +102,7 @@ def class_name(class_id: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class GridShape:
     """The size of the grid, which also fixes the list of answers."""
 
     rows: int = 5
@@ -137,7 +137,7 @@ class World:
     def answers(self) -> tuple[str, ...]:
         """The answer vocabulary: the counts, then yes and no.
 
-        >>> World().answers[-3:], len(World().answers)
+        >>> GridShape().answers[-3:], len(GridShape().answers)
         (('17', 'yes', 'no'), 20)
         """
         return (*map(str, range(self.max_count + 1)), "yes", "no")
@@ -150,7 +150,7 @@ class World:
     def box_px(self, cell: int) -> tuple[int, int, int, int]:
         """Return the box of a cell in the picture: left, top, right, bottom (exclusive).
 
-        >>> World().box_px(7)
+        >>> GridShape().box_px(7)
         (128, 64, 192, 128)
         """
         row, column = divmod(int(cell), self.columns)
@@ -227,7 +227,7 @@ def _distance(shape: int, cell_px: int) -> NDArray[np.float64]:
     return np.asarray(np.max(edges, axis=0))
 
 
-def render(world: World, cells: Cells, *, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+def render(world: GridShape, cells: Cells, *, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
     """Draw pictures of scenes, (n, height, width, 3).
 
     Args:
@@ -235,7 +235,7 @@ def render(world: World, cells: Cells, *, out: NDArray[np.uint8] | None = None) 
         cells: Class ids, (n, cells).
         out: An array to write into. In a loop, reuse one: allocating costs more than drawing.
 
-    >>> render(World(), np.zeros((1, 25), np.uint8)).shape
+    >>> render(GridShape(), np.zeros((1, 25), np.uint8)).shape
     (1, 320, 320, 3)
     """
     if cells.ndim != 2 or cells.shape[1] != world.n_cells:
@@ -258,7 +258,7 @@ def render(world: World, cells: Cells, *, out: NDArray[np.uint8] | None = None) 
     return out
 
 
-def read_cells(world: World, pixels: NDArray[np.uint8]) -> Cells:
+def read_cells(world: GridShape, pixels: NDArray[np.uint8]) -> Cells:
     """Read class ids from one picture, (cells,): the tile nearest to each cell in mean absolute difference.
 
     A cell that looks like no tile was drawn by another program; it is read by its colour and form.

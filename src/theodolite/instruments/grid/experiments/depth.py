@@ -65,7 +65,9 @@ def interactions(
         pid: Estimators of PID, from `PID`.
         seed: Seed of the shuffles of PID.
     """
-    own = [each.name for each in find_explainers(run.plan.explainers) if each.scope == "global"]
+    own = [
+        explainer.name for explainer in find_explainers(run.plan.explainers) if explainer.scope == "global"
+    ]
     names = ["emap", "intershap", *(f"pid-{estimator}" for estimator in pid)]
     names += [name for name in own if not name.startswith("pid-") and name not in names]
     explainers = find_explainers(names)

@@ -34,7 +34,7 @@ EXPLAINERS = definition("grid.anchor_mass").variants
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MapMeasure:
     """How a metric is read from one map."""
 
     value: Callable[[SceneMap], float | None]
@@ -42,23 +42,23 @@ class Measure:
     """False where a map cannot have it."""
 
 
-def _of_truth(read: Callable[[MapScore], float]) -> Measure:
-    return Measure(lambda scene_map: read(scene_map.truth) if scene_map.truth else None)
+def _of_truth(read: Callable[[MapScore], float]) -> MapMeasure:
+    return MapMeasure(lambda scene_map: read(scene_map.truth) if scene_map.truth else None)
 
 
-def _of_pixels(read: Callable[[MapScore], float]) -> Measure:
-    return Measure(
+def _of_pixels(read: Callable[[MapScore], float]) -> MapMeasure:
+    return MapMeasure(
         lambda scene_map: read(scene_map.pixel) if scene_map.pixel else None,
         applies=lambda scene_map: scene_map.pixel is not None,
     )
 
 
-def _mass(part: MaskName, applies: Callable[[SceneMap], bool] = lambda _: True) -> Measure:
-    return Measure(lambda scene_map: scene_map.mass.get(part), applies)
+def _mass(part: MaskName, applies: Callable[[SceneMap], bool] = lambda _: True) -> MapMeasure:
+    return MapMeasure(lambda scene_map: scene_map.mass.get(part), applies)
 
 
-def _words(role: str) -> Measure:
-    return Measure(
+def _words(role: str) -> MapMeasure:
+    return MapMeasure(
         lambda scene_map: (scene_map.words or {}).get(role),
         applies=lambda scene_map: scene_map.words is not None and scene_map.bucket.is_relational,
     )
@@ -68,7 +68,7 @@ def _is_relational(scene_map: SceneMap) -> bool:
     return scene_map.bucket.is_relational
 
 
-MEASURES: Mapping[str, Measure] = {
+MEASURES: Mapping[str, MapMeasure] = {
     "rma": _of_truth(lambda s: s.rma),
     "area": _of_truth(lambda s: s.area),
     "normalised_rma": _of_truth(lambda s: s.normalised_rma),
@@ -80,7 +80,7 @@ MEASURES: Mapping[str, Measure] = {
     "pixel_iou": _of_pixels(lambda s: s.iou),
     "pixel_iou_paper": _of_pixels(lambda s: s.iou_paper),
     "adversarial_mass": _mass(
-        "adversarial", applies=lambda each: each.bucket.is_relational and each.has_look_alike
+        "adversarial", applies=lambda scored: scored.bucket.is_relational and scored.has_look_alike
     ),
     "anchor_mass": _mass("anchors", applies=_is_relational),
     "target_mass": _mass("targets"),
@@ -90,9 +90,9 @@ MEASURES: Mapping[str, Measure] = {
     "target_words": _words("target"),
     "anchor_words": _words("anchor"),
     "other_words": _words("other"),
-    "interacting_words": Measure(
-        lambda each: each.scalars.get("interacting_words"),
-        applies=lambda each: each.explainer == "interacting-words" and each.bucket.is_relational,
+    "interacting_words": MapMeasure(
+        lambda scored: scored.scalars.get("interacting_words"),
+        applies=lambda scored: scored.explainer == "interacting-words" and scored.bucket.is_relational,
     ),
 }
 """How each metric of maps is read; against anchors and targets unless its definition says otherwise."""
@@ -195,13 +195,13 @@ _BUCKET_KINDS = (
 )
 _GROUPINGS: Mapping[str, tuple[Callable[[SceneMap], str], Iterable[str]]] = {
     "all": (lambda _: "all", MEASURES),
-    "bucket": (lambda each: each.group, _BUCKET_KINDS),
+    "bucket": (lambda scored: scored.group, _BUCKET_KINDS),
     "answer": (
-        lambda each: each.gold if each.gold in {"yes", "no"} else "",
+        lambda scored: scored.gold if scored.gold in {"yes", "no"} else "",
         ("rma", "normalised_rma", "iou"),
     ),
-    "correctness": (lambda each: "right" if each.is_right else "wrong", ("rma", "adversarial_mass")),
-    "form": (lambda each: f"form {each.bucket.form}", ("rma", "normalised_rma")),
+    "correctness": (lambda scored: "right" if scored.is_right else "wrong", ("rma", "adversarial_mass")),
+    "form": (lambda scored: f"form {scored.bucket.form}", ("rma", "normalised_rma")),
 }
 
 
@@ -288,23 +288,23 @@ def separate_maps(pure: ExplainedRun, spur: ExplainedRun, *, seed: int = 0) -> l
         spur: Run of the model that counts words, on the same scenes.
         seed: Seed of resampling.
     """
-    known = {each.explainer for each in spur.maps}
-    names = [name for name in dict.fromkeys(each.explainer for each in pure.maps) if name in known]
+    known = {scored.explainer for scored in spur.maps}
+    names = [name for name in dict.fromkeys(scored.explainer for scored in pure.maps) if name in known]
     separations = [_separate(pure, spur, name, kind, seed) for name in names for kind in KINDS]
-    return [each for each in separations if each is not None]
+    return [separation for separation in separations if separation is not None]
 
 
 def _separate(
     pure: ExplainedRun, spur: ExplainedRun, explainer: str, kind: str, seed: int
 ) -> MapSeparation | None:
     maps = [
-        (label, each)
+        (label, scored)
         for label, run in enumerate((pure, spur))
-        for each in run.maps
-        if each.explainer == explainer and each.bucket.is_relational and each.has_look_alike
+        for scored in run.maps
+        if scored.explainer == explainer and scored.bucket.is_relational and scored.has_look_alike
     ]
     read = MEASURES[kind].value
-    values = [(label, value, each.scene) for label, each in maps if (value := read(each)) is not None]
+    values = [(label, value, scored.scene) for label, scored in maps if (value := read(scored)) is not None]
     if not values:
         return None
     sides = [[value for label, value, _ in values if label == side] for side in (0, 1)]

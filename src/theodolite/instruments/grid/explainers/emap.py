@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.data.world import GridShape
 from theodolite.instruments.grid.explainers.contract import Explainer
 from theodolite.instruments.grid.explainers.game import Explained, Floats, explained_output
 from theodolite.instruments.grid.explainers.readers import Pool
@@ -74,7 +74,7 @@ def project(matrix: Floats) -> Projection:
     return Projection(matrix, matrix.mean(axis=1) - mean, matrix.mean(axis=0) - mean, mean)
 
 
-def matrix_of(logits: Floats, *, world: World, bucket: int, explained: Explained = "expected") -> Floats:
+def matrix_of(logits: Floats, *, world: GridShape, bucket: int, explained: Explained = "expected") -> Floats:
     """Compute F from the logits of every picture with every question, (n, n, answers).
 
     For ``expected`` the output is the same everywhere. For ``answer`` and ``log-odds``, column j is the output for the

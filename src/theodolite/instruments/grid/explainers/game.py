@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.batch import SceneBatch, word_roles
 from theodolite.instruments.grid.data.question_types import BUCKETS, PAD, WORD
-from theodolite.instruments.grid.data.world import Flags, Integers, World
+from theodolite.instruments.grid.data.world import Flags, GridShape, Integers
 
 Floats: TypeAlias = NDArray[np.float64]
 Evaluate: TypeAlias = Callable[[Flags, Flags], Floats]
@@ -251,7 +251,7 @@ def check_hiding(fill: str, hiding: str) -> None:
 
 
 def explained_output(
-    explained: Explained, *, world: World, bucket: int, answer: int
+    explained: Explained, *, world: GridShape, bucket: int, answer: int
 ) -> Callable[[Floats], Floats]:
     """Return the function from logits (…, answers) to the explained output (…).
 
@@ -261,7 +261,7 @@ def explained_output(
         bucket: Index into `BUCKETS`.
         answer: The explained answer; not used by ``expected``.
 
-    >>> spread = explained_output("expected", world=World(2, 2, max_count=1), bucket=0, answer=0)
+    >>> spread = explained_output("expected", world=GridShape(2, 2, max_count=1), bucket=0, answer=0)
     >>> float(spread(np.array([[0.0, 0.0, -9.0, -9.0]]))[0])  # 0 and 1 equally likely
     0.5
     """

@@ -14,7 +14,7 @@ from theodolite.core.errors import ModelError, UnsupportedError, UsageError
 from theodolite.core.types import Choice, Picture, Request
 from theodolite.instruments.grid.data.batch import IS_COUNT, SceneBatch
 from theodolite.instruments.grid.data.question_types import BUCKETS, MASK, PAD, text_of
-from theodolite.instruments.grid.data.world import Flags, Integers, World, render
+from theodolite.instruments.grid.data.world import Flags, GridShape, Integers, render
 from theodolite.instruments.grid.explainers.game import Convention, Fill, Floats, Hiding, check_hiding
 from theodolite.instruments.grid.models.symbolic import CONFIDENCE, Logic, hide_words, symbolic_answer
 from theodolite.instruments.grid.questions import prompt_of
@@ -69,7 +69,7 @@ class Reader(Protocol):
     can_differentiate: bool
 
     def logits(self, shown: Shown) -> Floats:
-        """Return logits (or log-probabilities) over `World.answers`, (m, answers)."""
+        """Return logits (or log-probabilities) over `GridShape.answers`, (m, answers)."""
         ...
 
 
@@ -111,7 +111,7 @@ class NetworkReader:
         self.network, self.device = network, device
         self._reader = PairedReader(network, device=device)
 
-    def check(self, world: World) -> None:
+    def check(self, world: GridShape) -> None:
         """Check that the network can answer questions about this world.
 
         Raises:

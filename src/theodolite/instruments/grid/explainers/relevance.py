@@ -12,16 +12,16 @@ from theodolite.core.types import Picture, Request
 from theodolite.geometry import TokenGrid
 from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.question_types import BUCKETS
-from theodolite.instruments.grid.data.world import World, render
+from theodolite.instruments.grid.data.world import GridShape, render
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
 from theodolite.instruments.grid.explainers.game import Floats
 from theodolite.instruments.grid.questions import prompt_of
 
 
-def as_cells(values: ArrayLike, world: World) -> Floats:
+def as_cells(values: ArrayLike, world: GridShape) -> Floats:
     """Reduce a map to one number per cell. It may be given by cell, as rows × columns, or by pixel (values are summed).
 
-    >>> as_cells(np.ones((320, 320)), World()).tolist()[:2]
+    >>> as_cells(np.ones((320, 320)), GridShape()).tolist()[:2]
     [4096.0, 4096.0]
 
     Raises:
@@ -44,7 +44,7 @@ def as_cells(values: ArrayLike, world: World) -> Floats:
     )
 
 
-def token_map_as_cells(values: ArrayLike, grid: TokenGrid, world: World) -> Floats:
+def token_map_as_cells(values: ArrayLike, grid: TokenGrid, world: GridShape) -> Floats:
     """Convert relevance of image tokens to relevance of cells; each token is divided among cells by area.
 
     Args:
@@ -124,7 +124,7 @@ def asked_of(batch: SceneBatch, row: int, answer: int) -> tuple[Request, tuple[s
     Args:
         batch: Scenes that include this one.
         row: The row of the scene.
-        answer: The explained answer, an index into `World.answers`.
+        answer: The explained answer, an index into `GridShape.answers`.
 
     Raises:
         UsageError: The explained answer is above 9.

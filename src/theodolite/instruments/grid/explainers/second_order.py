@@ -98,14 +98,14 @@ def _batch(network: PairedNetwork, requests: list[SlopeRequest], device: str) ->
         relevance = (embedded * slope).sum(-1) * is_word
         wanted = relevance.abs().sum(1)[None] if form != "mixed" else relevance.T[is_word.any(0)]
         heat = torch.zeros(len(rows), *pixels.shape[-2:], device=device)
-        for i, each in enumerate(wanted):
-            (gradient,) = torch.autograd.grad(each.sum(), pixels, retain_graph=i + 1 < len(wanted))
+        for i, output in enumerate(wanted):
+            (gradient,) = torch.autograd.grad(output.sum(), pixels, retain_graph=i + 1 < len(wanted))
             heat = heat + gradient.abs().sum(1)
     maps = heat.cpu().numpy().astype(np.float32)
     word_relevance = relevance.detach().cpu().numpy().astype(np.float64)
     return [
-        Slope(as_cells(each, batch.world), words, each)
-        for each, words in zip(maps, word_relevance, strict=True)
+        Slope(as_cells(values, batch.world), words, values)
+        for values, words in zip(maps, word_relevance, strict=True)
     ]
 
 

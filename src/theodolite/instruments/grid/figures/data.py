@@ -36,8 +36,8 @@ from theodolite.instruments.grid.data.batch import (
 )
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS
-from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
-from theodolite.instruments.grid.data.world import Mode, World, render
+from theodolite.instruments.grid.data.recipe import Density, GridRecipe, find_recipe
+from theodolite.instruments.grid.data.world import GridShape, Mode, render
 from theodolite.instruments.grid.models.symbolic import LOGICS, symbolic_answer
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def draw_scene(
         )
 
 
-def _tinted(pixels: FloatPixels, world: World, cells: Flags, colour: str) -> FloatPixels:
+def _tinted(pixels: FloatPixels, world: GridShape, cells: Flags, colour: str) -> FloatPixels:
     """Tint only what is white."""
     from matplotlib.colors import to_rgb
 
@@ -233,7 +233,7 @@ _SAMPLE = 300
 """Scenes of each bucket for the distribution of answers."""
 
 
-def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, Drawing]:
+def data_figures(preset: str | GridRecipe = "paper", *, seed: int = 0) -> dict[str, Drawing]:
     """Draw the paper's figures 2 (taxonomy), 3 (generation), 7 (answers) and 8 to 11 (samples), from new scenes.
 
     Args:
@@ -272,7 +272,7 @@ def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, 
     return drawings
 
 
-def _generation_example(recipe: Recipe, seed: int) -> Drawing:
+def _generation_example(recipe: GridRecipe, seed: int) -> Drawing:
     """Draw the generation of a scene with few targets whose regions all have an empty cell for their names."""
     pure, spur = (
         generate("M-F0-D2", 200, mode=mode, density=0.5, preset=recipe, seed=seed) for _, mode in _MODES

@@ -22,7 +22,7 @@ from torch.nn import functional
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice, Request, Response
 from theodolite.instruments.grid.data.question_types import MAX_WORDS, VOCABULARY, question_words
-from theodolite.instruments.grid.data.world import N_CLASSES, World, atlas
+from theodolite.instruments.grid.data.world import N_CLASSES, GridShape, atlas
 from theodolite.models import Capability, ModelName, ModelOptions, read_options
 
 # The network of both paired models: convolutional stem, text encoder, joint encoder, object-query decoder.
@@ -254,7 +254,7 @@ def released(kind: Kind) -> Path:
 def new_network(seed: int, device: str = "cpu") -> PairedNetwork:
     """Return an untrained network; the same seed gives the same weights."""
     torch.manual_seed(seed)
-    size = NetworkSize(vocabulary=len(VOCABULARY), answers=len(World().answers), longest=MAX_WORDS)
+    size = NetworkSize(vocabulary=len(VOCABULARY), answers=len(GridShape().answers), longest=MAX_WORDS)
     return PairedNetwork(size).to(device)
 
 
@@ -378,7 +378,7 @@ class PairedModel:
         self.name = name
         self.identity = identity
         self.reader = reader
-        self.answers = World().answers
+        self.answers = GridShape().answers
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
         """Answer each request in one word: a number, yes or no."""

@@ -28,11 +28,11 @@ from theodolite.instruments.grid.data.question_types import (
     MOST_ANCHORS,
     MOST_SIDES,
     TARGET_PHRASE,
-    Questions,
+    QuestionTable,
     question_words,
     read_questions,
 )
-from theodolite.instruments.grid.data.world import Cells, Flags, Integers, World, read_cells
+from theodolite.instruments.grid.data.world import Cells, Flags, GridShape, Integers, read_cells
 from theodolite.models import Capability, ModelName, ModelOptions, VisionLanguageModel, read_options
 
 Logic: TypeAlias = Literal["pure", "bow"]
@@ -41,7 +41,7 @@ CONFIDENCE = 0.97
 """The probability that a symbolic model gives to its answer; the rest is divided evenly among the other answers."""
 
 
-def symbolic_counts(world: World, cells: Cells, questions: Questions, *, logic: Logic) -> Integers:
+def symbolic_counts(world: GridShape, cells: Cells, questions: QuestionTable, *, logic: Logic) -> Integers:
     """Return the number of targets of each group that a model sees, (n, 2); objects and words may be missing.
 
     Args:
@@ -60,12 +60,14 @@ def symbolic_counts(world: World, cells: Cells, questions: Questions, *, logic: 
     return counts
 
 
-def symbolic_answer(world: World, cells: Cells, questions: Questions, *, logic: Logic) -> NDArray[np.uint8]:
-    """Return the answers of a symbolic model, as indices into `World.answers`."""
+def symbolic_answer(
+    world: GridShape, cells: Cells, questions: QuestionTable, *, logic: Logic
+) -> NDArray[np.uint8]:
+    """Return the answers of a symbolic model, as indices into `GridShape.answers`."""
     return as_answer(world, questions, symbolic_counts(world, cells, questions, logic=logic))
 
 
-def hide_words(batch: SceneBatch, row: int, word_mask: Flags) -> Questions:
+def hide_words(batch: SceneBatch, row: int, word_mask: Flags) -> QuestionTable:
     """Parse a question with only some of its words shown, one row per mask."""
     m = len(word_mask)
     questions, spans = batch.questions, batch.spans[row]
@@ -84,7 +86,7 @@ def hide_words(batch: SceneBatch, row: int, word_mask: Flags) -> Questions:
         (int(questions.directions[row, k]) * word_mask[:, spans[DIRECTION_PHRASE + k, 0]]).astype(np.uint8)
         for k in range(MOST_ANCHORS)
     ]
-    return Questions(
+    return QuestionTable(
         np.full(m, questions.bucket[row], np.uint8),
         np.stack(targets, axis=1),
         np.stack(anchors, axis=1),
@@ -103,7 +105,7 @@ class SymbolicOptions(ModelOptions):
 def open_symbolic(name: ModelName) -> SymbolicModel:
     """Open ``grid:symbolic-pure`` or ``grid:symbolic-bow``."""
     options = read_options(name, SymbolicOptions)
-    world = World(options.rows, options.columns, options.cell_px)
+    world = GridShape(options.rows, options.columns, options.cell_px)
     return SymbolicModel(name.text, cast("Logic", name.target.removeprefix("symbolic-")), world)
 
 
@@ -113,7 +115,7 @@ class SymbolicModel:
     lacks: ClassVar[Mapping[Capability, str]] = {}
     batch_size = 64
 
-    def __init__(self, name: str, logic: Logic, world: World) -> None:
+    def __init__(self, name: str, logic: Logic, world: GridShape) -> None:
         self.name = name
         self.identity = name
         self.logic = logic

@@ -84,7 +84,7 @@ FORMAT_VERSION = 1
 _MANIFEST, _EPISODES, _FRAMES = "manifest.json", "episodes.jsonl", "frames"
 
 
-class Manifest(BaseModel):
+class EpisodeManifest(BaseModel):
     """The description of a data set."""
 
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
@@ -105,7 +105,7 @@ class EpisodeSet:
 
     episodes: tuple[Episode, ...]
     problems: tuple[Problem, ...]
-    manifest: Manifest | None = None
+    manifest: EpisodeManifest | None = None
 
 
 def read_episodes(path: str | Path) -> EpisodeSet:
@@ -137,7 +137,7 @@ def read_episodes(path: str | Path) -> EpisodeSet:
 
 
 def write_episodes(
-    episodes: Iterable[Episode], folder: str | Path, *, manifest: Manifest | None = None
+    episodes: Iterable[Episode], folder: str | Path, *, manifest: EpisodeManifest | None = None
 ) -> Path:
     """Write a data set. A picture that several frames share is written once.
 
@@ -154,14 +154,14 @@ def write_episodes(
                 line.setdefault("known", {})  # where it is missing, what is listed counts as known
                 file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
                 n += 1
-        about = (manifest or Manifest(n_episodes=n)).model_copy(update={"n_episodes": n})
+        about = (manifest or EpisodeManifest(n_episodes=n)).model_copy(update={"n_episodes": n})
         (folder / _MANIFEST).write_text(about.model_dump_json(indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write the data set into {folder}: {error.strerror}") from error
     return folder
 
 
-def _read_manifest(path: Path) -> Manifest | None:
+def _read_manifest(path: Path) -> EpisodeManifest | None:
     if not path.exists():
         return None
     value = read_json(path)
@@ -171,7 +171,7 @@ def _read_manifest(path: Path) -> Manifest | None:
             f"{path} is of format {version:.3g}, this Theodolite knows {FORMAT_VERSION}: upgrade Theodolite"
         )
     try:
-        return check(Manifest, value)
+        return check(EpisodeManifest, value)
     except UsageError as error:
         raise UsageError(f"{path} is not a manifest of episodes: {error}") from error
 

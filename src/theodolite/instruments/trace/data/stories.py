@@ -18,7 +18,7 @@ import numpy as np
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check
 from theodolite.core.scores import LESSON_SEEDS, Split, check_split
-from theodolite.worlds.episodes import EGO, FAMILIES, Episode, Family, SceneObject
+from theodolite.worlds.episodes import EGO, FAMILIES, Episode, Family, FrameObject
 from theodolite.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
 from theodolite.worlds.stories import WORLDS as WHOLE_WORLDS
 from theodolite.worlds.stories import perturbed
@@ -273,18 +273,18 @@ def tell(episode: Episode, frame: int, *, most: int = 2) -> list[str]:
     return list(dict.fromkeys(_TELLERS[episode.world](episode, frame, most)))
 
 
-def _things(episode: Episode, frame: int) -> list[SceneObject]:
+def _things(episode: Episode, frame: int) -> list[FrameObject]:
     return [o for o in episode.frames[frame].objects if o.category not in {"room", "table", "screen"}]
 
 
-def _presence(thing: SceneObject, things: list[SceneObject]) -> Iterator[str]:
+def _presence(thing: FrameObject, things: list[FrameObject]) -> Iterator[str]:
     if thing.is_visible:
         yield f"There is a {named(thing)}."
     elif not any(o.is_visible and o.category == thing.category for o in things):
         yield f"There is no {named(thing)}."
 
 
-def _beside(a: SceneObject, b: SceneObject, width_px: int) -> Iterator[str]:
+def _beside(a: FrameObject, b: FrameObject, width_px: int) -> Iterator[str]:
     if a.box is None or b.box is None:
         return
     apart = (a.box.centre_px[0] - b.box.centre_px[0]) / width_px
@@ -319,7 +319,7 @@ def _tell_navigation(episode: Episode, frame: int, most: int) -> Iterator[str]:
         yield from _bearing(episode, frame, thing)
 
 
-def _bearing(episode: Episode, frame: int, thing: SceneObject) -> Iterator[str]:
+def _bearing(episode: Episode, frame: int, thing: FrameObject) -> Iterator[str]:
     pose, position = episode.frames[frame].pose, thing.position_m
     if pose is None or position is None or np.hypot(position[0] - pose.x_m, position[1] - pose.y_m) < 0.5:
         return

@@ -17,7 +17,7 @@ from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims.types import KINDS
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_sgr
-from theodolite.instruments.trace.formulas.vrs import LARGEST_VRS, EditedPair, Floats, vrs_paper, vrs_sound
+from theodolite.instruments.trace.formulas.vrs import LARGEST_VRS, EditedTraces, Floats, vrs_paper, vrs_sound
 from theodolite.instruments.trace.score import difference_over, mean_over
 from theodolite.worlds.episodes import FAMILIES
 
@@ -55,7 +55,7 @@ class Reliance:
 
 
 def reliance(
-    pairs: Sequence[EditedPair], *, how: Counting = AS_PAPER, n_without_base: int = 0, seed: int = 0
+    pairs: Sequence[EditedTraces], *, how: Counting = AS_PAPER, n_without_base: int = 0, seed: int = 0
 ) -> Reliance:
     """Compute visual reliance over edited pairs, clustered by unit.
 
@@ -92,7 +92,7 @@ def reliance(
     )
 
 
-def _drop(pair: EditedPair, how: Counting) -> float | None:
+def _drop(pair: EditedTraces, how: Counting) -> float | None:
     before, after = (trace_sgr(t, how) for t in (pair.before, pair.after_old))
     return None if before is None or after is None else before - after
 
@@ -114,7 +114,7 @@ def _bootstrap(
     return distribution.percentile((0.0, largest))
 
 
-def _share(pairs: Sequence[EditedPair], hits: str, of: str) -> stats.Estimate | None:
+def _share(pairs: Sequence[EditedTraces], hits: str, of: str) -> stats.Estimate | None:
     """Return a share of facts over all pairs, clustered by unit."""
     facts = [
         (value, pair.before.unit)
@@ -125,7 +125,7 @@ def _share(pairs: Sequence[EditedPair], hits: str, of: str) -> stats.Estimate | 
     return stats.clustered_mean([value for value, _ in facts], [unit for _, unit in facts] or None)
 
 
-def _sound(pairs: Sequence[EditedPair], seed: int) -> stats.Estimate | None:
+def _sound(pairs: Sequence[EditedTraces], seed: int) -> stats.Estimate | None:
     columns = tuple(
         np.array([getattr(pair, name) for pair in pairs], float)
         for name in ("n_updated", "n_edited", "n_changed", "n_unedited")
@@ -157,7 +157,7 @@ def reliance_table(found: Reliance) -> Table:
     return Table.of("trace.reliance", "Visual reliance over all edits", columns, [[*row, *counts]], notes)
 
 
-def facts_table(pairs: Sequence[EditedPair]) -> Table:
+def facts_table(pairs: Sequence[EditedTraces]) -> Table:
     """Return a table with one row per kind of fact that edits changed: how often traces drop it or state the new one."""
     facts = [(fact, pair.before.unit) for pair in pairs if not pair.failure for fact in pair.edited_facts]
     columns = [
@@ -200,7 +200,7 @@ class SensitivityCell:
 
 
 def sensitivity(
-    pairs: Sequence[EditedPair], *, how: Counting = AS_PAPER, seed: int = 0
+    pairs: Sequence[EditedTraces], *, how: Counting = AS_PAPER, seed: int = 0
 ) -> list[SensitivityCell]:
     """Compute Table 3: the effect of each family of edits on SGR and accuracy, against both truths."""
     pairs = [pair for pair in pairs if not pair.failure]
@@ -220,7 +220,7 @@ def sensitivity(
 
 
 def _cell(
-    pairs: Sequence[EditedPair], family: str, truth: Truth, how: Counting, seed: int
+    pairs: Sequence[EditedTraces], family: str, truth: Truth, how: Counting, seed: int
 ) -> tuple[
     tuple[str, Truth, stats.Estimate | None, stats.Estimate | None, int, int, int], list[float | None]
 ]:

@@ -50,13 +50,13 @@ from theodolite.instruments.trace.formulas.sgr import (
     trace_unverifiable,
 )
 from theodolite.instruments.trace.formulas.tcs import Transition, trace_contradictions, why_not_computed
-from theodolite.instruments.trace.formulas.vrs import EditedPair
+from theodolite.instruments.trace.formulas.vrs import EditedTraces
 from theodolite.instruments.trace.score import (
     OF_BLIND,
     OF_CHANGES,
     OF_EDITS,
     JudgedRun,
-    ScoreOptions,
+    TraceScoreOptions,
     difference_over,
     judged_run,
     mean_over,
@@ -80,9 +80,9 @@ class ScoredTraces:
     """A run with its groups and edited pairs, from which tables and figures are made."""
 
     def __init__(
-        self, run: Run, *, data: str | Path | None = None, options: ScoreOptions | None = None
+        self, run: Run, *, data: str | Path | None = None, options: TraceScoreOptions | None = None
     ) -> None:
-        self.options = options or ScoreOptions()
+        self.options = options or TraceScoreOptions()
         self.read: JudgedRun = judged_run(run, data)
         self.verifier = open_verifier(self.options.verifier)
         self.groups: list[TraceGroup] = run_groups(self.read, self.verifier, self.options)
@@ -91,7 +91,7 @@ class ScoredTraces:
         both, self.lonely = self.read.edits(style)
         hedges = self.options.hedges
         pairs = [self.read.pair(before, after, self.verifier, hedges) for before, after in both]
-        self.pairs: list[EditedPair] = [pair for pair in pairs if pair is not None]
+        self.pairs: list[EditedTraces] = [pair for pair in pairs if pair is not None]
 
     @property
     def reliance(self) -> Reliance | None:
@@ -177,7 +177,7 @@ def run_tables(
     run: Run,
     *,
     data: str | Path | None = None,
-    options: ScoreOptions | None = None,
+    options: TraceScoreOptions | None = None,
     extra: Sequence[str] = (),
 ) -> list[Table]:
     """Return the tables of a run, ending with its problems.
@@ -278,7 +278,7 @@ def sgr_by_stage(group: TraceGroup) -> tuple[dict[Stage, stats.Estimate | None],
     return by_stage, difference_over([(by["early"], by["late"], unit) for by, unit in stages])
 
 
-def run_groups(read: JudgedRun, verifier: Verifier, how: ScoreOptions) -> list[TraceGroup]:
+def run_groups(read: JudgedRun, verifier: Verifier, how: TraceScoreOptions) -> list[TraceGroup]:
     """Return the groups of a run: one per prompt style and split."""
     groups = []
     for style in read.styles:
@@ -575,7 +575,7 @@ _COMPARED = ("sgr", "hr", "right")
 
 
 @dataclass(frozen=True, slots=True)
-class ModelRun:
+class RunGroups:
     """The groups of one run, in its first prompt style."""
 
     model: str
@@ -586,7 +586,7 @@ class ModelRun:
         return next((group for group in self.groups if group.labels[1] == split), None)
 
 
-def model_tables(runs: Sequence[ModelRun]) -> list[Table]:
+def model_tables(runs: Sequence[RunGroups]) -> list[Table]:
     """Return one row per model and split; and, per split, each model minus the first one, over shared episodes."""
     splits = list(dict.fromkeys(group.labels[1] for run in runs for group in run.groups))
     rows: list[list[Cell]] = []
@@ -611,7 +611,7 @@ def model_tables(runs: Sequence[ModelRun]) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _differences(runs: Sequence[ModelRun]) -> Table:
+def _differences(runs: Sequence[RunGroups]) -> Table:
     """Return each model minus the first one, per split."""
     scores = {
         run.model: [replace(score, split=group.labels[1]) for group in run.groups for score in group.scores]

@@ -25,7 +25,7 @@ from theodolite.core.tables import Cell, Column, Estimate, Table
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.experiments.relevance import INSTRUMENT as RELEVANCE
 from theodolite.instruments.trace.experiments.relevance import relevance_table
-from theodolite.instruments.trace.experiments.robustness import Condition
+from theodolite.instruments.trace.experiments.robustness import MeasuringCondition
 from theodolite.instruments.trace.formulas.vrs import vrs_paper
 from theodolite.runs import Run
 
@@ -439,7 +439,7 @@ def read_scored_run(folder: Path) -> ScoredRun:
         return ScoredRun(run.info.model, world or data.name, str(folder), run.info.instrument, tables)
 
 
-def rows_from_runs(runs: Sequence[ScoredRun]) -> tuple[list[ModelRow], list[Condition], list[str]]:
+def rows_from_runs(runs: Sequence[ScoredRun]) -> tuple[list[ModelRow], list[MeasuringCondition], list[str]]:
     """Make rows from scored runs, one per model and benchmark: in-distribution SGR and accuracy, OOD accuracy.
 
     If a model has two runs on a benchmark, one on plain episodes and one on edits, the first gives SGR, consistency and
@@ -533,7 +533,7 @@ def _row_of(run: ScoredRun, edited: ScoredRun | None) -> ModelRow | str:
     return ModelRow(run.model, run.benchmark, accuracy, ood, predictors)
 
 
-def _conditions(runs: Sequence[ScoredRun]) -> list[Condition]:
+def _conditions(runs: Sequence[ScoredRun]) -> list[MeasuringCondition]:
     """Return SGR by model for every prompt style and every other way of measuring, with the cost of a sample."""
     sgr: dict[str, dict[str, list[float]]] = {}
     times: dict[str, list[float]] = {}
@@ -545,7 +545,9 @@ def _conditions(runs: Sequence[ScoredRun]) -> list[Condition]:
                 sgr.setdefault(name, {}).setdefault(run.model, []).append(value)
                 times.setdefault(name, []).append(float(str(row["seconds"] or 0.0)))
     return [
-        Condition(name, {m: sum(v) / len(v) for m, v in by.items()}, sum(times[name]) / len(times[name]))
+        MeasuringCondition(
+            name, {m: sum(v) / len(v) for m, v in by.items()}, sum(times[name]) / len(times[name])
+        )
         for name, by in sgr.items()
     ]
 

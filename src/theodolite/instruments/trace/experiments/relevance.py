@@ -5,7 +5,6 @@ from __future__ import annotations
 import string
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ from theodolite.core.tables import Column, Table
 from theodolite.core.types import AnswerFormat, Item, Message, Record, Request, Response, Truth
 from theodolite.instruments.trace.questions import shown_frames
 from theodolite.instruments.trace.score import mean_over
-from theodolite.models import VisionLanguageModel, open_model
-from theodolite.runs import MeasurerFactory, Result, Reuse, Run
+from theodolite.models import VisionLanguageModel
+from theodolite.runs import Result, Reuse, Run
 from theodolite.worlds.episodes import Episode
 
 BASELINES = {
@@ -27,15 +26,6 @@ BASELINES = {
     "attention × gradient": "chefer",
 }
 """Baseline -> the relevance method behind it. All of them give non-negative relevance."""
-
-
-def relevance_factory(name: str) -> MeasurerFactory:
-    """Return a factory that opens the model in the worker process."""
-    return partial(_open_measurer, name)
-
-
-def _open_measurer(name: str) -> RelevanceMeasurer:
-    return RelevanceMeasurer(open_model(name))
 
 
 class RelevanceMeasurer:

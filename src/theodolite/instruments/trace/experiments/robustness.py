@@ -182,7 +182,7 @@ def verbosity_table(found: Verbosity) -> Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class MeasuringCondition:
     """One way of measuring, over models."""
 
     name: str
@@ -208,7 +208,7 @@ class ConditionRobustness:
 
 
 def robustness(
-    reference: Condition, conditions: Sequence[Condition], retention: Mapping[str, float]
+    reference: MeasuringCondition, conditions: Sequence[MeasuringCondition], retention: Mapping[str, float]
 ) -> list[ConditionRobustness]:
     """Compare ways of measuring, the reference first. Fewer than three models give no correlation.
 
@@ -221,7 +221,7 @@ def robustness(
 
 
 def _compared(
-    condition: Condition, reference: Condition, retention: Mapping[str, float]
+    condition: MeasuringCondition, reference: MeasuringCondition, retention: Mapping[str, float]
 ) -> ConditionRobustness:
     both = sorted(set(condition.sgr) & set(reference.sgr))
     known = sorted(set(condition.sgr) & set(retention))

@@ -33,7 +33,13 @@ from theodolite.instruments.trace.experiments.grounding import (
 )
 from theodolite.instruments.trace.formulas.refutable import refuted_or_why
 from theodolite.instruments.trace.formulas.tcs import Transition, transitions
-from theodolite.instruments.trace.score import INSTRUMENT, ScoreOptions, judged_run, of_trace, refutable_of
+from theodolite.instruments.trace.score import (
+    INSTRUMENT,
+    TraceScoreOptions,
+    judged_run,
+    of_trace,
+    refutable_of,
+)
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace, judge
 from theodolite.runs import Run
 from theodolite.worlds.episodes import Episode
@@ -150,7 +156,7 @@ def joined(parts: Sequence[LoadedTraces]) -> LoadedTraces:
 def verify_tables(
     loaded: LoadedTraces,
     verifiers: Sequence[Verifier],
-    options: ScoreOptions,
+    options: TraceScoreOptions,
     *,
     rates: Sequence[float] = (),
     extra: Sequence[str] = (),
@@ -211,7 +217,7 @@ def trace_group(
     loaded: LoadedTraces,
     judged: Sequence[JudgedTrace],
     verifier: Verifier,
-    options: ScoreOptions,
+    options: TraceScoreOptions,
     labels: tuple[str, ...] = (),
 ) -> tuple[TraceGroup, list[Problem]]:
     """Return the item scores of judged traces, labelled by the verifier and `labels`, and the failures.
@@ -251,7 +257,9 @@ def trace_group(
     return TraceGroup((verifier.name, *labels), scores, judged, moves, options.counting), problems
 
 
-def _moves(trace: Trace, episode: Episode, verifier: Verifier, how: ScoreOptions) -> list[Transition] | str:
+def _moves(
+    trace: Trace, episode: Episode, verifier: Verifier, how: TraceScoreOptions
+) -> list[Transition] | str:
     return transitions(trace, episode, verifier, tau=how.tau, embedder=how.sentence_model, hedges=how.hedges)
 
 

@@ -23,7 +23,7 @@ from theodolite.instruments.trace.claims.types import Claim, Label, Mention, Ver
 from theodolite.instruments.trace.verifiers.annotation import motion_between, stems
 from theodolite.instruments.trace.verifiers.judging import verdicts_on
 from theodolite.instruments.trace.verifiers.scene import plain_relation
-from theodolite.worlds.episodes import EGO, Action, Episode, Frame, SceneObject
+from theodolite.worlds.episodes import EGO, Action, Episode, Frame, FrameObject
 
 Swap: TypeAlias = Literal[
     "object", "attribute", "state", "count", "side", "relation", "room", "action", "order", "motion"
@@ -109,7 +109,7 @@ def _about_frame(episode: Episode, index: int) -> Iterator[tuple[Swap, Claim]]:
         yield from (("motion", claim) for claim in _movements(episode, index))
 
 
-def _absent(episode: Episode, shown: Sequence[SceneObject], index: int) -> Iterator[str]:
+def _absent(episode: Episode, shown: Sequence[FrameObject], index: int) -> Iterator[str]:
     """Yield, for each object of a frame, a label that applies to nothing in the episode."""
     if episode.knows("objects") == "none":
         return
@@ -120,7 +120,7 @@ def _absent(episode: Episode, shown: Sequence[SceneObject], index: int) -> Itera
         yield spare[(index + i) % len(spare)]
 
 
-def _other_attributes(episode: Episode, thing: SceneObject, at: tuple[int, ...]) -> Iterator[Claim]:
+def _other_attributes(episode: Episode, thing: FrameObject, at: tuple[int, ...]) -> Iterator[Claim]:
     """Yield the object with another value of each attribute that is a word of claims."""
     for name, value in thing.attributes.items():
         seen = {t.attributes[name] for f in episode.frames for t in f.objects if name in t.attributes}
@@ -130,7 +130,7 @@ def _other_attributes(episode: Episode, thing: SceneObject, at: tuple[int, ...])
             yield Claim("attribute", Mention(thing.category), others[at[0] % len(others)], frames=at)
 
 
-def _sides(frame: Frame, alone: Sequence[SceneObject], at: tuple[int, ...]) -> Iterator[Claim]:
+def _sides(frame: Frame, alone: Sequence[FrameObject], at: tuple[int, ...]) -> Iterator[Claim]:
     """Yield left for right: of two objects by their boxes, of one object and the observer by its bearing."""
     boxed = [t for t in alone if t.box is not None]
     for one, other in combinations(boxed, 2) if frame.size_px else ():
@@ -152,7 +152,7 @@ def _sides(frame: Frame, alone: Sequence[SceneObject], at: tuple[int, ...]) -> I
 
 
 def _relations(
-    frame: Frame, alone: Sequence[SceneObject], at: tuple[int, ...]
+    frame: Frame, alone: Sequence[FrameObject], at: tuple[int, ...]
 ) -> Iterator[tuple[Swap, Claim]]:
     """Yield each relation as its opposite, or to another object."""
     things = {t.id: t for t in frame.objects}
@@ -181,7 +181,7 @@ def _relations(
                 yield "relation", Claim("action", who, verb, Mention(thing.category), frames=at)
 
 
-def _mention(thing: SceneObject | None) -> Mention | None:
+def _mention(thing: FrameObject | None) -> Mention | None:
     return None if thing is None else Mention(thing.category)
 
 
@@ -222,7 +222,7 @@ def _about_actions(episode: Episode) -> Iterator[tuple[Swap, Claim]]:
             yield "order", Claim("temporal", earlier, "after", later)
 
 
-def _actor(action: Action, things: dict[str, SceneObject]) -> str:
+def _actor(action: Action, things: dict[str, FrameObject]) -> str:
     """Return the word for the actor of an action."""
     return EGO if action.subject == EGO or action.subject not in things else things[action.subject].category
 
@@ -233,7 +233,7 @@ def _own(action: Action) -> str:
 
 
 def _other_actions(
-    action: Action, meanwhile: Sequence[Action], things: dict[str, SceneObject], frames: tuple[int, ...]
+    action: Action, meanwhile: Sequence[Action], things: dict[str, FrameObject], frames: tuple[int, ...]
 ) -> Iterator[Claim]:
     """Yield the opposite of an action, and the action done to another object."""
     who = Mention("i") if action.subject == EGO else Mention(things[action.subject].category)
@@ -252,7 +252,7 @@ def _other_actions(
         yield Claim("action", who, action.verb, Mention(others[frames[0] % len(others)]), frames=frames)
 
 
-def _event(action: Action, things: dict[str, SceneObject]) -> Mention:
+def _event(action: Action, things: dict[str, FrameObject]) -> Mention:
     head = "i" if action.subject == EGO else things[action.subject].category
     target = things.get(action.objects[0]) if action.objects else None
     return Mention(head, verb=action.verb, object="" if target is None else target.category)

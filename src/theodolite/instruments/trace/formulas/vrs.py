@@ -27,7 +27,7 @@ from theodolite.answers import guarded
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Slot, Trace, Verifier, facts_of
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge, verdicts_on
-from theodolite.worlds.episodes import Edit, Episode
+from theodolite.worlds.episodes import Episode, EpisodeEdit
 
 Floats: TypeAlias = NDArray[np.float64]
 _Fact: TypeAlias = tuple[Claim, Slot, str]
@@ -92,7 +92,7 @@ class EditedFact:
 
 
 @dataclass(frozen=True, slots=True)
-class EditedPair:
+class EditedTraces:
     """The traces of one model on an episode and on an edit of it, judged against both truths."""
 
     before: JudgedTrace
@@ -101,7 +101,7 @@ class EditedPair:
     """The second trace against the episode before the edit."""
     after_new: JudgedTrace
     """The second trace against the edited episode."""
-    edit: Edit
+    edit: EpisodeEdit
     n_edited: int
     """Facts that the first trace states and the edit changed."""
     n_updated: int
@@ -125,7 +125,7 @@ def edited_pair(
     verifier: Verifier,
     *,
     hedges: Hedges = "abstract",
-) -> EditedPair:
+) -> EditedTraces:
     """Compare two traces with claims across an edit.
 
     Args:
@@ -146,13 +146,13 @@ def edited_pair(
     against_new = judge([after], {after.episode: new}, verifier, hedges=hedges)[0]
     failure = next((t.failure for t in (judged, against_old, against_new) if t.failure), "")
 
-    def pair(failure: str = "") -> EditedPair:
+    def pair(failure: str = "") -> EditedTraces:
         edited: list[EditedFact] = []
         counts = dict.fromkeys(_COUNTS, 0)
         if not failure:
             facts = _facts(before, hedges), _facts(after, hedges)
             counts, edited = _fact_counts(*facts, episodes, verifier)
-        return EditedPair(
+        return EditedTraces(
             judged, against_old, against_new, edit, **counts, failure=failure, edited_facts=tuple(edited)
         )
 

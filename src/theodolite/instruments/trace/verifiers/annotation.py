@@ -16,8 +16,8 @@ from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention, Verdict
 from theodolite.instruments.trace.verifiers.judging import unverifiable
 from theodolite.instruments.trace.verifiers.scene import (
+    EpisodeView,
     Memory,
-    Scene,
     comparison_verdict,
     count_verdict,
     identity_verdict,
@@ -25,7 +25,7 @@ from theodolite.instruments.trace.verifiers.scene import (
     spatial_verdict,
 )
 from theodolite.worlds.english import with_article
-from theodolite.worlds.episodes import EGO, Action, Aspect, Episode, Pose, SceneObject
+from theodolite.worlds.episodes import EGO, Action, Aspect, Episode, FrameObject, Pose
 
 # Judges claims about actions, their order, and the movements of the observer.
 
@@ -34,7 +34,7 @@ TURN_DEG, AROUND_DEG, MOVE_M = 10.0, 135.0, 0.05
 """Smaller turns are no turns; from 135° on one turns around; smaller movements are none."""
 
 
-def action_verdict(claim: Claim, scene: Scene) -> Verdict:
+def action_verdict(claim: Claim, scene: EpisodeView) -> Verdict:
     """Return the verdict on an action, or on possession (*the man has a beard*)."""
     if (
         claim.other is not None
@@ -46,7 +46,7 @@ def action_verdict(claim: Claim, scene: Scene) -> Verdict:
     return _possession(claim, scene) if claim.predicate == "have" else _plain_action(claim, scene)
 
 
-def _is_with(claim: Claim, other: Mention, scene: Scene) -> bool:
+def _is_with(claim: Claim, other: Mention, scene: EpisodeView) -> bool:
     return any(
         _is(action.verb, claim.predicate)
         and _fits(action, claim, scene)
@@ -55,7 +55,7 @@ def _is_with(claim: Claim, other: Mention, scene: Scene) -> bool:
     )
 
 
-def _plain_action(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
+def _plain_action(claim: Claim, scene: EpisodeView) -> Verdict:  # noqa: PLR0911 - one return per outcome
     """Support a claim if an annotated action, relation or motion at these frames matches.
 
     Otherwise the claim is unsupported if actions are known completely, and unverifiable if they are not.
@@ -97,7 +97,7 @@ def _unlisted(claim: Claim, episode: Episode) -> Verdict:
     return unverifiable("low recall", f"{claim.predicate!r} is not annotated, but may happen")
 
 
-def _possession(claim: Claim, scene: Scene) -> Verdict:
+def _possession(claim: Claim, scene: EpisodeView) -> Verdict:
     """Support a claim by an annotated relation; refute it only if the object is known to be absent."""
     for mention in (claim.subject, claim.object):
         missing = _lost(mention, scene)
@@ -118,7 +118,7 @@ def _of_picture(claim: Claim) -> Claim:
     return replace(claim, predicate=verb, object=replace(claim.object, head="picture"))
 
 
-def _lost(mention: Mention | None, scene: Scene) -> Verdict | None:
+def _lost(mention: Mention | None, scene: EpisodeView) -> Verdict | None:
     """Return the verdict if the mention refers to nothing; None if it does, is empty, or is out of vocabulary."""
     if mention is None or not mention.head:
         return None
@@ -164,7 +164,7 @@ def stems(word: str) -> set[str]:
     return candidates
 
 
-def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True) -> bool:
+def _fits(action: Action, claim: Claim, scene: EpisodeView, *, object_too: bool = True) -> bool:
     if claim.subject.head and not _names(claim.subject, action.subject, scene):
         return False
     if not object_too or claim.object is None:
@@ -172,14 +172,14 @@ def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True
     return any(_names(claim.object, other, scene) for other in action.objects) or not action.objects
 
 
-def _names(mention: Mention, object_id: str, scene: Scene) -> bool:
+def _names(mention: Mention, object_id: str, scene: EpisodeView) -> bool:
     """Return True if a mention may refer to the object with this id."""
     if object_id == EGO:
         return mention.head in words.OBSERVER
     return mention.head not in words.FIRST_PERSON and object_id in scene.ids(mention)
 
 
-def _related(claim: Claim, scene: Scene) -> Verdict | None:
+def _related(claim: Claim, scene: EpisodeView) -> Verdict | None:
     """Return the verdict by relations and states: *holding*, *wearing*, *moving*; None if they do not decide.
 
     A posture refutes the others: someone who is sitting on the bed is not standing.
@@ -205,7 +205,7 @@ def _related(claim: Claim, scene: Scene) -> Verdict | None:
     return _by_motion(claim, scene) if claim.object is None else None
 
 
-def _by_motion(claim: Claim, scene: Scene) -> Verdict | None:
+def _by_motion(claim: Claim, scene: EpisodeView) -> Verdict | None:
     """Judge *moves* and *rests* by the state; *rolls* is refuted by rest, but movement does not support it."""
     motion = next((verb for verb in ("move", "rest") if words.may_mean(claim.predicate, verb)), None)
     known = {t.states["moving"] for t in scene.visible(claim.subject) if "moving" in t.states}
@@ -222,7 +222,7 @@ def _told(action: Action) -> str:
     return " ".join((action.subject, action.verb, *action.objects))
 
 
-def temporal_verdict(claim: Claim, scene: Scene) -> Verdict:
+def temporal_verdict(claim: Claim, scene: EpisodeView) -> Verdict:
     """Judge the order of two events by their annotated beginnings; *while* by overlap.
 
     If there are several instances of an event, any pair may support the claim.
@@ -254,7 +254,7 @@ def _order(first: Action, second: Action) -> str:
     return "before" if first.start_s < second.start_s else "after"
 
 
-def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
+def _instances(event: Mention, scene: EpisodeView) -> Iterator[Action]:
     """Yield the actions that an event may refer to."""
     who = Mention(event.head, event.attributes)
     for action in scene.episode.actions:
@@ -273,7 +273,7 @@ def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
         yield action
 
 
-def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
+def motion_verdict(claim: Claim, scene: EpisodeView) -> Verdict:
     """Judge a movement of the observer. *I walk past the table* is refuted by the motion, but not confirmed by it alone."""
     verdict = _plain_motion(claim, scene)
     if claim.object is not None and verdict.label == "supported":
@@ -281,7 +281,7 @@ def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
     return verdict
 
 
-def _plain_motion(claim: Claim, scene: Scene) -> Verdict:
+def _plain_motion(claim: Claim, scene: EpisodeView) -> Verdict:
     """Judge a movement of the observer by logged actions or poses.
 
     A frame covers the time until the next one: the movement at frames a … b is that from frame a to b + 1, step by step; at
@@ -308,7 +308,7 @@ def _plain_motion(claim: Claim, scene: Scene) -> Verdict:
     return Verdict("unsupported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=names[0])
 
 
-def _moves(scene: Scene) -> Iterator[tuple[Pose, Pose]]:
+def _moves(scene: EpisodeView) -> Iterator[tuple[Pose, Pose]]:
     frames = scene.episode.frames
     first, last = min(scene.frames), max(scene.frames)
     pairs = [(i, i + 1) for i in range(first, last + 1) if i + 1 < len(frames)] or [(last - 1, last)]
@@ -367,17 +367,17 @@ class AnnotationVerifier:
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
         """Return one verdict per claim; see `Verifier`."""
         memory: Memory = {}
-        return [self._judge(claim, Scene.of(claim, episode, memory)) for claim in claims]
+        return [self._judge(claim, EpisodeView.of(claim, episode, memory)) for claim in claims]
 
     @staticmethod
-    def _judge(claim: Claim, scene: Scene) -> Verdict:
-        def plainly(plain: Claim, where: Scene) -> Verdict:
+    def _judge(claim: Claim, scene: EpisodeView) -> Verdict:
+        def plainly(plain: Claim, where: EpisodeView) -> Verdict:
             return _if_certain(_JUDGES[plain.kind](plain, where), plain, where)
 
         return _if_certain(judged(claim, scene, plainly), claim, scene)
 
 
-def _if_certain(verdict: Verdict, claim: Claim, scene: Scene) -> Verdict:
+def _if_certain(verdict: Verdict, claim: Claim, scene: EpisodeView) -> Verdict:
     """Return the verdict, unless it supports a *woman* where only a *person* is known, or a *blue* chair of unknown colour."""
     if verdict.label != "supported":
         return verdict
@@ -401,7 +401,7 @@ def open_annotation(options: str = "") -> AnnotationVerifier:
     return AnnotationVerifier()
 
 
-def _entity(claim: Claim, scene: Scene) -> Verdict:
+def _entity(claim: Claim, scene: EpisodeView) -> Verdict:
     """Judge whether an object with the named attributes is visible at one of the frames."""
     if claim.subject.head in _THE_FRAME and not scene.ids(claim.subject):
         return unverifiable("abstract", "none is listed, and the frame itself may be meant")
@@ -419,7 +419,7 @@ def _entity(claim: Claim, scene: Scene) -> Verdict:
 
 
 def _quality(
-    claim: Claim, scene: Scene, aspect: Aspect, value: Callable[[SceneObject], str | None], word: str
+    claim: Claim, scene: EpisodeView, aspect: Aspect, value: Callable[[FrameObject], str | None], word: str
 ) -> Verdict:
     """Judge whether an object of that name has a value of an attribute or a state."""
     things = scene.visible(claim.subject) or scene.known(claim.subject)
@@ -437,31 +437,31 @@ def _quality(
     return Verdict("unsupported", evidence=_named(things), truth=values[0])
 
 
-def _attribute(claim: Claim, scene: Scene) -> Verdict:
+def _attribute(claim: Claim, scene: EpisodeView) -> Verdict:
     name = words.ATTRIBUTES.get(claim.predicate, "")
 
-    def value(thing: SceneObject) -> str | None:
+    def value(thing: FrameObject) -> str | None:
         known = thing.attributes.get(name, thing.attributes.get({"colour": "color"}.get(name, name)))
         return None if known is None else words.same_attribute(known)
 
     return _quality(claim, scene, "attributes", value, words.same_attribute(claim.predicate))
 
 
-def _state(claim: Claim, scene: Scene) -> Verdict:
+def _state(claim: Claim, scene: EpisodeView) -> Verdict:
     name, holds = words.STATES.get(claim.predicate, (claim.predicate, True))
 
-    def value(thing: SceneObject) -> str | None:
+    def value(thing: FrameObject) -> str | None:
         has_state = thing.states.get(name)
         return None if has_state is None else ("" if has_state else "not ") + name
 
     return _quality(claim, scene, "states", value, ("" if holds else "not ") + name)
 
 
-def _named(things: Sequence[SceneObject]) -> str:
+def _named(things: Sequence[FrameObject]) -> str:
     return ", ".join(sorted({thing.id for thing in things})[:4])
 
 
-_JUDGES: dict[ClaimKind, Callable[[Claim, Scene], Verdict]] = {
+_JUDGES: dict[ClaimKind, Callable[[Claim, EpisodeView], Verdict]] = {
     "entity": _entity,
     "count": count_verdict,
     "attribute": _attribute,

@@ -25,7 +25,7 @@ from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
 from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
 from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
-from theodolite.worlds.episodes import Episode, Frame, SceneObject
+from theodolite.worlds.episodes import Episode, Frame, FrameObject
 
 # A verifier that uses an object detector: objects, their number, their places in the picture, their colours.
 
@@ -135,9 +135,9 @@ def episode_as_seen(
     )
 
 
-def _thing(detection: Detection, number: int, pixels: np.ndarray) -> SceneObject:
+def _thing(detection: Detection, number: int, pixels: np.ndarray) -> FrameObject:
     colour = hue_of(pixels, detection.box)
-    return SceneObject(
+    return FrameObject(
         f"{detection.label}-{number}",
         detection.label,
         detection.box,

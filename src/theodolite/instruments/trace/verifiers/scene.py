@@ -12,13 +12,13 @@ from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
 from theodolite.instruments.trace.verifiers.judging import negated, unverifiable
 from theodolite.worlds.english import with_article
-from theodolite.worlds.episodes import EGO, Episode, Frame, Relation, SceneObject
+from theodolite.worlds.episodes import EGO, Episode, Frame, FrameObject, Relation
 
-Memory: TypeAlias = dict[tuple[str, tuple[str, ...], str, int], tuple[SceneObject, ...]]
+Memory: TypeAlias = dict[tuple[str, tuple[str, ...], str, int], tuple[FrameObject, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class EpisodeView:
     """An episode at the frames of one claim."""
 
     episode: Episode
@@ -27,15 +27,15 @@ class Scene:
     """Earlier lookups, shared by all claims of one call."""
 
     @classmethod
-    def of(cls, claim: Claim, episode: Episode, memory: Memory | None = None) -> Scene:
+    def of(cls, claim: Claim, episode: Episode, memory: Memory | None = None) -> EpisodeView:
         """Return an episode at the frames of a claim; at all frames if it has none."""
         n = len(episode.frames)
         inside = tuple(frame for frame in claim.frames if 0 <= frame < n)
         return cls(episode, inside or tuple(range(n)), {} if memory is None else memory)
 
-    def at(self, frame: int) -> Scene:
+    def at(self, frame: int) -> EpisodeView:
         """Return the same episode at one frame."""
-        return Scene(self.episode, (frame,), self.memory)
+        return EpisodeView(self.episode, (frame,), self.memory)
 
     def ids(self, said: Mention) -> frozenset[str]:
         """Return all objects of the episode that a mention may refer to."""
@@ -45,7 +45,7 @@ class Scene:
             self.memory[key] = tuple(t for frame in frames for t in self.listed_at(said, frame))
         return frozenset(t.id for t in self.memory[key])
 
-    def listed_at(self, said: Mention, frame: int) -> list[SceneObject]:
+    def listed_at(self, said: Mention, frame: int) -> list[FrameObject]:
         """Return the objects that a frame lists and a mention may refer to, visible or not.
 
         An exact category is preferred to one that means the same or is narrower, and that to a wider one, which the mention
@@ -60,15 +60,15 @@ class Scene:
             self.memory[key] = tuple(t for t in likely if _fits(t, said) and said.only in {"", t.id})
         return list(self.memory[key])
 
-    def visible_at(self, said: Mention, frame: int) -> list[SceneObject]:
+    def visible_at(self, said: Mention, frame: int) -> list[FrameObject]:
         """Return the visible objects among them."""
         return [t for t in self.listed_at(said, frame) if t.is_visible]
 
-    def visible(self, said: Mention) -> list[SceneObject]:
+    def visible(self, said: Mention) -> list[FrameObject]:
         """Return the visible objects at any of the frames that a mention may refer to."""
         return [t for frame in self.frames for t in self.visible_at(said, frame)]
 
-    def known(self, said: Mention) -> list[SceneObject]:
+    def known(self, said: Mention) -> list[FrameObject]:
         """Return the objects at any of the frames that a mention may refer to, visible or not."""
         return [t for frame in self.frames for t in self.listed_at(said, frame)]
 
@@ -129,7 +129,7 @@ class Scene:
         return unverifiable("low recall", f"no {said} is annotated, but there may be one")
 
 
-def _is_called(thing: SceneObject, head: str) -> bool:
+def _is_called(thing: FrameObject, head: str) -> bool:
     category = thing.category.casefold()
     return category == head or head in category.split("/")
 
@@ -140,7 +140,7 @@ def _elsewhere(knowledge: str) -> Verdict:
     return unverifiable("occluded", "it is annotated only at other frames")
 
 
-def _fits(thing: SceneObject, mention: Mention) -> bool:
+def _fits(thing: FrameObject, mention: Mention) -> bool:
     """Return True if no known property of an object contradicts the adjectives."""
     for word in mention.attributes:
         known = _value(thing, word)
@@ -154,7 +154,7 @@ def _fits(thing: SceneObject, mention: Mention) -> bool:
     return True
 
 
-def _value(thing: SceneObject, word: str) -> str | bool | None:
+def _value(thing: FrameObject, word: str) -> str | bool | None:
     """Return the annotated value of the state or attribute that an adjective names; None if nothing is annotated."""
     if word in words.STATES:
         return thing.states.get(words.STATES[word][0])
@@ -179,7 +179,7 @@ _LEVEL = {
 """A relation -> the coordinate of the picture that decides it, and the sign that it must have."""
 
 
-def spatial_verdict(claim: Claim, scene: Scene) -> Verdict:
+def spatial_verdict(claim: Claim, scene: EpisodeView) -> Verdict:
     """Support a claim that holds at any of its frames; unverifiable, with the first reason, if it can be judged at none."""
     if claim.predicate == "between":
         return between_verdict(claim, scene)
@@ -201,11 +201,11 @@ def spatial_verdict(claim: Claim, scene: Scene) -> Verdict:
     return unverifiable("occluded", "the two are never at one frame")
 
 
-def _myself(mention: Mention) -> list[SceneObject]:
-    return [SceneObject(EGO, "i")] if mention.head in words.FIRST_PERSON else []
+def _myself(mention: Mention) -> list[FrameObject]:
+    return [FrameObject(EGO, "i")] if mention.head in words.FIRST_PERSON else []
 
 
-def _against(relation: str, thing: SceneObject, ground: Mention, here: Scene) -> list[Verdict]:
+def _against(relation: str, thing: FrameObject, ground: Mention, here: EpisodeView) -> list[Verdict]:
     """Return the verdicts on one object against each possible ground, at one frame."""
     frame = here.episode.frames[here.frames[0]]
     if ground.head in words.FIRST_PERSON:
@@ -275,7 +275,7 @@ def plain_relation(predicate: str) -> str:
     return words.same_relation(plain)
 
 
-def _from_here(relation: str, thing: SceneObject, frame: Frame) -> Verdict:
+def _from_here(relation: str, thing: FrameObject, frame: Frame) -> Verdict:
     """Judge left, right, in front and behind, relative to the observer."""
     if frame.pose is not None and thing.position_m is not None:
         distance = math.hypot(thing.position_m[0] - frame.pose.x_m, thing.position_m[1] - frame.pose.y_m)
@@ -312,7 +312,7 @@ def _by_bearing(relation: str, bearing_deg: float) -> Verdict:
     return unverifiable("complex", f"{relation!r} cannot be judged by a bearing")
 
 
-def _in_picture(relation: str, thing: SceneObject, frame: Frame) -> Verdict:
+def _in_picture(relation: str, thing: FrameObject, frame: Frame) -> Verdict:
     """Judge by the half of the picture in which the centre of the box lies."""
     size = frame.size_px
     if relation in {"in", "inside", "in the middle of"} and relation != "in the middle of":
@@ -336,7 +336,7 @@ def _in_picture(relation: str, thing: SceneObject, frame: Frame) -> Verdict:
     return _side(relation, share[axis_side[0]], axis_side)
 
 
-def _between(relation: str, thing: SceneObject, other: SceneObject, here: Scene) -> Verdict:
+def _between(relation: str, thing: FrameObject, other: FrameObject, here: EpisodeView) -> Verdict:
     """Judge two objects by their boxes, or by their positions if boxes do not decide."""
     frame = here.episode.frames[here.frames[0]]
     if (
@@ -367,7 +367,7 @@ def _between(relation: str, thing: SceneObject, other: SceneObject, here: Scene)
 
 
 def _by_position(
-    relation: str, first: tuple[float, float, float], second: tuple[float, float, float], here: Scene
+    relation: str, first: tuple[float, float, float], second: tuple[float, float, float], here: EpisodeView
 ) -> Verdict | None:
     """Judge near by distance; left, right, in front and behind along the camera's heading; compass directions."""
     east, north, up = (a - b for a, b in zip(first, second, strict=True))
@@ -402,7 +402,7 @@ def _by_position(
     return _held(is_so, f"{right:+.1f} m right, {ahead:+.1f} m ahead", relation, truth)
 
 
-def _near_boxes(thing: SceneObject, other: SceneObject) -> Verdict:
+def _near_boxes(thing: FrameObject, other: FrameObject) -> Verdict:
     """Judge by the gap between two boxes, in mean box sizes: up to a half is near, from two on is not."""
     if thing.box is None or other.box is None:
         return unverifiable("occluded", "a box is missing")
@@ -438,13 +438,13 @@ def _held(value: bool, evidence: str, relation: str, truth: str) -> Verdict:  # 
 # Judges claims beyond one fact at one frame: quantities, *remains*, comparisons, *between*, identity and possession.
 
 
-Judge: TypeAlias = Callable[[Claim, Scene], Verdict]
+Judge: TypeAlias = Callable[[Claim, EpisodeView], Verdict]
 
 _MOST_SINGLE = 40
 """Objects that a quantity is judged over; with more, it is not judged."""
 
 
-def judged(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
+def judged(claim: Claim, scene: EpisodeView, judge: Judge) -> Verdict:
     """Judge a claim: *remains* over negation, negation over quantity, quantity over single objects.
 
     Args:
@@ -483,7 +483,7 @@ def _lasting(verdicts: list[Verdict]) -> Verdict:
 # quantities
 
 
-def _quantified(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
+def _quantified(claim: Claim, scene: EpisodeView, judge: Judge) -> Verdict:
     counted = [name for name in ("subject", "object", "other") if _quantity(getattr(claim, name))]
     if not counted or (claim.kind == "spatial" and claim.predicate == "between"):
         return judge(claim, scene)
@@ -557,7 +557,7 @@ def holds(quantity: str, number: int, total: int) -> bool:
     }.get(bound, number == n)
 
 
-def count_verdict(claim: Claim, scene: Scene) -> Verdict:
+def count_verdict(claim: Claim, scene: EpisodeView) -> Verdict:
     """Judge a number of objects by the frame that shows the most of them."""
     if scene.episode.knows("objects") == "none":
         return unverifiable("out of vocabulary", "objects are not annotated")
@@ -576,7 +576,7 @@ def count_verdict(claim: Claim, scene: Scene) -> Verdict:
 # relations of objects
 
 
-def between_verdict(claim: Claim, scene: Scene) -> Verdict:
+def between_verdict(claim: Claim, scene: EpisodeView) -> Verdict:
     """Judge *between*: the centre lies along the line that joins the two others, and not far from it."""
     sides = [m for m in (claim.object, claim.other) if m is not None]
     for mention in (claim.subject, *sides):
@@ -602,7 +602,7 @@ def between_verdict(claim: Claim, scene: Scene) -> Verdict:
     return unverifiable("unclear", "it is not clear which two are meant")
 
 
-def _is_between(thing: SceneObject, a: SceneObject, b: SceneObject) -> Verdict:
+def _is_between(thing: FrameObject, a: FrameObject, b: FrameObject) -> Verdict:
     places = [_centre(t) for t in (thing, a, b)]
     if any(p is None for p in places):
         return unverifiable("occluded", "the place of one of them is unknown")
@@ -621,13 +621,13 @@ def _is_between(thing: SceneObject, a: SceneObject, b: SceneObject) -> Verdict:
     )
 
 
-def _centre(thing: SceneObject) -> tuple[float, float] | None:
+def _centre(thing: FrameObject) -> tuple[float, float] | None:
     if thing.position_m is not None:
         return thing.position_m[0], thing.position_m[1]
     return thing.box.centre_px if thing.box is not None and thing.is_visible else None
 
 
-def comparison_verdict(claim: Claim, scene: Scene) -> Verdict:
+def comparison_verdict(claim: Claim, scene: EpisodeView) -> Verdict:
     """Judge numbers by counting, sizes by the attribute, leftmost and rightmost by boxes, near by positions; nothing else."""
     for mention in _mentions(claim):
         missing = scene.missing(mention) if mention.head not in words.GENERIC_NOUNS else None
@@ -654,7 +654,7 @@ def comparison_verdict(claim: Claim, scene: Scene) -> Verdict:
     )
 
 
-def _numbers(claim: Claim, other: Mention, scene: Scene) -> Verdict:
+def _numbers(claim: Claim, other: Mention, scene: EpisodeView) -> Verdict:
     if scene.episode.knows("objects") != "complete":
         return unverifiable("low recall", "not all objects are annotated")
     n, m = (len({t.id for t in scene.visible(mention)}) for mention in (claim.subject, other))
@@ -663,7 +663,7 @@ def _numbers(claim: Claim, other: Mention, scene: Scene) -> Verdict:
     return Verdict("supported" if is_so else "unsupported", evidence=f"{n} against {m}", truth=truth)
 
 
-def _outermost(claim: Claim, scene: Scene) -> Verdict:
+def _outermost(claim: Claim, scene: EpisodeView) -> Verdict:
     if scene.episode.knows("objects") != "complete":
         return unverifiable("low recall", "not all objects are annotated")
     sign = 1 if claim.predicate == "leftmost" else -1
@@ -682,7 +682,7 @@ def _outermost(claim: Claim, scene: Scene) -> Verdict:
     return unverifiable("occluded", "it is not in view")
 
 
-def identity_verdict(claim: Claim, scene: Scene) -> Verdict:
+def identity_verdict(claim: Claim, scene: EpisodeView) -> Verdict:
     """Judge *the animal is a black dog*: supported if an object that the first mention may refer to also fits the second."""
     if claim.object is None:
         return unverifiable("unclear", "it does not say what it is")

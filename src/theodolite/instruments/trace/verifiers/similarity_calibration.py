@@ -38,7 +38,7 @@ from theodolite.instruments.trace.verifiers.similarity import (
     Likeness,
     SimilarityVerifier,
 )
-from theodolite.worlds.episodes import EGO, Episode, SceneObject
+from theodolite.worlds.episodes import EGO, Episode, FrameObject
 
 ERROR = 0.02
 LEAST_AUC = 0.75
@@ -351,13 +351,13 @@ def claims_about(
     return [replace(claim, frames=(frame,)) for claim in chosen]
 
 
-def _mention(thing: SceneObject) -> Mention:
+def _mention(thing: FrameObject) -> Mention:
     colour = thing.attributes.get("colour")
     return Mention(thing.category, (colour,) if colour else ())
 
 
 def _things(
-    shown: Sequence[SceneObject], labels: Sequence[str], hues: Sequence[str], rng: np.random.Generator
+    shown: Sequence[FrameObject], labels: Sequence[str], hues: Sequence[str], rng: np.random.Generator
 ) -> Iterator[Claim]:
     for thing in shown:
         mention = _mention(thing)
@@ -370,7 +370,7 @@ def _things(
         yield Claim("entity", Mention(str(rng.choice(labels)), colour))
 
 
-def _colours(shown: Sequence[SceneObject], hues: Sequence[str], rng: np.random.Generator) -> Iterator[Claim]:
+def _colours(shown: Sequence[FrameObject], hues: Sequence[str], rng: np.random.Generator) -> Iterator[Claim]:
     for thing in shown:
         colour = thing.attributes.get("colour")
         others = [hue for hue in hues if hue != colour]
@@ -379,7 +379,7 @@ def _colours(shown: Sequence[SceneObject], hues: Sequence[str], rng: np.random.G
             yield Claim("attribute", Mention(thing.category), str(rng.choice(others)))
 
 
-def _sides(episode: Episode, frame: int, shown: Sequence[SceneObject]) -> Iterator[Claim]:
+def _sides(episode: Episode, frame: int, shown: Sequence[FrameObject]) -> Iterator[Claim]:
     placed = [thing for thing in shown if thing.box is not None]
     for first, second in combinations(placed, 2):
         if _mention(first) != _mention(second):
@@ -400,7 +400,7 @@ def _rooms(episode: Episode, frame: int, hues: Sequence[str], rng: np.random.Gen
             yield Claim("spatial", _I, "in", Mention(thing.category, (str(rng.choice(hues)),)))
 
 
-def _states(shown: Sequence[SceneObject]) -> Iterator[Claim]:
+def _states(shown: Sequence[FrameObject]) -> Iterator[Claim]:
     for thing in shown:
         if "open" in thing.states:
             for state in say.DOOR_STATES:

@@ -22,7 +22,7 @@ from theodolite.instruments.compass.experiments.controls.plan import (
 )
 from theodolite.instruments.compass.experiments.controls.results import (
     PROJECTIONS,
-    Batch,
+    ControlBatch,
     ControlProjection,
     ControlRow,
     ControlScore,
@@ -42,7 +42,7 @@ from theodolite.instruments.compass.formulas.baselines import (
     random_sector,
     sample_seed,
 )
-from theodolite.instruments.compass.formulas.dae import KEPT, Compass
+from theodolite.instruments.compass.formulas.dae import KEPT, DirectionMass
 from theodolite.instruments.compass.formulas.projection import TokenMap, project_batch
 from theodolite.instruments.compass.measure import Sample, map_key, split_key
 
@@ -73,7 +73,7 @@ FAMILY_QUESTIONS = {
 class _Probes:
     """How the probes of one control are grouped; all lists are one per probe."""
 
-    batch: Batch
+    batch: ControlBatch
     """Which maps there are, and in which columns."""
     clusters: list[str]
     bases: list[tuple[str, str]]
@@ -81,7 +81,7 @@ class _Probes:
     is_correct: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, batch: Batch) -> _Probes:
+    def of(cls, batch: ControlBatch) -> _Probes:
         return cls(
             batch,
             batch.clusters,
@@ -116,7 +116,7 @@ def score_family(
         methods: Which methods; all if none is named.
         seed: Seed of random maps and the sign-flip test.
     """
-    batch = Batch(probes, shared_keys(probes, methods), seed=seed)
+    batch = ControlBatch(probes, shared_keys(probes, methods), seed=seed)
     own = _Probes.of(batch)
     by_base = {base_of(sample): sample for sample in plain}
     has_plain = np.array([base in by_base for base in own.bases])
@@ -144,10 +144,10 @@ def score_family(
     return ControlScore(control, FAMILY_QUESTIONS[control], tuple(rows), tuple(notes))
 
 
-def _unmoved(batch: Batch, plain: Mapping[tuple[str, str], Sample], seed: int) -> Batch | None:
+def _unmoved(batch: ControlBatch, plain: Mapping[tuple[str, str], Sample], seed: int) -> ControlBatch | None:
     """Return the maps of each probe's plain picture, where it was measured."""
     there = [plain[base_of(sample)] for sample in batch.samples if base_of(sample) in plain]
-    return Batch(there, batch.method_keys, seed=seed) if there else None
+    return ControlBatch(there, batch.method_keys, seed=seed) if there else None
 
 
 def base_of(sample: Sample) -> tuple[str, str]:
@@ -156,7 +156,7 @@ def base_of(sample: Sample) -> tuple[str, str]:
 
 
 def _rows(
-    condition: str, compass: Compass, probes: _Probes, projection: ControlProjection, seed: int
+    condition: str, compass: DirectionMass, probes: _Probes, projection: ControlProjection, seed: int
 ) -> list[ControlRow]:
     """Return one row per map; the compass has shape (probes, columns)."""
     batch, clusters = probes.batch, probes.clusters
@@ -203,7 +203,7 @@ def answer_row(
     return build.row(ANSWERS, projection.name, condition)
 
 
-def _within_pairs(compass: Compass, bases: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+def _within_pairs(compass: DirectionMass, bases: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """Return the mean divergence between every two probes of each pair, shape (pairs, columns); NaN for a single probe."""
     members: dict[tuple[str, str], list[int]] = {}
     for i, base in enumerate(bases):
@@ -269,8 +269,8 @@ def centre_control(
     if n_centres < 1:
         raise UsageError(f"--centres must be at least 1, not {n_centres}")
     keys = shared_keys(samples, methods)
-    batch = Batch(samples, keys, seed=seed)
-    fewer = Batch(samples, keys, seed=seed, draws=max(_FEW_MAPS, math.ceil(DRAWS / n_centres)))
+    batch = ControlBatch(samples, keys, seed=seed)
+    fewer = ControlBatch(samples, keys, seed=seed, draws=max(_FEW_MAPS, math.ceil(DRAWS / n_centres)))
     centres = draw_centres(samples, n_centres=n_centres, seed=seed)
     rows: list[ControlRow] = []
     for projection in PROJECTIONS:
@@ -344,15 +344,19 @@ class _Seen:
     errors: NDArray[np.float64]
     """Each sample's mean over centres and draws, shape (samples, keys)."""
     hits: NDArray[np.float64]
-    compass: Compass
+    compass: DirectionMass
     """Shape (samples that have such a centre, centres, columns)."""
-    batch: Batch
+    batch: ControlBatch
     missing: int
     """Samples that have no such centre."""
 
     @classmethod
     def of(
-        cls, batch: Batch, compass: Compass, errors: NDArray[np.float64], missing: NDArray[np.bool_]
+        cls,
+        batch: ControlBatch,
+        compass: DirectionMass,
+        errors: NDArray[np.float64],
+        missing: NDArray[np.bool_],
     ) -> _Seen:
         means = [_sample_means(batch.over_draws(values), missing) for values in (errors, hits(errors))]
         return cls(means[0], means[1], compass[~missing], batch, int(missing.sum()))
@@ -363,7 +367,7 @@ class _Seen:
 
 
 def _centre_rows(
-    key: str, projection: str, seen: Mapping[str, _Seen], batch: Batch, seed: int
+    key: str, projection: str, seen: Mapping[str, _Seen], batch: ControlBatch, seed: int
 ) -> list[ControlRow]:
     """Return the rows of one map."""
     k, at = batch.keys.index(key), batch.uniform_of(key)
@@ -416,7 +420,7 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
         methods: Which methods; all if none is named.
         seed: Seed of random maps and the bootstrap of η².
     """
-    batch = Batch(samples, shared_keys(samples, methods), seed=seed)
+    batch = ControlBatch(samples, shared_keys(samples, methods), seed=seed)
     centres = [[sample.target.box.centre_px] for sample in samples]
     n_angles = len({sample.group for sample in samples})
     right = np.array([sample.is_correct for sample in samples])
@@ -454,7 +458,9 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
     )
 
 
-def _add_likeness(build: RowBuilder, compass: Compass, batch: Batch, projection: ControlProjection) -> None:
+def _add_likeness(
+    build: RowBuilder, compass: DirectionMass, batch: ControlBatch, projection: ControlProjection
+) -> None:
     """Add how similar the compasses of all pictures are, and how much of their variation the angle explains."""
     kept = compass.is_kept
     if not kept.any():
@@ -536,7 +542,7 @@ def reference_swap(samples: Sequence[Sample], *, methods: Sequence[str] = (), se
     """
     pairs, used = _find_pairs(samples)
     chosen = [samples[i] for i in used]
-    batch = Batch(chosen, shared_keys(chosen, methods), seed=seed)
+    batch = ControlBatch(chosen, shared_keys(chosen, methods), seed=seed)
     rows: list[ControlRow] = []
     for projection in PROJECTIONS:
         rows += _method_rows(batch, pairs, projection, seed)
@@ -574,14 +580,14 @@ def _find_pairs(samples: Sequence[Sample]) -> tuple[_SharedTargets, list[int]]:
 
 
 def _method_rows(
-    batch: Batch, pairs: _SharedTargets, projection: ControlProjection, seed: int
+    batch: ControlBatch, pairs: _SharedTargets, projection: ControlProjection, seed: int
 ) -> list[ControlRow]:
     own = batch.compass(projection)
     first, second = pairs.first, pairs.second
     from_first, from_second = own[first], own[second]
     # The map of the first sample around the second's reference.
     boxes = [batch.samples[j].reference.box for j in second]
-    crossed = Batch([batch.samples[i] for i in first], batch.method_keys, seed=seed)
+    crossed = ControlBatch([batch.samples[i] for i in first], batch.method_keys, seed=seed)
     moved = crossed.compass(projection, references=boxes)
     against = {BOTH: (from_first, from_second), QUESTION: (from_second, moved), CENTRE: (from_first, moved)}
     rows = []
@@ -602,7 +608,7 @@ def _baseline_rows(
     true = np.asarray(drawn.true_deg)[:, :1]
     nearest = stats.circular_distance(true, drawn.centres_deg).argmin(axis=1)[:, None]
     kept = np.full(true.shape, KEPT, np.uint8)
-    oracle = Compass(
+    oracle = DirectionMass(
         np.eye(projection.options.sectors)[nearest], drawn.centres_deg, true, np.ones(true.shape), kept
     )
     return [
@@ -613,8 +619,8 @@ def _baseline_rows(
 
 def _swap_row(
     labels: tuple[str, str],
-    one: Compass,
-    other: Compass,
+    one: DirectionMass,
+    other: DirectionMass,
     pairs: _SharedTargets,
     projection: ControlProjection,
 ) -> ControlRow:
@@ -662,7 +668,7 @@ def score_swap(
         raise NothingToScoreError(f"{control}: no pair was measured both plain and swapped")
     before = [by_base[base_of(sample)] for sample in after]
     keys = shared_keys([*before, *after], methods)
-    batches = Batch(before, keys, seed=seed), Batch(after, keys, seed=seed)
+    batches = ControlBatch(before, keys, seed=seed), ControlBatch(after, keys, seed=seed)
     rows: list[ControlRow] = []
     for projection in PROJECTIONS:
         original = batches[0].compass(projection)
@@ -681,9 +687,9 @@ def score_swap(
 
 def _reversal_rows(
     condition: str,
-    before: Compass,
-    after: Compass,
-    batch: Batch,
+    before: DirectionMass,
+    after: DirectionMass,
+    batch: ControlBatch,
     projection: ControlProjection,
     seed: int,
 ) -> list[ControlRow]:
@@ -813,7 +819,7 @@ def _row(
 
 def _compass(
     method: str, projection: ControlProjection, samples: Sequence[Sample], n_options: int
-) -> Compass:
+) -> DirectionMass:
     """Return the compass of shape (samples, options)."""
     maps = []
     for sample in samples:
@@ -827,7 +833,7 @@ def _compass(
     )
 
 
-def _opposite(compass: Compass, asked: Vocabulary) -> NDArray[np.float64]:
+def _opposite(compass: DirectionMass, asked: Vocabulary) -> NDArray[np.float64]:
     """Return the mean over a sample's pairs of opposite probes, shape (samples,); NaN if there is none."""
     angles = list(asked.angles_deg.values())
     facing = [

@@ -42,7 +42,7 @@ SWAP_ROLES, SWAP_PLACES = "swap-roles", "swap-places"
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class PlannedEdit:
     """One edit of one pair, not drawn yet."""
 
     control: str
@@ -102,7 +102,9 @@ class EditReport:
     """Edits of pairs that have no outlines."""
 
 
-def find_edits(pairs: Sequence[Pair], control: str, options: PlacingOptions) -> tuple[list[Edit], EditReport]:
+def find_edits(
+    pairs: Sequence[Pair], control: str, options: PlacingOptions
+) -> tuple[list[PlannedEdit], EditReport]:
     """Return all edits of one control, and count what could not be edited.
 
     Args:
@@ -110,7 +112,7 @@ def find_edits(pairs: Sequence[Pair], control: str, options: PlacingOptions) -> 
         control: One of `EDITS`.
         options: How objects are moved.
     """
-    edits: list[Edit] = []
+    edits: list[PlannedEdit] = []
     excluded: Counter[Unfit] = Counter()
     vocabulary = vocabulary_of(pair.direction for pair in pairs)
     for pair in pairs:
@@ -127,10 +129,10 @@ def find_edits(pairs: Sequence[Pair], control: str, options: PlacingOptions) -> 
 
 def _family(
     control: str, steps: Callable[[Pair, str, PlacingOptions], tuple[Step | None, Step | None]]
-) -> Callable[[Pair, PlacingOptions, Counter[Unfit]], list[Edit]]:
+) -> Callable[[Pair, PlacingOptions, Counter[Unfit]], list[PlannedEdit]]:
     """Return a control that makes one edit per direction."""
 
-    def find(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit]) -> list[Edit]:
+    def find(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit]) -> list[PlannedEdit]:
         if _is_entangled(pair, options):
             excluded[Unfit.OVERLAP] += len(UNIT)
             return []
@@ -140,7 +142,7 @@ def _family(
             if reference is None or target is None:
                 excluded[Unfit.NO_ROOM] += 1
             else:
-                edits.append(Edit(control, direction, pair, reference, target))
+                edits.append(PlannedEdit(control, direction, pair, reference, target))
         if len(edits) < options.min_places:
             excluded[Unfit.FEW_PLACES] += len(edits)
             return []
@@ -164,19 +166,19 @@ def _translated(pair: Pair, direction: str, options: PlacingOptions) -> tuple[St
     return step, step
 
 
-def _swapped_roles(pair: Pair, _: PlacingOptions, excluded: Counter[Unfit]) -> list[Edit]:
+def _swapped_roles(pair: Pair, _: PlacingOptions, excluded: Counter[Unfit]) -> list[PlannedEdit]:
     if opposite(pair.direction) is None:
         excluded[Unfit.NO_OPPOSITE] += 1
         return []
-    return [Edit(SWAP_ROLES, "swapped", pair)]
+    return [PlannedEdit(SWAP_ROLES, "swapped", pair)]
 
 
-def _swapped_places(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit]) -> list[Edit]:
+def _swapped_places(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit]) -> list[PlannedEdit]:
     if _is_entangled(pair, options):
         excluded[Unfit.OVERLAP] += 1
         return []
     a, b = _boxes(pair)
-    edit = Edit(SWAP_PLACES, "swapped", pair, *exchange_steps(a, b, pair.size_px))
+    edit = PlannedEdit(SWAP_PLACES, "swapped", pair, *exchange_steps(a, b, pair.size_px))
     name = CARDINAL.between(a, b).name
     apart = overlap(edit.reference, edit.target) <= options.max_overlap
     if not apart or CARDINAL.between(edit.reference, edit.target).name != OPPOSITE[name]:
@@ -185,7 +187,7 @@ def _swapped_places(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit
     return [edit]
 
 
-_FINDERS: dict[str, Callable[[Pair, PlacingOptions, Counter[Unfit]], list[Edit]]] = {
+_FINDERS: dict[str, Callable[[Pair, PlacingOptions, Counter[Unfit]], list[PlannedEdit]]] = {
     RELOCATION: _family(RELOCATION, _relocated),
     MOVE_A: _family(MOVE_A, _moved),
     TRANSLATION: _family(TRANSLATION, _translated),
@@ -225,7 +227,7 @@ class ControlPlan:
     pairs: tuple[Pair, ...]
     prompts: tuple[Prompt, ...]
     controls: tuple[str, ...]
-    edits: tuple[Edit, ...]
+    edits: tuple[PlannedEdit, ...]
     squares: tuple[Pair, ...]
     reports: tuple[EditReport, ...]
     """One per control that edits."""
@@ -237,7 +239,7 @@ class ControlPlan:
 
         Pictures are drawn when they are needed, so that a long plan does not fill the memory.
         """
-        by_pair: dict[str, list[Edit]] = {}
+        by_pair: dict[str, list[PlannedEdit]] = {}
         for edit in self.edits:
             by_pair.setdefault(edit.pair.id, []).append(edit)
         for number, pair in enumerate(self.pairs):
@@ -313,7 +315,7 @@ def plan_controls(
         )
     if not pairs or len({pair.id for pair in pairs}) < len(pairs):
         raise UsageError(f"controls need pairs with different ids, got {len(pairs)} pairs")
-    edits: list[Edit] = []
+    edits: list[PlannedEdit] = []
     reports: list[EditReport] = []
     for control in EDITS:
         if control in controls:

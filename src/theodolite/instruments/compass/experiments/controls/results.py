@@ -27,7 +27,7 @@ from theodolite.instruments.compass.formulas.baselines import (
     name_grids,
     sample_seed,
 )
-from theodolite.instruments.compass.formulas.dae import Compass, Ties, edge_hit
+from theodolite.instruments.compass.formulas.dae import DirectionMass, Ties, edge_hit
 from theodolite.instruments.compass.formulas.projection import (
     PAPER,
     SOUND,
@@ -76,7 +76,7 @@ def shared_keys(samples: Sequence[Sample], methods: Sequence[str] = ()) -> tuple
     return keys
 
 
-class Batch:
+class ControlBatch:
     """Samples with some of their maps and the baselines of every grid.
 
     Compasses have one column per map, and `DRAWS` columns for the random map of each grid: `over_draws` turns numbers by
@@ -148,7 +148,7 @@ class Batch:
         references: Sequence[Box] | None = None,
         targets: Sequence[Box] | None = None,
         centres_px: ArrayLike | None = None,
-    ) -> Compass:
+    ) -> DirectionMass:
         """Return the compasses, shape (samples, [centres,] columns).
 
         Args:
@@ -170,12 +170,12 @@ class Batch:
         return _joined(parts)
 
 
-def errors_of(compass: Compass, projection: ControlProjection) -> NDArray[np.float64]:
+def errors_of(compass: DirectionMass, projection: ControlProjection) -> NDArray[np.float64]:
     """Return DAE of the peaks, shape (...); NaN where a projection was left out."""
     return _where_kept(compass, lambda kept: kept.error_deg(ties=projection.ties))
 
 
-def peaks_of(compass: Compass, projection: ControlProjection) -> NDArray[np.float64]:
+def peaks_of(compass: DirectionMass, projection: ControlProjection) -> NDArray[np.float64]:
     """Return the peaks in degrees, shape (...); NaN where a projection was left out."""
     return _where_kept(compass, lambda kept: kept.peak_deg(projection.ties))
 
@@ -185,7 +185,7 @@ def hits(errors_deg: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isnan(errors_deg), np.nan, edge_hit(np.nan_to_num(errors_deg, nan=180.0)))
 
 
-def divergences(first: Compass, second: Compass) -> NDArray[np.float64]:
+def divergences(first: DirectionMass, second: DirectionMass) -> NDArray[np.float64]:
     """Return Jensen–Shannon divergences of compasses of the same shape, in bits; NaN where either was left out."""
     out = np.full(first.shape, np.nan)
     both = first.is_kept & second.is_kept
@@ -194,7 +194,9 @@ def divergences(first: Compass, second: Compass) -> NDArray[np.float64]:
     return out
 
 
-def _where_kept(compass: Compass, readout: Callable[[Compass], NDArray[np.float64]]) -> NDArray[np.float64]:
+def _where_kept(
+    compass: DirectionMass, readout: Callable[[DirectionMass], NDArray[np.float64]]
+) -> NDArray[np.float64]:
     out = np.full(compass.shape, np.nan)
     kept = compass.is_kept
     if kept.any():
@@ -208,10 +210,10 @@ def _need(sample: Sample, key: str) -> RelevanceMap:
     return sample.maps[key]
 
 
-def _joined(parts: Sequence[Compass]) -> Compass:
+def _joined(parts: Sequence[DirectionMass]) -> DirectionMass:
     """Join compasses of the same samples on the last leading axis."""
     truths = [part.true_deg for part in parts if part.true_deg is not None]
-    return Compass(
+    return DirectionMass(
         np.concatenate([part.distribution for part in parts], axis=-2),
         parts[0].centres_deg,
         np.concatenate(truths, axis=-1) if truths else None,
@@ -455,10 +457,10 @@ class RowBuilder:
                 kept.numbers, other[both], clusters=kept.clusters, alternative=alternative, seed=self.seed
             )
 
-    def leave_out(self, *sources: Compass | Mapping[str, int]) -> None:
+    def leave_out(self, *sources: DirectionMass | Mapping[str, int]) -> None:
         """Count projections without a direction, or other reasons."""
         for source in sources:
-            reasons = source.exclusions() if isinstance(source, Compass) else source
+            reasons = source.exclusions() if isinstance(source, DirectionMass) else source
             self.excluded.update({str(reason): count for reason, count in reasons.items() if count})
 
     def row(self, method: str, projection: str, condition: str) -> ControlRow:

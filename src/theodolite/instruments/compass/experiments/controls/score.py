@@ -34,7 +34,7 @@ from theodolite.instruments.compass.experiments.controls.plan import (
 )
 from theodolite.instruments.compass.experiments.controls.results import (
     PROJECTIONS,
-    Batch,
+    ControlBatch,
     ControlRow,
     ControlScore,
     NothingToScoreError,
@@ -333,8 +333,8 @@ def partition(direction: FamilyResponses, location: FamilyResponses, *, seed: in
     picture = dict(zip(direction.bases.tolist(), direction.clusters.tolist(), strict=True))
     clusters = [picture[base] for base in both]
     return VariancePartition(
-        {name: _explained(each, seed) for name, each in families.items()},
-        {name: _consistent(each, seed) for name, each in families.items()},
+        {name: _explained(family, seed) for name, family in families.items()},
+        {name: _consistent(family, seed) for name, family in families.items()},
         _share(centred, both, clusters, seed, per_df=False),
         _share(centred, both, clusters, seed, per_df=True),
         {
@@ -443,7 +443,7 @@ def variance_control(
         seed: Seed of random maps and the bootstrap.
     """
     samples = [*moved, *translated]
-    batch = Batch(samples, shared_keys(samples, methods), seed=seed)
+    batch = ControlBatch(samples, shared_keys(samples, methods), seed=seed)
     levels = [str(sample.meta["probe"]) for sample in samples]
     bases = ["/".join(base_of(sample)) for sample in samples]
     is_direction = np.arange(len(samples)) < len(moved)
@@ -478,14 +478,14 @@ def variance_control(
 def _estimates(explained: VariancePartition, name: str) -> dict[str, stats.Estimate]:
     shares = [explained.direction_share, explained.direction_share_per_df]
     if name == LOCATION:
-        shares = [None if each is None else _complement(each) for each in shares]
+        shares = [None if share is None else _complement(share) for share in shares]
     named = {
         "eta_squared": explained.eta_squared[name],
         "consistent": explained.consistent[name],
         "within_image_share": shares[0],
         "within_image_share_per_df": shares[1],
     }
-    return {each: estimate for each, estimate in named.items() if estimate is not None}
+    return {name: estimate for name, estimate in named.items() if estimate is not None}
 
 
 def _complement(share: stats.Estimate) -> stats.Estimate:

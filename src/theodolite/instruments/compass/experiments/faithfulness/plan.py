@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -28,7 +28,7 @@ from theodolite.instruments.compass.formulas.baselines import (
     name_grids,
     uniform_compass,
 )
-from theodolite.instruments.compass.formulas.dae import Compass, DegenerateError, Exclusion
+from theodolite.instruments.compass.formulas.dae import DegenerateError, DirectionMass, Exclusion
 from theodolite.instruments.compass.formulas.projection import (
     PAPER,
     PROJECTIONS,
@@ -39,8 +39,8 @@ from theodolite.instruments.compass.formulas.projection import (
 )
 from theodolite.instruments.compass.measure import Sample, read_samples, shown_key
 from theodolite.instruments.compass.questions import PLAIN
-from theodolite.models import VisionLanguageModel, ask_measurer, open_model
-from theodolite.runs import MeasurerFactory, Reuse, Run
+from theodolite.models import VisionLanguageModel, ask_measurer
+from theodolite.runs import Reuse, Run
 
 # Hiding sectors of a picture: which pixels lie in which sector around the reference, and what replaces them.
 
@@ -287,7 +287,7 @@ class Trial:
         """Yield every set of sectors that the deletion curves pass through, each once; the empty set comes first."""
         seen: dict[frozenset[int], None] = {frozenset(): None}
         own = [self.orders[key].order for key in keys if key in self.orders]
-        for order in (*own, *(each[::-1] for each in own), *self.random_orders):
+        for order in (*own, *(sectors[::-1] for sectors in own), *self.random_orders):
             for n in range(1, len(order) + 1):
                 seen[self.effective(order[:n])] = None
         yield from seen
@@ -329,7 +329,7 @@ def make_trials(samples: Iterable[Sample], options: FaithfulnessOptions) -> Tria
         raise UsageError(f"the run holds no map {unknown[0]!r}; it holds: {held}")
     keys = tuple(dict.fromkeys(by_name[name] for name in options.maps)) or tuple(all_keys)
     grids, named = name_grids(
-        [{key: GridMark.of(each.maps[key].grid) for key in keys if key in each.maps} for each in plain]
+        [{key: GridMark.of(sample.maps[key].grid) for key in keys if key in sample.maps} for sample in plain]
     )
     trials: list[Trial] = []
     excluded: dict[str, int] = {"another prompt": n_others} if n_others else {}
@@ -389,7 +389,7 @@ def _trial(sample: Sample, grids: Mapping[str, str], options: FaithfulnessOption
     )
 
 
-def _uniform(sample: Sample, grid: TokenGrid, options: ProjectionOptions) -> Compass:
+def _uniform(sample: Sample, grid: TokenGrid, options: ProjectionOptions) -> DirectionMass:
     compass = uniform_compass(
         [grid], references=[sample.reference.box], targets=[sample.target.box], options=options
     )
@@ -398,7 +398,7 @@ def _uniform(sample: Sample, grid: TokenGrid, options: ProjectionOptions) -> Com
     return compass[0]
 
 
-def _order(compass: Compass) -> SectorOrder:
+def _order(compass: DirectionMass) -> SectorOrder:
     shares = compass.distribution / compass.distribution.max()
     order = np.argsort(-np.round(shares, 9), kind="stable")  # equal but for rounding is equal
     return SectorOrder(tuple(int(k) for k in order), float(compass.error_deg()))
@@ -511,16 +511,7 @@ def shown_request(request: Request) -> Request:
         return request
     hiding = check(Hiding, request.hint["hide"])
     hint = {name: value for name, value in request.hint.items() if name != "hide"}
-    return replace(request.with_pictures([hiding.draw(each) for each in request.pictures]), hint=hint)
-
-
-def hiding_factory(name: str) -> MeasurerFactory:
-    """Return a factory that opens the model and returns a `HidingMeasurer`."""
-    return partial(_open_measurer, name)
-
-
-def _open_measurer(name: str) -> HidingMeasurer:
-    return HidingMeasurer(open_model(name))
+    return replace(request.with_pictures([hiding.draw(picture) for picture in request.pictures]), hint=hint)
 
 
 class HidingMeasurer:

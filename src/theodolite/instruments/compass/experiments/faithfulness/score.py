@@ -426,7 +426,7 @@ _KEY = Column("map", "order by")
 
 
 @dataclass(frozen=True, slots=True)
-class CurvePoint:
+class DeletionPoint:
     """A mean deletion curve at one step."""
 
     step: int
@@ -461,7 +461,7 @@ def ratio_cells(ratio: Ratio | None) -> tuple[Cell, Cell]:
 
 
 @dataclass(frozen=True, slots=True)
-class MapScore:
+class MapOnPairs:
     """One map on all pairs, and the numbers that several tables share."""
 
     key: str
@@ -511,7 +511,7 @@ class MapScore:
         """Return AUC of one order, pair by pair."""
         return np.array([row.area(order, variant) for row in self.rows])
 
-    def curves(self) -> dict[str, tuple[CurvePoint, ...]]:
+    def curves(self) -> dict[str, tuple[DeletionPoint, ...]]:
         """Return mean curves in the paper's variant; a pair's random curve is the mean of its random orders."""
         by_order = {}
         for order in ORDERS:
@@ -524,13 +524,13 @@ class MapScore:
             )
             effects = np.array([np.mean([c.effect for c in of_pair], axis=0) for of_pair in curves])
             by_order[order] = tuple(
-                CurvePoint(k, float(shares[k]), nats(column, self.clusters) or 0.0)
+                DeletionPoint(k, float(shares[k]), nats(column, self.clusters) or 0.0)
                 for k, column in enumerate(effects.T)
             )
         return by_order
 
 
-def paper_table(scored: Sequence[MapScore]) -> Table:
+def paper_table(scored: Sequence[MapOnPairs]) -> Table:
     """Build the table of deletion as published."""
     rows = []
     for score in scored:
@@ -568,7 +568,7 @@ def paper_table(scored: Sequence[MapScore]) -> Table:
     )
 
 
-def sound_table(scored: Sequence[MapScore]) -> Table:
+def sound_table(scored: Sequence[MapOnPairs]) -> Table:
     """Build the table of deletion as paired differences over the share hidden."""
     rows = []
     for score in scored:
@@ -606,7 +606,7 @@ def sound_table(scored: Sequence[MapScore]) -> Table:
     )
 
 
-def masking_table(scored: Sequence[MapScore]) -> Table:
+def masking_table(scored: Sequence[MapOnPairs]) -> Table:
     """Build the table of attribution-guided masking: each map's own peak sector hidden (Table 13)."""
     rows = []
     for score in scored:
@@ -650,12 +650,12 @@ def masking_table(scored: Sequence[MapScore]) -> Table:
     )
 
 
-def _effects(score: MapScore, sectors: Sequence[int], variant: Variant) -> Floats:
+def _effects(score: MapOnPairs, sectors: Sequence[int], variant: Variant) -> Floats:
     """Return ΔS of one sector of each pair."""
     return np.array([row.singles[variant][k] for row, k in zip(score.rows, sectors, strict=True)])
 
 
-def curves_table(scored: Sequence[MapScore]) -> Table:
+def curves_table(scored: Sequence[MapOnPairs]) -> Table:
     """Build a table of every step of the deletion curves."""
     return Table.of(
         "compass.deletion_curves",
@@ -881,7 +881,7 @@ class FaithfulnessScore:
     """The tables of faithfulness, and the deletion curves behind them."""
 
     tables: tuple[Table, ...]
-    curves: Mapping[str, Mapping[str, tuple[CurvePoint, ...]]]
+    curves: Mapping[str, Mapping[str, tuple[DeletionPoint, ...]]]
     """Map to order (``own``, ``random``, ``opposite``) to the mean deletion curve, in the paper's variant."""
 
     def table(self, name: str) -> Table:
@@ -917,7 +917,7 @@ def score_faithfulness(
         for variant in VARIANTS
     }
     scored = [
-        MapScore(key, *map_on_pairs(key, trials.trials, effects, answers, options.fills[0]), seed)
+        MapOnPairs(key, *map_on_pairs(key, trials.trials, effects, answers, options.fills[0]), seed)
         for key in trials.keys
     ]
     tables = [
@@ -1046,7 +1046,7 @@ def _sectors_row(
     ]
 
 
-def _composites(scored: Sequence[MapScore], model: str, seed: int) -> Table:
+def _composites(scored: Sequence[MapOnPairs], model: str, seed: int) -> Table:
     """Build the table of the paper's composites and the sound summaries against AUC for correctness, without baselines."""
     real = {score.name: score for score in scored if not is_baseline(score.key) and score.rows}
     ratios = {name: score.mdf() for name, score in real.items()}

@@ -37,7 +37,7 @@ from theodolite.instruments.trace.data.dataset import (
     with_own_ids,
     without_pictures,
 )
-from theodolite.worlds.episodes import Action, Episode, Frame, Relation, SceneObject
+from theodolite.worlds.episodes import Action, Episode, Frame, FrameObject, Relation
 
 _NAMES = frozenset({"BINUNICODE", "SHORT_BINUNICODE"})
 _NUMBERS = frozenset({"BINFLOAT", "BININT", "BININT1", "BININT2"})
@@ -377,15 +377,15 @@ def _frame(
         situation.rel_labels
     ):
         raise UsageError(f"frame {number}: boxes and labels, or relations and labels, differ in number")
-    objects: dict[str, SceneObject] = {}
+    objects: dict[str, FrameObject] = {}
     for box, label in zip(situation.bbox, situation.bbox_labels, strict=True):
         category, rectangle = names.objects.get(str(label), str(label)), _box(box)
-        objects[category] = SceneObject(category, category, rectangle, is_visible=rectangle is not None)
+        objects[category] = FrameObject(category, category, rectangle, is_visible=rectangle is not None)
     relations = []
     for (first, second), label in zip(situation.rel_pairs, situation.rel_labels, strict=True):
         ends = [names.objects.get(str(end), str(end)) for end in (first, second)]
         for end in ends:  # related, but without a box
-            objects.setdefault(end, SceneObject(end, end, is_visible=False))
+            objects.setdefault(end, FrameObject(end, end, is_visible=False))
         relation = _plain(names.relations.get(str(label), str(label)))
         if ends[0] == _PERSON and relation in _PLACES_OF_OTHERS:
             ends.reverse()

@@ -24,7 +24,7 @@ from theodolite.instruments.trace.data.dataset import (
     picture_folder,
     without_pictures,
 )
-from theodolite.worlds.episodes import EGO, Action, Episode, Frame, Pose, Relation, SceneObject
+from theodolite.worlds.episodes import EGO, Action, Episode, Frame, FrameObject, Pose, Relation
 
 DRIVER = 1
 MOVES = {
@@ -151,7 +151,7 @@ def _episode(game: _Game, images: Path | None, file: Path) -> Episode:
         states = game.init_state_diff if i == 0 else (game.final_state_diff if i == len(done) else _States())
         things = {thing.id: thing for thing in _things(states)}
         for name in held:
-            things.setdefault(name, SceneObject(name, category_of(name)))
+            things.setdefault(name, FrameObject(name, category_of(name)))
         relations = tuple(Relation(EGO, "holding", name) for name in held)
         frames.append(Frame(time_s, pictures.get(time_s), None, tuple(things.values()), relations, pose))
         if i < len(done) and done[i].success != 0 and done[i].oid:
@@ -242,11 +242,11 @@ def _held(held: list[str], step: _Interaction) -> list[str]:
     return [] if verb == "put down" else held
 
 
-def _things(states: _States) -> Iterator[SceneObject]:
+def _things(states: _States) -> Iterator[FrameObject]:
     """Yield the objects whose state the game records, at the beginning or at the end."""
     for name, state in states.objects.items():
         at = state.position
-        yield SceneObject(
+        yield FrameObject(
             name,
             category_of(name),
             is_visible=bool(state.visible),
