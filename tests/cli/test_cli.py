@@ -65,7 +65,7 @@ def column(table, name):
 def test_a_run_from_beginning_to_end(squares, tmp_path, capsys):
     assert main(ask(squares, tmp_path / "run")) == 0
     shown = capsys.readouterr().out
-    assert "100.0 % [47.5, 100.0] of the pairs are followed" in shown
+    assert "looks at least sometimes: looking 100.0 %" in shown
     assert "100.0 %" in shown
     assert main(["ask", "score", str(tmp_path / "run"), "--json"]) == 0
     score = json.loads(capsys.readouterr().out)
