@@ -162,7 +162,7 @@ def test_the_same_command_twice_asks_nothing_twice(squares, tmp_path, capsys):
         assert main(ask(squares, tmp_path / "run", "scripted:looker", *limit)) == 0
         with Run.open(tmp_path / "run") as run:
             assert run.tally().answered == answered
-    assert "are followed" in capsys.readouterr().out
+    assert "looking 100.0 %" in capsys.readouterr().out
 
 
 def test_edited_questions_are_not_mixed_with_the_answers_to_the_old_ones(squares, tmp_path, capsys):
