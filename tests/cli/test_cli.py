@@ -72,7 +72,9 @@ def test_a_run_from_beginning_to_end(squares, tmp_path, capsys):
     assert set(score) == {"run", "instrument", "model", "tables"}
     assert (score["instrument"], score["model"]) == ("ask", "scripted:looker")
     assert column(table_of(score, "ask.settings"), "accuracy")[0].value == 1.0
-    assert table_of(score, "ask.pairs").notes[0].startswith("looks at least sometimes: ")  # 24 pictures of six questions
+    assert (
+        table_of(score, "ask.pairs").notes[0].startswith("looks at least sometimes: ")
+    )  # 24 pictures of six questions
     assert main(["runs", "list", str(tmp_path), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["instrument"], row["planned"], row["answered"]) == ("ask", PLANNED, PLANNED)

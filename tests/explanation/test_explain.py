@@ -13,8 +13,8 @@ from theodolite.attribution import find_methods
 from theodolite.core.errors import ModelError, TheodoliteError, UnsupportedError, UsageError
 from theodolite.core.registry import registry
 from theodolite.core.types import Picture, Response
-from theodolite.explanation.cells import DrawnMap
 from theodolite.explanation.api import METHODS, PANEL, read_pictures
+from theodolite.explanation.cells import DrawnMap
 from theodolite.explanation.shuffled import shuffled
 from theodolite.geometry import TokenGrid
 from theodolite.instruments.compass.data.drawn import relation_pairs
