@@ -970,8 +970,9 @@ class QuestionKind:
         self, marks: Sequence[int], relation: Predicate | None = None, distance_m: float | None = None
     ) -> str:
         """Return the text of a question."""
-        return self.text.format(
-            *map(object_name, marks),
+        return _filled(
+            self.text,
+            marks,
             relation=_PHRASES[relation] if relation is not None else "",
             nearness=_NEARNESS.get(relation, "") if relation is not None else "",
             distance=f"{distance_m:g}" if distance_m is not None else "",
@@ -983,12 +984,25 @@ class QuestionKind:
         """Return the text of a question in CRISP-Bench's wording; in ours if it has none."""
         if not self.crisp:
             return self.words(marks, relation, distance_m)
-        return self.crisp.format(
-            *map(object_name, marks),
+        return _filled(
+            self.crisp,
+            marks,
             distance=f"{distance_m:g}" if distance_m is not None else "",
             word=relation or "",
             side=_PHRASES[relation] if relation is not None else "",
         )
+
+
+def _filled(text: str, marks: Sequence[int], **words: str) -> str:
+    """Return a text with the names of objects and other words.
+
+    Raises:
+        UsageError: If it names more objects than there are.
+    """
+    try:
+        return text.format(*map(object_name, marks), **words)
+    except IndexError:
+        raise UsageError(f"the question is about more than {len(marks)} objects") from None
 
 
 _VIEW = "From the camera's viewpoint"
