@@ -719,6 +719,8 @@ _PAIRS: Mapping[str, int] = {"quick": 22, "standard": 24, "large": 200}
 """Drawn pictures of each split, by size."""
 _QUICK_MAPS = 4
 """Pairs of each split with relevance maps in a quick study: enough to show, and the slowest part."""
+_QUICK_HIDDEN = 10
+"""Pairs with hidden parts in a quick study, at 18 answers each."""
 _CREG_MODEL, _CREG_DATA = "Qwen2-VL-7B", "coco-pairs"
 
 
@@ -760,6 +762,7 @@ class Compass(Instrument):
             settings={"n": n},
             whole=study.splits[:1],
             maps=_QUICK_MAPS if study.size == "quick" else None,
+            hidden=_QUICK_HIDDEN if study.size == "quick" else None,
         )
         own = study.data
         if own is not None:
@@ -863,6 +866,7 @@ def _run_plan(
     settings: Mapping[str, Any],
     whole: Iterable[str] | None = None,
     maps: int | None = None,
+    hidden: int | None = None,
 ) -> RunPlan:
     """Plan a run of pairs by split; the pairs are made when the items are.
 
@@ -874,6 +878,7 @@ def _run_plan(
         settings: Settings of the run.
         whole: The splits in which parts are hidden too, at 18 answers per pair; all if not given.
         maps: How many pairs of each split get relevance maps; all if not given.
+        hidden: Of how many pairs of these splits parts are hidden; of all if not given.
     """
     from theodolite.instruments.compass.questions import plan_conditions
 
@@ -882,7 +887,7 @@ def _run_plan(
     def conditions() -> Iterator[Item]:
         for split, make in pairs.items():
             some = gives if split in shown else "text"
-            yield from plan_conditions(make(), gives=some, split=split, edits=edits, maps=maps)
+            yield from plan_conditions(make(), gives=some, split=split, edits=edits, maps=maps, hidden=hidden)
 
     def plan(run: Run) -> Iterator[Item]:
         return with_repeats(conditions(), lambda item: item.truth.is_plain, model=run.info.model)

@@ -724,6 +724,7 @@ def plan_conditions(
     split: str = "",
     edits: EditsOf | None = None,
     maps: int | None = None,
+    hidden: int | None = None,
 ) -> Iterator[Item]:
     """Yield each pair plain, mirrored, blank and edited; with log-probabilities also with each object and each part hidden.
 
@@ -734,6 +735,7 @@ def plan_conditions(
         split: Split of drawn data.
         edits: Function that returns further edits of a pair, given its number.
         maps: How many pairs get relevance maps; all if not given.
+        hidden: Of how many pairs objects and parts are hidden; of all if not given.
     """
     prompt = prompt or default_prompt(pairs)
     both_ways = {_place_of(pair) for pair in pairs}
@@ -744,7 +746,7 @@ def plan_conditions(
             EditedPair(BLANK, pair),
             *(edits(pair, number, prompt.vocabulary) if edits is not None else ()),
         ]
-        if covers(gives, "choices"):
+        if covers(gives, "choices") and (hidden is None or number < hidden):
             parts = [f"{PART_HIDDEN} {part}" for part in range(PARTS**2)]
             asked += [EditedPair(name, pair) for name in (TARGET_HIDDEN, REFERENCE_HIDDEN, *parts)]
         meta: dict[str, Json] = {
