@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -18,6 +19,8 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, is_there, read_each, read_json, read_list
 from theodolite.core.views import Form, Name, Number, Whole
 from theodolite.geometry import Box
+from theodolite.pairs.pictures.objects import Cutout, fault_of, overlap
+from theodolite.pairs.pictures.quality import Unfit
 from theodolite.pairs.pictures.whole import polygons_of
 
 __all__ = [
@@ -32,7 +35,8 @@ __all__ = [
 AreaOf: TypeAlias = Literal["box", "mask"]
 """What an object's area is: its box, or the area that the annotation states (COCO: of the mask)."""
 _COCO_PARTS = (b"images", b"annotations", b"categories")
-"""No corner of an outline is farther away."""
+_KNOWN_SHAPES, _SLIVER = 5, 0.4
+"""An object is a sliver if its box is narrower than this share of what is usual for its kind, where so many are known."""
 
 
 _Side: TypeAlias = Annotated[int, Field(ge=1, le=100_000)]
@@ -81,6 +85,23 @@ class Instance:
     outline: tuple[tuple[float, ...], ...] = ()
     """Polygons x0, y0, x1, y1, … in pixels; empty where the annotation has none, or a run-length mask."""
 
+    @property
+    def narrowness(self) -> float:
+        """The shorter side of its box as a share of the longer one; 0 without a box."""
+        if self.box is None:
+            return 0.0
+        return min(self.box.width_px, self.box.height_px) / max(self.box.width_px, self.box.height_px)
+
+    def cutout(self) -> Cutout:
+        """Return how it is cut out.
+
+        Raises:
+            UsageError: It has no box.
+        """
+        if self.box is None:
+            raise UsageError(f"a {self.name} has no box")
+        return Cutout(self.box, self.outline)
+
     def area(self, of: AreaOf) -> float | None:
         """Return the share of the picture; None if the annotation does not state it."""
         return self.box_area if of == "box" else self.mask_area
@@ -107,6 +128,32 @@ class AnnotatedPicture:
             if instance.box is not None and all(instance is not one for one in taken)
         )
 
+    def other_cutouts(self, *taken: Instance) -> tuple[Cutout, ...]:
+        """Return all objects but these, in the order of `other_boxes`; a crowd without its outline."""
+        return tuple(
+            Cutout(instance.box, () if instance.is_crowd else instance.outline)
+            for instance in self.instances
+            if instance.box is not None and all(instance is not one for one in taken)
+        )
+
+    def unfit(self, thing: Instance, usual: Mapping[str, float]) -> Unfit | None:
+        """Return why an object cannot be cut out whole and alone; None if it can.
+
+        Args:
+            thing: One of its objects.
+            usual: `Instances.narrowness` of all kinds.
+        """
+        if thing.box is None:
+            return Unfit.CUT_OFF
+        if any(
+            each.is_crowd and each.box is not None and overlap(thing.box, each.box) > 0
+            for each in self.instances
+        ):
+            return Unfit.CROWD
+        if thing.narrowness < _SLIVER * usual.get(thing.name, 0.0):
+            return Unfit.SLIVER
+        return fault_of(thing.cutout(), self.size_px, self.other_cutouts(thing))
+
     @property
     def counts(self) -> Counter[str]:
         """The number of objects of each name, crowds included: beside a crowd of people no person is unique."""
@@ -121,6 +168,15 @@ class Instances:
     categories: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
     """The broken records of the files."""
+
+    def narrowness(self) -> dict[str, float]:
+        """Return how narrow the boxes of each kind usually are, where enough are known: the median."""
+        shapes: defaultdict[str, list[float]] = defaultdict(list)
+        for picture in self.pictures:
+            for thing in picture.instances:
+                if thing.box is not None and not thing.is_crowd:
+                    shapes[thing.name].append(thing.narrowness)
+        return {name: median(each) for name, each in shapes.items() if len(each) >= _KNOWN_SHAPES}
 
     def by_file_name(self) -> dict[str, AnnotatedPicture]:
         """Return the pictures by file name, without folders."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from string import Formatter
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from theodolite.answers import read_answer
 from theodolite.answers.grading import format_from_json, format_of
@@ -28,7 +28,7 @@ from theodolite.instruments.compass.data.drawn import (
     moved_alone,
     part_box,
 )
-from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
+from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts, other_cutouts, unfit_role
 from theodolite.pairs.outcomes import (
     EXCHANGE,
     FLIP,
@@ -545,11 +545,11 @@ def _object_edits(
     """Return the edits of a pair's objects that look right, and the reasons against the others."""
     edits: list[EditedPair] = []
     unfit: list[Unfit] = []
-    studio = Studio(pair.picture, things, others=pair.others)
+    studio = Studio(pair.picture, things, others=other_cutouts(pair))
     for condition in (EXCHANGED, TARGET_MOVED, REFERENCE_MOVED):
         try:
             steps = _steps(pair, things, condition, vocabulary)
-            studio.draw(steps)
+            studio.attempt("exchange" if condition == EXCHANGED else "move", steps).accepted()
         except UnfitError as error:
             unfit.append(error.reason)
         else:
@@ -570,16 +570,28 @@ def _steps(
         UnfitError: If the objects cannot be moved like that.
     """
     reference, target = things
+    others = other_cutouts(pair)
     if condition == EXCHANGED:
-        return find_exchange(reference, target, pair.size_px, others=pair.others)
+        _check_fit(pair, "reference", "target")
+        return find_exchange(reference, target, pair.size_px, others=others)
     placing = PlacingOptions(max_tilt_deg=_TILT_DEG) if vocabulary == EIGHT else PlacingOptions()
-    how: dict[str, Any] = {"others": pair.others, "options": placing}
+    how: dict[str, Any] = {"others": others, "options": placing}
     if condition == TARGET_MOVED:
+        _check_fit(pair, "target")
         ways = _farthest_first(pair.direction)
         return (0, 0), find_move(target, reference, pair.size_px, directions=ways, **how)
+    _check_fit(pair, "reference")
     # Seen from the target, the reference goes to where the target was, seen from the reference.
     ways = _farthest_first(opposite(pair.direction) or pair.direction)
     return find_move(reference, target, pair.size_px, directions=ways, **how), (0, 0)
+
+
+def _check_fit(pair: Pair, *roles: Literal["reference", "target"]) -> None:
+    """Raise an `UnfitError` if the data say that an object cannot be cut out."""
+    for role in roles:
+        reason = unfit_role(pair, role)
+        if reason is not None:
+            raise UnfitError(reason)
 
 
 def _farthest_first(direction: str) -> list[str]:
@@ -710,7 +722,7 @@ def _with_steps(pair: Pair, steps: Sequence[Sequence[int]]) -> Picture:
         reference=Region(pair.reference.name, pair.reference.box.moved(-there[0][0], -there[0][1])),
         target=Region(pair.target.name, pair.target.box.moved(-there[1][0], -there[1][1])),
     )
-    studio = Studio(before.picture, cutouts(before), others=before.others)
+    studio = Studio(before.picture, cutouts(before), others=other_cutouts(before))
     return Picture.from_array(studio.draw(there))
 
 

@@ -23,21 +23,26 @@ first, as their EXIF data say. Results depend on the arguments alone.
 
 from theodolite.pairs.pictures.objects import (
     Cutout,
+    Edited,
     PlacingOptions,
     Studio,
-    Unfit,
-    UnfitError,
     exchange,
     find_exchange,
     find_move,
     move,
+    paste_in_place,
     remove,
+    try_exchange,
+    try_remove,
 )
+from theodolite.pairs.pictures.quality import Quality, Unfit, UnfitError
 from theodolite.pairs.pictures.whole import flip, light, mirror, noise, reencode
 
 __all__ = [
     "Cutout",
+    "Edited",
     "PlacingOptions",
+    "Quality",
     "Studio",
     "Unfit",
     "UnfitError",
@@ -49,6 +54,9 @@ __all__ = [
     "mirror",
     "move",
     "noise",
+    "paste_in_place",
     "reencode",
     "remove",
+    "try_exchange",
+    "try_remove",
 ]

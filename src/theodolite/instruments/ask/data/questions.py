@@ -29,7 +29,6 @@ from theodolite.answers.options import (
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, counted_problems
 from theodolite.core.types import Picture, content_hash
-from theodolite.geometry import Box
 from theodolite.instruments.coco import AnnotatedPicture, Instance, Instances, find_coco, read_instances
 from theodolite.models.tables import (
     NAMES,
@@ -47,7 +46,6 @@ from theodolite.models.tables import (
     values,
 )
 from theodolite.pairs.pictures import Cutout, UnfitError, remove
-from theodolite.pairs.pictures.objects import fault_of
 
 __all__ = [
     "EXPECTED",
@@ -82,8 +80,8 @@ class Removal:
     """An object that can be removed from the picture."""
 
     thing: Cutout
-    others: tuple[Box, ...]
-    """The boxes of all other objects."""
+    others: tuple[Cutout, ...]
+    """All other objects."""
     answer: str
     """The right answer without it."""
 
@@ -488,6 +486,8 @@ def _all(value: Any, finder: PictureFinder) -> Iterator[Picture]:
 _SMALLEST = 0.01
 """The least share of the picture that an object covers."""
 _LARGEST_COUNT = 5
+NOT_REMOVED = "not removed"
+"""Before the reason why an object stays, where left-outs are counted."""
 
 
 def object_questions(
@@ -526,7 +526,7 @@ def _asked_about(
     instances: Instances, seed: int, unused: Counter[str]
 ) -> Iterator[tuple[AnnotatedPicture, str, str, Instance | None]]:
     """Yield picture, name, right answer and the object to remove, if there is one."""
-    without = _Absent(instances.pictures, seed)
+    without, usual = _Absent(instances.pictures, seed), instances.narrowness()
     for picture in instances.pictures:
         for name, n in sorted(picture.counts.items()):
             objects = picture.named(name)
@@ -534,8 +534,10 @@ def _asked_about(
             if reason:
                 unused[reason] += n
                 continue
-            removable = (instance for instance in objects if _can_be_cut(picture, instance))
-            thing = next(removable, None)
+            faults = [picture.unfit(instance, usual) for instance in objects]
+            thing = next((each for each, fault in zip(objects, faults, strict=True) if fault is None), None)
+            if thing is None and faults[0] is not None:
+                unused[f"{NOT_REMOVED}: {faults[0].value}"] += 1
             if n > 1:
                 yield picture, name, str(n), thing
                 continue
@@ -558,16 +560,9 @@ def _fault(name: str, objects: Sequence[Instance]) -> str:
     return ""
 
 
-def _can_be_cut(picture: AnnotatedPicture, thing: Instance) -> bool:
-    """Return True if an object lies whole in the picture and nothing touches it; traces are detected on removal."""
-    return thing.box is not None and fault_of(thing.box, picture.size_px, picture.other_boxes(thing)) is None
-
-
 def _removal(picture: AnnotatedPicture, thing: Instance, answer: str) -> Removal:
-    if thing.box is None:
-        raise UsageError(f"the {thing.name} of {picture.file_name} has no box")
     after = str(int(answer) - 1) if answer.isdigit() else "no"
-    return Removal(Cutout(thing.box, thing.outline), picture.other_boxes(thing), after)
+    return Removal(thing.cutout(), picture.other_cutouts(thing), after)
 
 
 class _Absent:
@@ -834,7 +829,7 @@ def _checked(question: Question, unused: Counter[str]) -> Question:
     reason = "" if question.removal is None else removal_fault(question.pictures[0], question.removal)
     if not reason:
         return question
-    unused[f"not removed: {reason}"] += 1
+    unused[f"{NOT_REMOVED}: {reason}"] += 1
     return replace(question, removal=None)
 
 
