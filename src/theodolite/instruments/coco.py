@@ -5,10 +5,10 @@ from __future__ import annotations
 import mmap
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any, Literal, TypeAlias
@@ -17,10 +17,27 @@ from pydantic import Field
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, is_there, read_each, read_json, read_list
+from theodolite.core.types import Picture
 from theodolite.core.views import Form, Name, Number, Whole
 from theodolite.geometry import Box
-from theodolite.pairs.pictures.objects import Cutout, fault_of, overlap
-from theodolite.pairs.pictures.quality import Unfit
+from theodolite.geometry.directions import CARDINAL, OPPOSITE
+from theodolite.pairs.pictures.neutral import neutral_exchange, neutral_move, neutral_removal
+from theodolite.pairs.pictures.objects import (
+    UNIT,
+    Cutout,
+    Edited,
+    Fill,
+    Studio,
+    Thing,
+    Unfit,
+    UnfitError,
+    fault_of,
+    find_move,
+    overlap,
+    try_exchange,
+    try_remove,
+)
+from theodolite.pairs.pictures.quality import Quality
 from theodolite.pairs.pictures.whole import polygons_of
 
 __all__ = [
@@ -260,6 +277,130 @@ def _instance(annotation: _Annotation, names: Mapping[int, str], image: _Image) 
         None if annotation.area is None else annotation.area / whole,
         polygons_of(annotation.segmentation),
     )
+
+
+# The edits of single objects that annotated photographs allow, each with its neutral one.
+
+
+_ASKED_AREA = 0.01
+"""The least share of the picture that an object covers which is asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An edit of an annotated photograph that was tried."""
+
+    picture: AnnotatedPicture
+    names: tuple[str, ...]
+    """The objects that a question about it would be about."""
+    edited: Edited
+    is_neutral: bool = False
+
+
+def try_edits(
+    picture: AnnotatedPicture,
+    shown: Picture,
+    usual: Mapping[str, float],
+    *,
+    fill: Fill = "copied",
+    seed: int = 0,
+) -> Iterator[Trial]:
+    """Yield every removal, move and exchange of the objects that are alone of their kind; for each that is fit its neutral edit.
+
+    Args:
+        picture: The annotations.
+        shown: The photograph.
+        usual: `Instances.narrowness` of the data.
+        fill: What fills places.
+        seed: Seed of the fill.
+    """
+    how: dict[str, Any] = {"fill": fill, "seed": seed}
+    alone = [
+        each
+        for each in picture.instances
+        if each.name and picture.counts[each.name] == 1 and not each.is_crowd and each.box_area >= _ASKED_AREA
+    ]
+    fit = {each.name: picture.unfit(each, usual) for each in alone}
+    free = [each for each in alone if fit[each.name] is None]
+
+    def stay(*taken: Instance) -> tuple[Cutout, ...]:
+        return picture.other_cutouts(*taken)
+
+    for thing in alone:
+        reason = fit[thing.name]
+        if thing.box is None or reason is not None:
+            refused = Quality(refused=reason or Unfit.CUT_OFF)
+            for kind in ("remove", "move"):
+                yield Trial(picture, (thing.name,), Edited(kind, _unmoved(thing), refused))  # type: ignore[arg-type]  # two of its kinds
+            continue
+        cutout = thing.cutout()
+        removed = try_remove(shown, cutout, others=stay(thing), **how)
+        yield Trial(picture, (thing.name,), removed)
+        unrelated = [each for each in free if each is not thing]
+        if removed.is_fit:
+            neutral = neutral_removal(
+                shown, cutout, _cutouts(unrelated), others=stay(thing, *unrelated), **how
+            )
+            yield Trial(picture, (thing.name,), neutral, is_neutral=True)
+        for other in alone:
+            if other is thing or other.box is None:
+                continue
+            moved = _try_move(shown, thing, other, picture.size_px, stay(thing, other), how)
+            yield Trial(picture, (thing.name, other.name), moved)
+            step = moved.changed[0][1]
+            if moved.is_fit and step is not None:
+                spare = [each for each in unrelated if each is not other]
+                neutral = neutral_move(
+                    shown,
+                    cutout,
+                    other.cutout(),
+                    step,
+                    unrelated=_cutouts(spare),
+                    others=stay(thing, other, *spare),
+                    **how,
+                )
+                yield Trial(picture, (thing.name, other.name), neutral, is_neutral=True)
+    for one, other in combinations(free, 2):
+        swapped = try_exchange(shown, one.cutout(), other.cutout(), others=stay(one, other), **how)
+        yield Trial(picture, (one.name, other.name), swapped)
+        if swapped.is_fit:
+            spare = [each for each in free if each is not one and each is not other]
+            neutral = neutral_exchange(
+                shown,
+                one.cutout(),
+                other.cutout(),
+                _cutouts(spare),
+                others=stay(one, other, *spare),
+                **how,
+            )
+            yield Trial(picture, (one.name, other.name), neutral, is_neutral=True)
+
+
+def _cutouts(things: Iterable[Instance]) -> list[Cutout]:
+    return [each.cutout() for each in things]
+
+
+def _unmoved(thing: Instance) -> tuple[tuple[Cutout, None], ...]:
+    return () if thing.box is None else ((thing.cutout(), None),)
+
+
+def _try_move(
+    shown: Picture,
+    thing: Instance,
+    other: Instance,
+    size_px: tuple[int, int],
+    others: Sequence[Thing],
+    how: Mapping[str, Any],
+) -> Edited:
+    """Move an object to another side of another one, preferably the opposite."""
+    cutout, fixed = thing.cutout(), other.cutout()
+    own = CARDINAL.between(fixed.box, cutout.box).name
+    ways = [OPPOSITE[own], *(name for name in UNIT if name not in {own, OPPOSITE[own]})]
+    try:
+        step = find_move(cutout, fixed, size_px, directions=ways, others=others)
+    except UnfitError as error:
+        return Edited("move", ((cutout, None),), Quality(refused=error.reason))
+    return Studio(shown, (cutout,), others=[fixed, *others], **how).attempt("move", [step])
 
 
 def find_coco(path: Path, images: Path | None) -> tuple[Path, Path] | None:

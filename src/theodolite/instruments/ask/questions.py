@@ -142,6 +142,7 @@ def plan_questions(
     max_tokens: int = 512,
     folder: Path | None = None,
     model: str = "",
+    fill: str = "copied",
 ) -> Iterator[Item]:
     """Yield the items of a run, question by question, so that the start of a plan has all settings; then repeats.
 
@@ -155,8 +156,9 @@ def plan_questions(
         max_tokens: Maximum length of an answer.
         folder: Where edited pictures are kept. Default: in memory.
         model: The name of the model. For a log, no answer is requested twice.
+        fill: What fills the places of removed objects.
     """
-    draft = _Draft(tuple(settings), max_tokens, folder)
+    draft = _Draft(tuple(settings), max_tokens, folder, fill, seed)
     yield from with_repeats(_plan(questions, draft, seed), lambda item: item.truth.is_plain, model=model)
 
 
@@ -193,6 +195,8 @@ class _Draft:
     settings: tuple[Setting, ...]
     max_tokens: int
     folder: Path | None
+    fill: str
+    seed: int
 
     def item(  # noqa: PLR0911 - one return for each setting
         self,
@@ -231,8 +235,9 @@ class _Draft:
         if removal is None:
             return None
         removed = replace(truth, golds=(removal.answer,), edit=REMOVE.name)
-        how = partial(remove, thing=removal.thing, others=removal.others)
-        name = f"without-{content_hash([astuple(removal.thing.box)])[:16]}"
+        how = partial(remove, thing=removal.thing, others=removal.others, fill=self.fill, seed=self.seed)
+        filled = [] if self.fill == "copied" else [self.fill, self.seed]
+        name = f"without-{content_hash([astuple(removal.thing.box), *filled])[:16]}"
         return self._made(question, setting, (_edit(pictures[0], name, how, self.folder),), removed, meta)
 
     def _made(

@@ -2,7 +2,8 @@
 
 hole         the object's coverage grown by a few pixels, so that mixed colours at the rim are removed too
 membrane     a smooth surface: each pixel is the mean of its neighbours, with known values as the boundary
-blurred      the membrane of the blurred background. It has the background's colours at the rim, and no detail inside
+blurred      the membrane of the blurred background. It has the background's colours at the rim, and no detail inside: right
+             for a wall, a desk, a sky
 copied       a piece of the background beside the hole, plus the membrane of the difference at the rim
 by plug-in   what a function of the registry's kind ``edit`` draws there: picture, mask, seed -> picture
 
@@ -13,6 +14,7 @@ times as long. So no other library is asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, cast
 
@@ -93,6 +95,21 @@ def without(pixels: Pixels, alpha: NDArray[np.float32], *, keep: NDArray[np.floa
     return _put(pixels, window, filled, hole, inside, keep)
 
 
+def roughness(
+    pixels: Pixels, alpha: NDArray[np.float32], *, keep: NDArray[np.float32] | None = None
+) -> float:
+    """Return the mean detail of the background along an object's rim, in grey levels: what a blurred fill would lack."""
+    growth = growth_px(alpha)
+    window = _around(alpha > 0, growth)
+    hole = grown(alpha[window] > 0, growth)
+    known = ~hole if keep is None else ~hole & ~grown(keep[window] > 0, 2)
+    rim = grown(hole, _RIM_PX) & known
+    if not rim.any():
+        return float("inf")
+    part = pixels[window].astype(np.float32)
+    return float(np.abs(part - _blurred(part, known)).mean(axis=2)[rim].mean())
+
+
 def patched(
     pixels: Pixels,
     alpha: NDArray[np.float32],
@@ -159,13 +176,14 @@ def inpainted(
     hole = grown(alpha > 0, growth)
     shown = pixels.view()
     shown.flags.writeable = False
-    filled = cast("Inpainter", registry().entry("edit", fill).load())(shown, hole.copy(), seed)
+    inpaint = cast(
+        "Callable[[Pixels, NDArray[np.bool_], int], object]", registry().entry("edit", fill).load()
+    )
+    filled = inpaint(shown, hole.copy(), seed)
     if not isinstance(filled, np.ndarray) or filled.dtype != np.uint8 or filled.shape != pixels.shape:
-        got = (
-            f"{filled.dtype} of shape {filled.shape}"
-            if isinstance(filled, np.ndarray)
-            else type(filled).__name__
-        )
+        got = type(filled).__name__
+        if isinstance(filled, np.ndarray):
+            got = f"{filled.dtype} of shape {filled.shape}"
         raise ContractError(f"the edit {fill!r} returned {got}, not uint8 of shape {pixels.shape}")
     window = bounds(alpha > 0, growth + 4 * _RIM_PX)
     return _put(pixels, window, filled[window].astype(np.float32), hole[window], alpha[window], keep)

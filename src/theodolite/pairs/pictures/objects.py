@@ -16,7 +16,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Pixels
 from theodolite.geometry import Box
 from theodolite.geometry.directions import CARDINAL, OPPOSITE
-from theodolite.pairs.pictures.filling import grown, growth_px, inpainted, patched, without
+from theodolite.pairs.pictures.filling import grown, growth_px, inpainted, patched, roughness, without
 from theodolite.pairs.pictures.quality import (
     Measure,
     Quality,
@@ -725,9 +725,16 @@ class Studio:
         around = [_alpha_of(other, size) for other in self._others if relation(thing, other, size) != "on"]
         avoid = _union([*around, *others]) if around or others else None
         patch = patched(pixels, alpha, keep=keep, avoid=avoid)
+        fit: dict[Measure, float] = {"hole": float(alpha.mean())}
+        if patch is not None:
+            fit |= {"misfit": patch.misfit, "smear": patch.smear}
+        if patch is None or Quality(fit).fault is not None:
+            smooth: dict[Measure, float] = {"hole": fit["hole"], "rough": roughness(pixels, alpha, keep=keep)}
+            if Quality(smooth).fault is None:
+                return without(pixels, alpha, keep=keep), smooth
         if patch is None:
             raise UnfitError(Unfit.TRACE)
-        return patch.pixels, {"misfit": patch.misfit, "smear": patch.smear}
+        return patch.pixels, fit
 
 
 def _check_free(thing: Thing, size_px: tuple[int, int], others: Sequence[Thing]) -> None:

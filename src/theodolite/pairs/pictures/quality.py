@@ -3,9 +3,10 @@
 ========  =========================================================================================  ==========
 measure   what it is                                                                                 limit
 ========  =========================================================================================  ==========
-narrow    the shorter side of the object's box, as a share of the shorter side of the picture        at least
+hole      share of the picture that one copied piece fills                                           at most
 misfit    mean difference between the copied piece and the background along the rim, grey levels     at most
 smear     how much of that is no texture: the ninth decile of the blurred difference, grey levels    at most
+rough     mean detail of the background along the rim, where the place is filled by a blur           at most
 foreign   share of the fill in a colour that the surroundings do not have: something was copied in   at most
 remains   share of one line around the old place that is an edge: a frame, a stand, a silhouette     at most
 contrast  mean difference between a moved object and what it covers, grey levels                     at least
@@ -45,6 +46,7 @@ class Unfit(StrEnum):
     CUT_OFF = "the object is cut off by the edge of the picture"
     COVERED = "another object touches or overlaps it"
     CROWD = "it stands in a crowd"
+    LARGE = "it covers too much: what is behind it cannot be guessed"
     SLIVER = "only a sliver of the object is seen"
     NO_ROOM = "there is no room for the object in that direction"
     FEW_PLACES = "the pair has room in too few directions for a family"
@@ -65,7 +67,7 @@ class UnfitError(UsageError):
         self.reason = reason
 
 
-Measure: TypeAlias = Literal["narrow", "misfit", "smear", "foreign", "remains", "contrast", "brought"]
+Measure: TypeAlias = Literal["hole", "misfit", "smear", "rough", "foreign", "remains", "contrast", "brought"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,10 @@ class Limit:
 
 
 LIMITS: Mapping[Measure, Limit] = {
-    "narrow": Limit(Unfit.SLIVER, least=0.05),
+    "hole": Limit(Unfit.LARGE, most=0.06),
     "misfit": Limit(Unfit.TRACE, most=35.0),
     "smear": Limit(Unfit.TRACE, most=50.0),
+    "rough": Limit(Unfit.TRACE, most=6.0),
     "foreign": Limit(Unfit.FOREIGN, most=0.03),
     "remains": Limit(Unfit.REMAINS, most=0.32),
     "contrast": Limit(Unfit.UNSEEN, least=16.0),

@@ -796,7 +796,7 @@ def _with_own_ids(questions: Iterable[Question]) -> list[Question]:
     return renamed
 
 
-def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
+def draw_questions(loaded: Questions, n: int, seed: int, *, fill: str = "copied") -> Questions:
     """Draw at most `n` questions whose pictures can be decoded, in their order.
 
     Questions that have another one with the same words and another answer are drawn first, together with it.
@@ -804,7 +804,8 @@ def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
     Args:
         loaded: The questions of a file.
         n: The most questions to draw.
-        seed: Seed of the draw.
+        seed: Seed of the draw, and of the fill.
+        fill: What fills the places of removed objects.
     """
     groups = natural_groups(loaded.questions)
     order = [groups[i] for i in np.random.default_rng(seed).permutation(len(groups))]
@@ -820,13 +821,15 @@ def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
             unused["picture cannot be decoded"] += 1
     if not drawn:
         raise UsageError("none of the pictures can be decoded; save them as PNG or JPEG")
-    kept = [_checked(each, unused) for each in loaded.questions if each.id in drawn]
+    kept = [_checked(each, unused, fill, seed) for each in loaded.questions if each.id in drawn]
     return Questions(tuple(kept), dict(unused))
 
 
-def _checked(question: Question, unused: Counter[str]) -> Question:
+def _checked(question: Question, unused: Counter[str], fill: str, seed: int) -> Question:
     """Drop the removal of a question if it would not look right."""
-    reason = "" if question.removal is None else removal_fault(question.pictures[0], question.removal)
+    reason = (
+        "" if question.removal is None else removal_fault(question.pictures[0], question.removal, fill, seed)
+    )
     if not reason:
         return question
     unused[f"{NOT_REMOVED}: {reason}"] += 1
@@ -834,10 +837,10 @@ def _checked(question: Question, unused: Counter[str]) -> Question:
 
 
 @lru_cache(maxsize=4096)  # a draw is planned and counted, and a removal takes a tenth of a second
-def removal_fault(picture: Picture, removal: Removal) -> str:
+def removal_fault(picture: Picture, removal: Removal, fill: str = "copied", seed: int = 0) -> str:
     """Return why an object cannot be removed without visible traces; empty if it can."""
     try:
-        remove(picture, removal.thing, others=removal.others)
+        remove(picture, removal.thing, others=removal.others, fill=fill, seed=seed)
     except UnfitError as error:
         return error.reason.value
     return ""
