@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -28,7 +28,6 @@ from theodolite.pairs.pictures.objects import (
     Edited,
     Fill,
     Studio,
-    Thing,
     Unfit,
     UnfitError,
     fault_of,
@@ -305,7 +304,7 @@ def try_edits(
     fill: Fill = "copied",
     seed: int = 0,
 ) -> Iterator[Trial]:
-    """Yield every removal, move and exchange of the objects that are alone of their kind; for each that is fit its neutral edit.
+    """Yield every removal, move and exchange of the objects that are alone of their kind, and the neutral one to each that is fit.
 
     Args:
         picture: The annotations.
@@ -314,93 +313,92 @@ def try_edits(
         fill: What fills places.
         seed: Seed of the fill.
     """
-    how: dict[str, Any] = {"fill": fill, "seed": seed}
-    alone = [
-        each
-        for each in picture.instances
-        if each.name and picture.counts[each.name] == 1 and not each.is_crowd and each.box_area >= _ASKED_AREA
-    ]
-    fit = {each.name: picture.unfit(each, usual) for each in alone}
-    free = [each for each in alone if fit[each.name] is None]
+    trials = _Trials(picture, shown, usual, {"fill": fill, "seed": seed})
+    for thing in trials.alone:
+        yield from trials.removal(thing)
+        for other in trials.alone:
+            if other is not thing:
+                yield from trials.move(thing, other)
+    for one, other in combinations(trials.free, 2):
+        yield from trials.exchange(one, other)
 
-    def stay(*taken: Instance) -> tuple[Cutout, ...]:
-        return picture.other_cutouts(*taken)
 
-    for thing in alone:
-        reason = fit[thing.name]
-        if thing.box is None or reason is not None:
-            refused = Quality(refused=reason or Unfit.CUT_OFF)
-            for kind in ("remove", "move"):
-                yield Trial(picture, (thing.name,), Edited(kind, _unmoved(thing), refused))  # type: ignore[arg-type]  # two of its kinds
-            continue
-        cutout = thing.cutout()
-        removed = try_remove(shown, cutout, others=stay(thing), **how)
-        yield Trial(picture, (thing.name,), removed)
-        unrelated = [each for each in free if each is not thing]
+class _Trials:
+    """Tries edits of one photograph."""
+
+    def __init__(
+        self, picture: AnnotatedPicture, shown: Picture, usual: Mapping[str, float], how: Mapping[str, Any]
+    ) -> None:
+        self._picture, self._shown, self._how = picture, shown, how
+        self.alone = [
+            each
+            for each in picture.instances
+            if each.name and picture.counts[each.name] == 1 and each.box_area >= _ASKED_AREA
+        ]
+        self._unfit = {each.name: picture.unfit(each, usual) for each in self.alone}
+        self.free = [each for each in self.alone if self._unfit[each.name] is None]
+
+    def removal(self, thing: Instance) -> Iterator[Trial]:
+        reason = self._unfit[thing.name]
+        if reason is not None:
+            yield self._trial(_refused("remove", thing, reason), thing)
+            return
+        removed = try_remove(self._shown, thing.cutout(), others=self._others(thing), **self._how)
+        yield self._trial(removed, thing)
         if removed.is_fit:
-            neutral = neutral_removal(
-                shown, cutout, _cutouts(unrelated), others=stay(thing, *unrelated), **how
+            spare, others = self._spare(thing)
+            neutral = neutral_removal(self._shown, thing.cutout(), spare, others=others, **self._how)
+            yield self._trial(neutral, thing, is_neutral=True)
+
+    def move(self, thing: Instance, other: Instance) -> Iterator[Trial]:
+        """Move an object to another side of another one, preferably the opposite."""
+        reason = self._unfit[thing.name]
+        if reason is not None:
+            yield self._trial(_refused("move", thing, reason), thing, other)
+            return
+        cutout, fixed, others = thing.cutout(), other.cutout(), self._others(thing, other)
+        own = CARDINAL.between(fixed.box, cutout.box).name
+        ways = [OPPOSITE[own], *(name for name in UNIT if name not in {own, OPPOSITE[own]})]
+        try:
+            step = find_move(
+                cutout, fixed, self._picture.size_px, directions=ways, others=others, picture=self._shown
             )
-            yield Trial(picture, (thing.name,), neutral, is_neutral=True)
-        for other in alone:
-            if other is thing or other.box is None:
-                continue
-            moved = _try_move(shown, thing, other, picture.size_px, stay(thing, other), how)
-            yield Trial(picture, (thing.name, other.name), moved)
-            step = moved.changed[0][1]
-            if moved.is_fit and step is not None:
-                spare = [each for each in unrelated if each is not other]
-                neutral = neutral_move(
-                    shown,
-                    cutout,
-                    other.cutout(),
-                    step,
-                    unrelated=_cutouts(spare),
-                    others=stay(thing, other, *spare),
-                    **how,
-                )
-                yield Trial(picture, (thing.name, other.name), neutral, is_neutral=True)
-    for one, other in combinations(free, 2):
-        swapped = try_exchange(shown, one.cutout(), other.cutout(), others=stay(one, other), **how)
-        yield Trial(picture, (one.name, other.name), swapped)
+        except UnfitError as error:
+            yield self._trial(_refused("move", thing, error.reason), thing, other)
+            return
+        moved = Studio(self._shown, (cutout,), others=[fixed, *others], **self._how).attempt("move", [step])
+        yield self._trial(moved, thing, other)
+        if moved.is_fit:
+            spare, others = self._spare(thing, other)
+            neutral = neutral_move(
+                self._shown, cutout, fixed, step, unrelated=spare, others=others, **self._how
+            )
+            yield self._trial(neutral, thing, other, is_neutral=True)
+
+    def exchange(self, one: Instance, other: Instance) -> Iterator[Trial]:
+        first, second = one.cutout(), other.cutout()
+        swapped = try_exchange(self._shown, first, second, others=self._others(one, other), **self._how)
+        yield self._trial(swapped, one, other)
         if swapped.is_fit:
-            spare = [each for each in free if each is not one and each is not other]
-            neutral = neutral_exchange(
-                shown,
-                one.cutout(),
-                other.cutout(),
-                _cutouts(spare),
-                others=stay(one, other, *spare),
-                **how,
-            )
-            yield Trial(picture, (one.name, other.name), neutral, is_neutral=True)
+            spare, others = self._spare(one, other)
+            neutral = neutral_exchange(self._shown, first, second, spare, others=others, **self._how)
+            yield self._trial(neutral, one, other, is_neutral=True)
+
+    def _others(self, *taken: Instance) -> tuple[Cutout, ...]:
+        return self._picture.other_cutouts(*taken)
+
+    def _spare(self, *asked: Instance) -> tuple[list[Cutout], tuple[Cutout, ...]]:
+        """Return the objects that may be edited in place of those asked about, and all further ones."""
+        spare = [each for each in self.free if all(each is not one for one in asked)]
+        return [each.cutout() for each in spare], self._others(*asked, *spare)
+
+    def _trial(self, edited: Edited, *about: Instance, is_neutral: bool = False) -> Trial:
+        return Trial(self._picture, tuple(each.name for each in about), edited, is_neutral)
 
 
-def _cutouts(things: Iterable[Instance]) -> list[Cutout]:
-    return [each.cutout() for each in things]
-
-
-def _unmoved(thing: Instance) -> tuple[tuple[Cutout, None], ...]:
-    return () if thing.box is None else ((thing.cutout(), None),)
-
-
-def _try_move(
-    shown: Picture,
-    thing: Instance,
-    other: Instance,
-    size_px: tuple[int, int],
-    others: Sequence[Thing],
-    how: Mapping[str, Any],
-) -> Edited:
-    """Move an object to another side of another one, preferably the opposite."""
-    cutout, fixed = thing.cutout(), other.cutout()
-    own = CARDINAL.between(fixed.box, cutout.box).name
-    ways = [OPPOSITE[own], *(name for name in UNIT if name not in {own, OPPOSITE[own]})]
-    try:
-        step = find_move(cutout, fixed, size_px, directions=ways, others=others)
-    except UnfitError as error:
-        return Edited("move", ((cutout, None),), Quality(refused=error.reason))
-    return Studio(shown, (cutout,), others=[fixed, *others], **how).attempt("move", [step])
+def _refused(kind: Literal["remove", "move"], thing: Instance, reason: Unfit) -> Edited:
+    changed = () if thing.box is None else ((thing.cutout(), None),)
+    return Edited(kind, changed, Quality(refused=reason))
 
 
 def find_coco(path: Path, images: Path | None) -> tuple[Path, Path] | None:

@@ -82,7 +82,7 @@ def try_all(
 
 def edits_table(tried: Sequence[TriedEdit]) -> Table:
     """Build a table of how many edits of each kind look right, and why the others do not."""
-    rows = []
+    rows: list[list[str | int]] = []
     for is_neutral in (False, True):
         of_role = [each for each in tried if each.trial.is_neutral == is_neutral]
         for kind in dict.fromkeys(each.kind for each in of_role):

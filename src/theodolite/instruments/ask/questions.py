@@ -236,7 +236,7 @@ class _Draft:
             return None
         removed = replace(truth, golds=(removal.answer,), edit=REMOVE.name)
         how = partial(remove, thing=removal.thing, others=removal.others, fill=self.fill, seed=self.seed)
-        filled = [] if self.fill == "copied" else [self.fill, self.seed]
+        filled: list[Json] = [] if self.fill == "copied" else [self.fill, self.seed]
         name = f"without-{content_hash([astuple(removal.thing.box), *filled])[:16]}"
         return self._made(question, setting, (_edit(pictures[0], name, how, self.folder),), removed, meta)
 

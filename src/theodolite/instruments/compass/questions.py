@@ -575,7 +575,7 @@ def _steps(
         _check_fit(pair, "reference", "target")
         return find_exchange(reference, target, pair.size_px, others=others)
     placing = PlacingOptions(max_tilt_deg=_TILT_DEG) if vocabulary == EIGHT else PlacingOptions()
-    how: dict[str, Any] = {"others": others, "options": placing}
+    how: dict[str, Any] = {"others": others, "options": placing, "picture": pair.picture}
     if condition == TARGET_MOVED:
         _check_fit(pair, "target")
         ways = _farthest_first(pair.direction)

@@ -24,6 +24,7 @@ from theodolite.pairs.pictures.objects import (
     Cutout,
     Edited,
     Fill,
+    PlacingOptions,
     Step,
     Studio,
     Thing,
@@ -111,7 +112,13 @@ def neutral_move(  # noqa: PLR0913 - what the move needs, and what else is there
         for direction in directions:
             try:
                 step = find_move(
-                    moving, fixed, size_px, directions=[direction], others=stay, length_px=length
+                    moving,
+                    fixed,
+                    size_px,
+                    directions=[direction],
+                    others=stay,
+                    options=PlacingOptions(length_px=length),
+                    picture=pixels,
                 )
             except UnfitError:
                 continue

@@ -18,6 +18,7 @@ from theodolite.geometry import Box
 from theodolite.geometry.directions import CARDINAL, OPPOSITE
 from theodolite.pairs.pictures.filling import grown, growth_px, inpainted, patched, roughness, without
 from theodolite.pairs.pictures.quality import (
+    Ground,
     Measure,
     Quality,
     Unfit,
@@ -66,6 +67,8 @@ _SURROUNDED, _TOUCHED = 0.9, 0.05
 """With outlines: an object is on another that has this share of its rim, and is touched by one that has more than that share."""
 _EDGE_PX = 3.0
 """A box that is nearer to the edge of the picture may go on beyond it: annotated boxes are loose by a pixel or two."""
+_LIKE_GROUND = 15.0
+"""Grounds whose mean colours differ by less than this, in grey levels, are alike."""
 _LEAST_SIDE = 0.05
 """A box whose shorter side is a smaller share of that of the picture is a sliver."""
 
@@ -101,6 +104,10 @@ class PlacingOptions:
     """The shortest joint translation."""
     min_places: int = 2
     """A pair with room in fewer directions is left out of a family; 4 takes complete families only."""
+
+    length_px: float | None = None
+    """How long the step of a single object should be; in its own direction such a step is a neutral edit. Default: as the
+    distance between the two objects changes least."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_tilt_deg < 45:
@@ -159,12 +166,13 @@ def clear_step(
     others: Sequence[Thing] = (),
     options: PlacingOptions | None = None,
     *,
-    length_px: float | None = None,
+    ground: Ground | None = None,
 ) -> Step | None:
     """Return the step that moves an object into a direction from a box, clear of all others; None if there is no room.
 
     Of all places that are tried, the one that changes distance and height least is taken; with a length, the one whose step
-    is nearest to it. An object that lies on another one, such as a cup on a table, stays on it or leaves it as a whole.
+    is nearest to it. With its ground, places on other ground come last. An object that lies on another one, such as a cup on
+    a table, stays on it or leaves it as a whole.
 
     >>> clear_step(Box(10, 40, 20, 50), Box(40, 40, 60, 60), "right", (100, 100), [Box(82, 0, 92, 90)])
     (57, 0)
@@ -175,11 +183,13 @@ def clear_step(
     moving = within(cutout.box, size_px)
     before = math.dist(moving.centre_px, fixed.centre_px)
 
-    def cost(step: Step) -> float:
-        if length_px is not None:
-            return abs(math.hypot(*step) - length_px)
+    def cost(step: Step) -> tuple[int, float]:
         moved = moving.moved(*step)
-        return abs(math.dist(moved.centre_px, fixed.centre_px) - before) + 2 * abs(step[1 - along])
+        elsewhere = 0 if ground is None else int(ground.difference(moved) / _LIKE_GROUND)
+        if options.length_px is not None:
+            return elsewhere, abs(math.hypot(*step) - options.length_px)
+        farther = abs(math.dist(moved.centre_px, fixed.centre_px) - before)
+        return elsewhere, farther + 2 * abs(step[1 - along])
 
     for step in sorted(_tried_steps(moving, fixed, direction, size_px, options), key=cost):
         is_apart = is_clear(moving.moved(*step), [fixed], options.gap_px)
@@ -544,7 +554,7 @@ def find_move(
     directions: Sequence[str],
     others: Sequence[Thing] = (),
     options: PlacingOptions | None = None,
-    length_px: float | None = None,
+    picture: AnyPicture | None = None,
 ) -> Step:
     """Find the step that brings an object into the first direction from another that has room.
 
@@ -555,8 +565,7 @@ def find_move(
         directions: Left, right, above or below, in order of preference.
         others: All other objects.
         options: How objects are moved.
-        length_px: How long the step should be; in the object's own direction, such a step is a neutral edit. Default: as
-            the distance between the two objects changes least.
+        picture: The picture, to find a place on ground like the object's own.
 
     Raises:
         UnfitError: If there is no clear place.
@@ -565,8 +574,9 @@ def find_move(
     if not is_clear(box, [fixed], LEAST_GAP_PX):
         raise UnfitError(Unfit.TOUCH)
     _check_free(thing, size_px, others)
+    ground = None if picture is None else Ground(pixels_of(picture), box)
     for direction in directions:
-        step = clear_step(thing, fixed, direction, size_px, others, options, length_px=length_px)
+        step = clear_step(thing, fixed, direction, size_px, others, options, ground=ground)
         if step is not None:
             return step
     raise UnfitError(Unfit.NO_ROOM)
@@ -674,6 +684,11 @@ class Studio:
         if len(moving) > 1 and all(going) and len({step for _, step in moving}) == 1:
             # They move as one object, so that what covers what stays the same.
             moving = [(_union([alpha for alpha, _ in moving]), moving[0][1])]
+        if self._fill != "blurred":
+            for thing, step, goes in zip(self._things, steps, going, strict=True):
+                if goes and step is not None and step != (0, 0):
+                    beside = Ground(ground, thing.box).difference(thing.box.moved(*step))
+                    quality = quality.joined({"ground": beside})
         for alpha, step in sorted(moving, key=lambda each: -float(each[0].sum())):
             after = pasted(drawn, self._pixels, alpha, step, feather_px=self._feather)
             if self._fill != "blurred":

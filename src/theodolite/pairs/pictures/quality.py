@@ -9,6 +9,7 @@ smear     how much of that is no texture: the ninth decile of the blurred differ
 rough     mean detail of the background along the rim, where the place is filled by a blur           at most
 foreign   share of the fill in a colour that the surroundings do not have: something was copied in   at most
 remains   share of one line around the old place that is an edge: a frame, a stand, a silhouette     at most
+ground    mean colour under an object in its new place against that beside its old one, grey levels    at most
 contrast  mean difference between a moved object and what it covers, grey levels                     at least
 brought   difference along the rim of an object cut out by its box, where it brings its background   at most
 ========  =========================================================================================  ==========
@@ -32,10 +33,11 @@ from scipy.spatial import KDTree
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Pixels
+from theodolite.geometry import Box
 from theodolite.pairs.pictures.filling import grown, growth_px
 from theodolite.pairs.pictures.whole import bounds
 
-__all__ = ["LIMITS", "Measure", "Quality", "Unfit", "UnfitError", "foreign_share", "remaining_edge"]
+__all__ = ["LIMITS", "Ground", "Measure", "Quality", "Unfit", "UnfitError", "foreign_share", "remaining_edge"]
 
 
 class Unfit(StrEnum):
@@ -56,6 +58,7 @@ class Unfit(StrEnum):
     TRACE = "the edit would leave a visible trace"
     FOREIGN = "its place could only be filled with something that does not belong there"
     REMAINS = "an edge would remain around its place: a frame, a stand or a part of the object"
+    OUT_OF_PLACE = "there is no place for it on ground like its own"
     UNSEEN = "the object would hardly be seen in its new place"
 
 
@@ -67,7 +70,9 @@ class UnfitError(UsageError):
         self.reason = reason
 
 
-Measure: TypeAlias = Literal["hole", "misfit", "smear", "rough", "foreign", "remains", "contrast", "brought"]
+Measure: TypeAlias = Literal[
+    "hole", "misfit", "smear", "rough", "foreign", "remains", "ground", "contrast", "brought"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ LIMITS: Mapping[Measure, Limit] = {
     "rough": Limit(Unfit.TRACE, most=6.0),
     "foreign": Limit(Unfit.FOREIGN, most=0.03),
     "remains": Limit(Unfit.REMAINS, most=0.32),
+    "ground": Limit(Unfit.OUT_OF_PLACE, most=45.0),
     "contrast": Limit(Unfit.UNSEEN, least=16.0),
     "brought": Limit(Unfit.TRACE, most=35.0),
 }
@@ -124,6 +130,8 @@ class Quality:
         return Quality(worst, self.refused)
 
 
+_BESIDE_PX = 8
+"""Width of the ground beside a box."""
 _COLOUR_BLUR_PX, _EDGE_BLUR_PX, _NORMAL_BLUR_PX = 1.0, 1.2, 1.5
 _SAME_COLOUR = 12.5
 """Colours nearer than this, in opponent grey levels, are the same."""
@@ -134,6 +142,39 @@ _ALONG = 1.5
 _REACH_SHARE, _REACH_LEAST_PX = 0.25, 10
 """Lines are followed as far outside the object as this share of its size: a frame is wider than what it holds."""
 _LINE_LEAST_PX = 20
+
+
+class Ground:
+    """The ground beside an object, and how much it differs elsewhere: sky from sky, street from wall.
+
+    >>> pixels = np.full((40, 80, 3), 200, np.uint8)
+    >>> pixels[:, 40:] = 100
+    >>> ground = Ground(pixels, Box(10, 10, 20, 20))
+    >>> ground.difference(Box(22, 10, 32, 20)), ground.difference(Box(60, 10, 70, 20))
+    (0.0, 100.0)
+    """
+
+    def __init__(self, pixels: Pixels, box: Box) -> None:
+        """Take the mean colour beside a box."""
+        self._sums = np.pad(pixels.astype(np.float64).cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0), (0, 0)))
+        inner, inner_px = self._sum(box)
+        beside = Box(box.x0 - _BESIDE_PX, box.y0 - _BESIDE_PX, box.x1 + _BESIDE_PX, box.y1 + _BESIDE_PX)
+        outer, outer_px = self._sum(beside)
+        self._own = (outer - inner) / max(1, outer_px - inner_px)
+
+    def difference(self, box: Box) -> float:
+        """Return the difference of the mean colour in a box, in grey levels."""
+        total, pixels = self._sum(box)
+        return float(np.abs(total / max(1, pixels) - self._own).mean())
+
+    def _sum(self, box: Box) -> tuple[NDArray[np.float64], int]:
+        """Return the sum of all pixels in a box, and their number."""
+        height, width = self._sums.shape[0] - 1, self._sums.shape[1] - 1
+        left, right = (min(max(round(x), 0), width) for x in (box.x0, box.x1))
+        top, bottom = (min(max(round(y), 0), height) for y in (box.y0, box.y1))
+        sums = self._sums
+        total = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+        return total, (bottom - top) * (right - left)
 
 
 def foreign_share(before: Pixels, after: Pixels, alpha: NDArray[np.float32]) -> float:
