@@ -748,7 +748,7 @@ class Studio:
             if Quality(smooth).fault is None:
                 return without(pixels, alpha, keep=keep), smooth
         if patch is None:
-            raise UnfitError(Unfit.TRACE)
+            raise UnfitError(Quality(fit).fault or Unfit.TRACE)
         return patch.pixels, fit
 
 
