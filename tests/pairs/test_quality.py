@@ -50,7 +50,7 @@ def test_a_frame_left_standing_is_refused():
     pixels[70:106, 90:136] = 20
     pixels[75:101, 95:131] = 240
     screen, whole = boxed(95, 75, 131, 101), boxed(90, 70, 136, 106)
-    assert try_remove(pixels, screen).quality.measures["remains"] > 0.6
+    assert try_remove(pixels, screen).quality.measures["remains"] > LIMITS["remains"].most
     with pytest.raises(UnfitError) as caught:
         remove(pixels, screen)
     assert caught.value.reason in {Unfit.REMAINS, Unfit.TRACE}

@@ -14,7 +14,7 @@ from theodolite.core.types import Pixels
 from theodolite.pairs.pictures.filling import Inpainter
 from theodolite.testing.findings import Findings, Remark, examine, not_a
 
-_SIZES = ((90, 120), (121, 83), (64, 64))
+_SIZES = ((180, 240), (241, 167), (160, 160))
 """Height and width of the pictures: wide, tall with odd sides, and square."""
 _THING = (240, 20, 20)
 _FAR = 60.0
