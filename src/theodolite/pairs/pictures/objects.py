@@ -69,6 +69,8 @@ _EDGE_PX = 3.0
 """A box that is nearer to the edge of the picture may go on beyond it: annotated boxes are loose by a pixel or two."""
 _LIKE_GROUND = 15.0
 """Grounds whose mean colours differ by less than this, in grey levels, are alike."""
+_WHOLE = 0.75
+"""An object whose largest part is less of it is hidden by something that may not be annotated."""
 _LEAST_SIDE = 0.05
 """A box whose shorter side is a smaller share of that of the picture is a sliver."""
 
@@ -358,8 +360,19 @@ def fault_of(thing: Thing, size_px: tuple[int, int], others: Sequence[Thing]) ->
         return Unfit.CUT_OFF
     if min(cutout.box.width_px, cutout.box.height_px) < _LEAST_SIDE * min(size_px):
         return Unfit.SLIVER
+    if cutout.outline and _largest_part(cutout, size_px) < _WHOLE:
+        return Unfit.PARTS
     is_alone = all(relation(cutout, as_cutout(other), size_px) != "touching" for other in others)
     return None if is_alone else Unfit.COVERED
+
+
+@lru_cache(maxsize=64)
+def _largest_part(thing: Cutout, size_px: tuple[int, int]) -> float:
+    """Return how much of an outlined object its largest part is."""
+    mask, _ = _mask(thing, size_px)
+    parts, _ = ndimage.label(mask, np.ones((3, 3)))
+    sizes = np.bincount(parts.ravel())[1:]
+    return float(sizes.max() / sizes.sum()) if len(sizes) else 0.0
 
 
 def is_cut_off(box: Box, size_px: tuple[int, int]) -> bool:
@@ -719,6 +732,7 @@ class Studio:
             quality = quality.joined(
                 {
                     "foreign": foreign_share(before, pixels, alpha),
+                    "contrast": float(_difference(before, pixels)[alpha > 0].mean()),
                     "remains": remaining_edge(pixels, alpha),
                 }
             )

@@ -1,18 +1,18 @@
 """Whether an edit looks right: what is measured of it, the limits, and the reasons against it.
 
-========  =========================================================================================  ==========
+========  =========================================================================================  ========
 measure   what it is                                                                                 limit
-========  =========================================================================================  ==========
+========  =========================================================================================  ========
 hole      share of the picture that one copied piece fills                                           at most
 misfit    mean difference between the copied piece and the background along the rim, grey levels     at most
 smear     how much of that is no texture: the ninth decile of the blurred difference, grey levels    at most
 rough     mean detail of the background along the rim, where the place is filled by a blur           at most
 foreign   share of the fill in a colour that the surroundings do not have: something was copied in   at most
 remains   share of one line around the old place that is an edge: a frame, a stand, a silhouette     at most
-ground    mean colour under an object in its new place against that beside its old one, grey levels    at most
-contrast  mean difference between a moved object and what it covers, grey levels                     at least
+ground    mean colour under an object in its new place against that beside its old one, grey levels  at most
+contrast  mean difference between an object and what it covers, or what fills its place              at least
 brought   difference along the rim of an object cut out by its box, where it brings its background   at most
-========  =========================================================================================  ==========
+========  =========================================================================================  ========
 
 The limits of smear, foreign and remains are where 95 of 100 good fills lie: 96 places of COCO photographs with nothing in
 them, filled by a copied piece (`bench/photo_edits.py` measures them again). Of the places as they were, 4 in 100 are
@@ -49,6 +49,7 @@ class Unfit(StrEnum):
     COVERED = "another object touches or overlaps it"
     CROWD = "it stands in a crowd"
     LARGE = "it covers too much: what is behind it cannot be guessed"
+    PARTS = "it is seen in several parts: something hides it"
     SLIVER = "only a sliver of the object is seen"
     NO_ROOM = "there is no room for the object in that direction"
     FEW_PLACES = "the pair has room in too few directions for a family"
@@ -59,7 +60,7 @@ class Unfit(StrEnum):
     FOREIGN = "its place could only be filled with something that does not belong there"
     REMAINS = "an edge would remain around its place: a frame, a stand or a part of the object"
     OUT_OF_PLACE = "there is no place for it on ground like its own"
-    UNSEEN = "the object would hardly be seen in its new place"
+    UNSEEN = "the object hardly differs from what is behind it"
 
 
 class UnfitError(UsageError):
