@@ -313,7 +313,7 @@ def test_photographs_of_every_kind_are_edited(tmp_path):
     exif[0x0112] = 6
     Image.fromarray(np.rot90(pixels)).save(images / "d.png", "JPEG", quality=95, exif=exif)
     items = items_of(study_of(folder))
-    unseen = "not exchanged or moved: the object would hardly be seen in its new place"
+    unseen = "not exchanged or moved: the object hardly differs from what is behind it"
     assert set(COMPASS.unused(study_of(folder))) == {unseen}, (
         "without colours the ball is as grey as the background"
     )
@@ -459,7 +459,7 @@ def test_real_photographs_are_edited_and_counted(shared_data):
     items = items_of(study)
     made = [item for item in items if "edit" in item.meta]
     assert len(made) + sum(n for reason, n in unused.items() if reason.startswith("not exchanged")) == 3 * 28
-    assert len(made) >= 6
+    assert made, "natural pairs come first, and a few of their objects can be moved"
     for item in made[:4]:
         shown = shown_item(item).request.pictures[0]
         assert shown.size == tuple(item.meta["size"])
