@@ -5,9 +5,11 @@ Each place is filled, and compared with the photograph as it was: its error, its
 limits of `theodolite.pairs.pictures.quality` would refuse. With OpenCV installed, its inpainting stands beside ours.
 """
 
+import importlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from bench.result import Result
 from theodolite.core.types import Picture
 from theodolite.instruments.coco import AnnotatedPicture, read_instances
 from theodolite.pairs.pictures.filling import grown, growth_px, patched, without
-from theodolite.pairs.pictures.quality import LIMITS, foreign_share, remaining_edge
+from theodolite.pairs.pictures.quality import LIMITS, Measure, foreign_share, remaining_edge
 from theodolite.pairs.pictures.whole import box_alpha, outline_alpha
 
 _PER_PICTURE, _TRIED, _AREAS = 2, 60, (0.004, 0.06)
@@ -41,12 +43,13 @@ def run() -> Iterator[Result]:
         if patch is None or not is_fit:
             continue
         values["smear, share beyond the limit"].append(float(patch.smear > LIMITS["smear"].most))
-        for name, measured in (
-            ("remains", remaining_edge(patch.pixels, alpha)),
-            ("foreign", foreign_share(pixels, patch.pixels, alpha)),
-        ):
-            values[f"{name}, share of copied pieces beyond the limit"].append(
-                float(measured > LIMITS[name].most)
+        measured: dict[Measure, float] = {
+            "remains": remaining_edge(patch.pixels, alpha),
+            "foreign": foreign_share(pixels, patch.pixels, alpha),
+        }
+        for measure, value in measured.items():
+            values[f"{measure}, share of copied pieces beyond the limit"].append(
+                float(value > LIMITS[measure].most)
             )
         fills = {"copied": patch.pixels, "blurred": without(pixels, alpha)}
         fills |= {name: fill(pixels, hole) for name, fill in _opencv().items()}
@@ -69,7 +72,7 @@ def _places(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]
     """Yield photographs, the shape of a place with nothing in it, and what all objects cover."""
     instances, rng = read_instances(folder / "instances.json"), np.random.default_rng(1)
     shapes = [
-        thing
+        (thing.outline, thing.box)
         for picture in instances.pictures
         for thing in picture.instances
         if thing.outline and thing.box and thing.mask_area and _AREAS[0] < thing.mask_area < _AREAS[1]
@@ -80,13 +83,14 @@ def _places(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]
         height, width = taken.shape
         left = _PER_PICTURE
         for _ in range(_TRIED):
-            box = (thing := shapes[rng.integers(len(shapes))]).box
+            outline, box = shapes[rng.integers(len(shapes))]
             room = width - box.width_px - _EDGE_PX, height - box.height_px - _EDGE_PX
             if min(room) <= _EDGE_PX or not left:
                 continue
             at = rng.uniform(_EDGE_PX, room[0]), rng.uniform(_EDGE_PX, room[1])
             moved = [
-                (np.reshape(polygon, (-1, 2)) - (box.x0, box.y0) + at).ravel() for polygon in thing.outline
+                (np.reshape(polygon, (-1, 2)) - (box.x0, box.y0) + np.array(at)).ravel()
+                for polygon in outline
             ]
             alpha = outline_alpha((width, height), moved)
             if not taken[alpha > 0].any():
@@ -109,10 +113,12 @@ def _covered(picture: AnnotatedPicture) -> np.ndarray:
 def _opencv() -> dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
     """Return OpenCV's inpainting, if it is installed."""
     try:
-        import cv2
+        cv2 = importlib.import_module("cv2")
     except ImportError:
         return {}
-    return {
-        name: lambda pixels, hole, flag=flag: cv2.inpaint(pixels, hole.astype(np.uint8) * 255, 5, flag)
-        for name, flag in (("Telea", cv2.INPAINT_TELEA), ("Navier and Stokes", cv2.INPAINT_NS))
-    }
+
+    def fill(flag: int, pixels: np.ndarray, hole: np.ndarray) -> np.ndarray:
+        return np.asarray(cv2.inpaint(pixels, hole.astype(np.uint8) * 255, 5, flag))
+
+    kinds = {"Telea": cv2.INPAINT_TELEA, "Navier and Stokes": cv2.INPAINT_NS}
+    return {name: partial(fill, flag) for name, flag in kinds.items()}

@@ -32,7 +32,7 @@ from theodolite.pairs.pictures import (
 )
 from theodolite.pairs.pictures.objects import fault_of, relation
 from theodolite.pairs.pictures.quality import LIMITS, Quality, foreign_share, remaining_edge
-from theodolite.pairs.pictures.sheet import Shown, edit_sheet
+from theodolite.pairs.pictures.sheet import SheetEntry, edit_sheet
 from theodolite.pairs.pictures.whole import box_alpha, outline_alpha
 
 SIZE = (WIDTH, HEIGHT)
@@ -249,7 +249,9 @@ def test_a_sheet_shows_each_edit_with_its_reason(scene):
     before = Picture.from_array(pixels)
     fit = try_remove(pixels, asked, others=rest)
     unfit = try_remove(pixels, Cutout(Box(0, 0, 30, 30)))
-    sheet = edit_sheet([Shown(before, fit, "disc: removed"), Shown(before, unfit, "corner: removed")])
+    sheet = edit_sheet(
+        [SheetEntry(before, fit, "disc: removed"), SheetEntry(before, unfit, "corner: removed")]
+    )
     assert sheet.width > sheet.height
     assert len(np.unique(np.asarray(sheet).reshape(-1, 3), axis=0)) > 100
     with pytest.raises(UsageError, match="no edit"):

@@ -285,7 +285,7 @@ _ASKED_AREA = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class EditTrial:
     """An edit of an annotated photograph that was tried."""
 
     picture: AnnotatedPicture
@@ -302,7 +302,7 @@ def try_edits(
     *,
     fill: Fill = "copied",
     seed: int = 0,
-) -> Iterator[Trial]:
+) -> Iterator[EditTrial]:
     """Yield every removal, move and exchange of the objects that are alone of their kind, and the neutral one to each that is fit.
 
     Args:
@@ -337,7 +337,7 @@ class _Trials:
         self._unfit = {each.name: picture.unfit(each, usual) for each in self.alone}
         self.free = [each for each in self.alone if self._unfit[each.name] is None]
 
-    def removal(self, thing: Instance) -> Iterator[Trial]:
+    def removal(self, thing: Instance) -> Iterator[EditTrial]:
         reason = self._unfit[thing.name]
         if reason is not None:
             yield self._trial(_refused("remove", thing, reason), thing)
@@ -349,7 +349,7 @@ class _Trials:
             neutral = neutral_removal(self._shown, thing.cutout(), spare, others=others, **self._how)
             yield self._trial(neutral, thing, is_neutral=True)
 
-    def move(self, thing: Instance, other: Instance) -> Iterator[Trial]:
+    def move(self, thing: Instance, other: Instance) -> Iterator[EditTrial]:
         """Move an object to the opposite side of another one."""
         reason = self._unfit[thing.name]
         if reason is not None:
@@ -373,7 +373,7 @@ class _Trials:
             )
             yield self._trial(neutral, thing, other, is_neutral=True)
 
-    def exchange(self, one: Instance, other: Instance) -> Iterator[Trial]:
+    def exchange(self, one: Instance, other: Instance) -> Iterator[EditTrial]:
         first, second = one.cutout(), other.cutout()
         swapped = try_exchange(self._shown, first, second, others=self._others(one, other), **self._how)
         yield self._trial(swapped, one, other)
@@ -390,8 +390,8 @@ class _Trials:
         spare = [each for each in self.free if all(each is not one for one in asked)]
         return [each.cutout() for each in spare], self._others(*asked, *spare)
 
-    def _trial(self, edited: Edited, *about: Instance, is_neutral: bool = False) -> Trial:
-        return Trial(self._picture, tuple(each.name for each in about), edited, is_neutral)
+    def _trial(self, edited: Edited, *about: Instance, is_neutral: bool = False) -> EditTrial:
+        return EditTrial(self._picture, tuple(each.name for each in about), edited, is_neutral)
 
 
 def _refused(kind: Literal["remove", "move"], thing: Instance, reason: Unfit) -> Edited:

@@ -13,8 +13,8 @@ from theodolite.core.errors import StorageError, UsageError, reason_of
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Picture
 from theodolite.instruments.ask.data.questions import PictureFinder, Unusable
-from theodolite.instruments.coco import Trial, read_instances, try_edits
-from theodolite.pairs.pictures.sheet import Shown, edit_sheet
+from theodolite.instruments.coco import EditTrial, read_instances, try_edits
+from theodolite.pairs.pictures.sheet import SheetEntry, edit_sheet
 
 __all__ = ["TriedEdit", "edits_table", "try_all", "write_sheets"]
 
@@ -24,7 +24,7 @@ class TriedEdit:
     """An edit that was tried, and the photograph before it."""
 
     before: Picture
-    trial: Trial
+    trial: EditTrial
 
     @property
     def sheet(self) -> str:
@@ -135,10 +135,10 @@ def write_sheets(tried: Sequence[TriedEdit], folder: Path, *, size: int, seed: i
     return written
 
 
-def _shown(tried: TriedEdit) -> Shown:
+def _shown(tried: TriedEdit) -> SheetEntry:
     trial = tried.trial
     about = " and ".join(trial.names) if trial.edited.kind == "exchange" else trial.names[0]
     role = "neutral for " if trial.is_neutral else ""
     verb = {"remove": "removed", "move": "moved", "exchange": "exchanged", "in place": "pasted in place"}
     caption = f"{role}{about}: {verb[trial.edited.kind]}, {Path(trial.picture.file_name).name}"
-    return Shown(tried.before, trial.edited, caption)
+    return SheetEntry(tried.before, trial.edited, caption)

@@ -710,10 +710,10 @@ def _steps_of_move(
 
 
 def _check_fit(pair: Pair, *roles: Literal["reference", "target"]) -> None:
-    """Raise an `UnfitError` if the data say that an object cannot be cut out."""
+    """Raise an `UnfitError` if the data say of an object what its pair cannot: it is a sliver, or stands in a crowd."""
     for role in roles:
         reason = unfit_role(pair, role)
-        if reason is not None:
+        if reason is not None and reason in {Unfit.SLIVER, Unfit.CROWD}:
             raise UnfitError(reason)
 
 

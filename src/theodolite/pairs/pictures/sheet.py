@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont, ImageFont
 
-__all__ = ["Shown", "edit_sheet"]
+__all__ = ["SheetEntry", "edit_sheet"]
 
 _TILE_PX, _GAP_PX, _MARGIN_PX, _LINE_PX, _FONT_PX = (260, 210), 4, 20, 19, 14
 _PAIRS_ACROSS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class SheetEntry:
     """An edit on a sheet."""
 
     before: Picture
@@ -32,7 +32,7 @@ class Shown:
     caption: str
 
 
-def edit_sheet(entries: Sequence[Shown]) -> Image:
+def edit_sheet(entries: Sequence[SheetEntry]) -> Image:
     """Draw photographs before and after an edit side by side. A blue box is where an object was, a red one where it is.
 
     Args:

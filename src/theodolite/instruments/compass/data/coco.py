@@ -325,8 +325,7 @@ def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
 
     Pairs between two directions, where two answers may be right, and pairs with unreadable pictures are left out. Diagonals
     are directions if the pair file names one.
-    From COCO instances, pairs that another photograph shows in another direction are taken first, then those with an object
-    that can be moved.
+    From COCO instances, pairs with an object that can be moved are taken first.
 
     Args:
         own: A pair file, or COCO instances with their pictures.
@@ -378,22 +377,12 @@ def _is_movable(pair: Pair) -> bool:
 
 
 def _balanced(pairs: Sequence[Pair], n: int, seed: int, sieve: Sieve) -> list[Pair]:
-    """Return at most `n` pairs, in their order, with directions as even as possible.
-
-    First come those of which another photograph shows the same objects in another direction: natural pairs, for which nothing
-    has to be edited. Then those with a movable object.
-    """
+    """Return at most `n` pairs, in their order, with directions as even as possible; first those with a movable object."""
     rng = np.random.default_rng(seed)
     waiting: dict[str, list[int]] = {}
-    shown: dict[tuple[str, str], set[str]] = {}
-    for pair in pairs:
-        shown.setdefault((pair.reference.name, pair.target.name), set()).add(pair.direction)
-
-    def rank(index: int) -> tuple[bool, bool]:
-        pair = pairs[index]
-        return len(shown[pair.reference.name, pair.target.name]) == 1, not _is_movable(pair)
-
-    for index in sorted(rng.permutation(len(pairs)).tolist(), key=rank):
+    for index in sorted(
+        rng.permutation(len(pairs)).tolist(), key=lambda index: not _is_movable(pairs[index])
+    ):
         waiting.setdefault(pairs[index].direction, []).append(index)
     turns = zip_longest(*(waiting[direction] for direction in sorted(waiting)))
     candidates = (index for turn in turns for index in turn if index is not None)
