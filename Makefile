@@ -10,7 +10,7 @@ INSTALL := $(BIN)/$(PIP_INSTALL) constraints.txt
 BIN_INSTALL := bin/$(PIP_INSTALL) constraints.txt
 ALL_EXTRAS := device-map,docs,fast,inspect,miniworld,nlp,offline,onnx,pandas,ray,video,dev
 
-.PHONY: demo test test-slow test-lowest test-newest check bench fuzz conformance conformance-servers docs wheel release clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
+.PHONY: demo test test-slow test-lowest test-newest check bench fuzz audit conformance conformance-servers docs wheel release clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose --quick
@@ -54,6 +54,15 @@ bench: $(DEV_READY)
 # ARGS are passed on: make fuzz ARGS="parsers --seed 1 --seconds 60".
 fuzz: $(DEV_READY)
 	$(BIN)/python -m fuzz $(ARGS)
+
+# Known vulnerabilities of the pinned versions, by the advisories of PyPI. Where they cannot be reached, nothing is audited.
+AUDIT := build/audit
+ADVISORIES := https://pypi.org/pypi/pip/24.0/json
+audit:
+	@if $(PYTHON) -c 'import urllib.request; urllib.request.urlopen("$(ADVISORIES)", timeout=20)' 2>/dev/null; then \
+		test -x $(AUDIT)/bin/pip-audit || { $(PYTHON) -m venv $(AUDIT) && $(AUDIT)/$(BIN_INSTALL:constraints.txt=/dev/null) pip-audit; } && \
+		$(AUDIT)/bin/pip-audit --no-deps --disable-pip --requirement constraints.txt; \
+	else echo "the advisories of PyPI cannot be reached here: nothing is audited"; fi
 
 # What Theodolite exports, opened and scored by the real packages, each in its own environment on top of $(VENV).
 # VLMEvalKit is not on PyPI: VLMEVALKIT may name a checkout. Without one, and where GitHub cannot be reached, it is left out.

@@ -16,7 +16,7 @@ from bench.result import Result
 from theodolite.attribution import Span, WrittenAnswer, attribute_answer
 from theodolite.attribution.shared_pass import prepare_answer
 from theodolite.core.types import Request
-from theodolite.explanation.explain import PANEL, Choices, explain_request
+from theodolite.explanation.api import PANEL, Choices, explain_request
 from theodolite.explanation.truth import TRIES
 from theodolite.models.huggingface import HuggingFaceModel
 

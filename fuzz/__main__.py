@@ -8,7 +8,14 @@ from importlib import import_module
 
 from fuzz.tally import Tally
 
-COUNTS = {"parsers": 1_000_000, "files": 100_000, "page": 20_000}
+COUNTS = {
+    "parsers": 1_000_000,
+    "files": 100_000,
+    "page": 20_000,
+    "bombs": 200,
+    "models": 1000,
+    "flips": 10_000,
+}
 """The parts, and how many inputs the long job gives to each."""
 
 

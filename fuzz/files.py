@@ -15,6 +15,7 @@ import json
 import os
 import random
 import shutil
+import socket
 import struct
 import tempfile
 import time
@@ -183,7 +184,7 @@ class _Desk:
             elif rng.random() < 0.03:
                 _replace(path, content, rng, self.work)
             else:
-                path.write_bytes(_damaged(name, content, rng, names))
+                path.write_bytes(damaged(name, content, rng, names))
 
     def _state(self) -> set[tuple[str, int]]:
         """Return every file in sight but the output, with its time of writing."""
@@ -202,10 +203,10 @@ def _new(folder: Path) -> Path:
 
 
 def _replace(path: Path, content: bytes, rng: random.Random, work: Path) -> None:
-    """Replace a file by a folder, a link or the like."""
+    """Replace a file by a folder, a link, a pipe, a device or the like."""
     elsewhere = work / "elsewhere"
     elsewhere.write_bytes(content)
-    kind = rng.randrange(5)
+    kind = rng.randrange(8)
     if kind == 0:
         path.mkdir()
     elif kind == 1:
@@ -214,9 +215,16 @@ def _replace(path: Path, content: bytes, rng: random.Random, work: Path) -> None
         path.symlink_to(elsewhere)
     elif kind == 3:
         path.symlink_to(work / "gone")
+    elif kind == 4:
+        os.mkfifo(path)
+    elif kind == 5:
+        path.symlink_to(rng.choice(("/dev/zero", "/dev/tty", "/proc/self/mem")))
+    elif kind == 6:
+        with socket.socket(socket.AF_UNIX) as listening, chdir(path.parent):
+            listening.bind(path.name)
 
 
-def _damaged(name: str, content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
+def damaged(name: str, content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
     """Return the content of a file with one to four changes."""
     suffix = Path(name).suffix
     structured: Callable[[bytes, random.Random, tuple[str, ...]], bytes] | None = None
@@ -224,7 +232,7 @@ def _damaged(name: str, content: bytes, rng: random.Random, names: tuple[str, ..
         structured = _json_lines if suffix == ".jsonl" else _json_file
     elif suffix == ".gz":
         structured = _gzip_file
-    elif suffix == ".eval":
+    elif suffix in {".eval", ".xlsx"}:
         structured = _zip_file
     elif suffix in {".txt", ".csv", ".tsv", ".ply"}:
         structured = _words
@@ -350,7 +358,8 @@ def _zip_file(content: bytes, rng: random.Random, names: tuple[str, ...]) -> byt
         for name in before.namelist():
             inner = before.read(name)
             if rng.random() < 0.5:
-                inner = _json_file(inner, rng, names) if rng.random() < 0.8 else _bytes(inner, rng)
+                change = _words if name.endswith(".xml") else _json_file
+                inner = change(inner, rng, names) if rng.random() < 0.8 else _bytes(inner, rng)
             after.writestr(
                 rng.choice((name, name, name, name, "samples/../../x.json", f"samples{names[1]}.json")), inner
             )
@@ -359,7 +368,7 @@ def _zip_file(content: bytes, rng: random.Random, names: tuple[str, ...]) -> byt
 
 def _words(content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
     text = content.decode("latin-1")
-    cut = rng.choice((" ", "\n", ",", "\t", "\r\n"))
+    cut = rng.choice((" ", "\n", ",", "\t", "\r\n", ">", '"'))
     words = text.split(cut)
     for _ in range(rng.choice((1, 1, 2, 5))):
         index = rng.randrange(len(words))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import sys
@@ -11,8 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from theodolite.core.errors import TheodoliteError
+
 _MOST_EXAMPLES = 20
 _LONGEST_EXAMPLE = 400
+READ, REFUSED, _BUG = 0, 2, 3
+"""Exit statuses of a child process."""
 
 
 @dataclass(slots=True)
@@ -87,6 +92,30 @@ def peak_megabytes() -> float:
     """Return the peak memory of this process."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def in_a_process(work: Callable[[], Any]) -> tuple[str, int, resource.struct_rusage]:
+    """Do some work in a child process. Return its error, its exit status, and what it used."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        status, text = READ, ""
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+            resource.setrlimit(resource.RLIMIT_AS, (32 << 30, 32 << 30))
+            work()
+        except TheodoliteError:
+            status = REFUSED
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is what the job looks for
+            status, text = _BUG, f"{type(error).__name__}: {error}"
+        finally:
+            os.write(writing, text.encode("utf-8", "replace")[:400])
+            os._exit(status)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        text = pipe.read().decode("utf-8", "replace")
+    _, status, used = os.wait4(pid, 0)
+    return text, os.waitstatus_to_exitcode(status), used
 
 
 def attempt(

@@ -33,7 +33,15 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
         "Extend <extend/index>",
         "Commands <cli/index>",
     ),
-    "diagnose": ("Looking <balance>", "own", "real_model", "{notebooks}", "runs", "faults", "Other harnesses <elsewhere>"),
+    "diagnose": (
+        "Looking <balance>",
+        "own",
+        "real_model",
+        "{notebooks}",
+        "runs",
+        "faults",
+        "Other harnesses <elsewhere>",
+    ),
     "instruments/index": (
         *(f"instruments/{name}" for name in ("ask", "compass", "grid", "scene", "trace", "twins")),
         "Label claims <labelling>",

@@ -92,6 +92,9 @@ def log_formats() -> list[Format]:
         ),
         Format("inspect eval", {"log.eval": archive.getvalue()}, replayed("log.eval")),
         Format("answers jsonl", {"a.jsonl": lines_of(answer, talk)}, replayed("a.jsonl")),
+        Format("answers xlsx", {"a.xlsx": _workbook(inline=False)}, replayed("a.xlsx")),
+        Format("answers inline xlsx", {"a.xlsx": _workbook(inline=True)}, replayed("a.xlsx")),
+        Format("answers parquet", {"a.parquet": _parquet()}, replayed("a.parquet")),
         Format("answers csv", {"a.csv": table}, replayed("a.csv")),
         Format("answers tsv", {"a.tsv": table.replace(b",", b"\t")}, replayed("a.tsv")),
         Format(
@@ -110,6 +113,54 @@ def log_formats() -> list[Format]:
             asked("q.json"),
         ),
     ]
+
+
+_CELLS: tuple[tuple[str | int, ...], ...] = (
+    ("image", "question", "prediction"),
+    ("a.png", "Where is the cup?", "left _x0041_"),
+    ("b.png", "Who?", 7),
+)
+
+
+def _workbook(*, inline: bool) -> bytes:
+    """Return an Excel file with shared or with inline texts."""
+    texts: list[str] = []
+
+    def cell(place: str, value: str | int) -> str:
+        if isinstance(value, int):
+            return f'<c r="{place}"><v>{value}</v></c>'
+        if inline:
+            return f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+        texts.append(f"<si><t>{value}</t></si>")
+        return f'<c r="{place}" t="s"><v>{len(texts) - 1}</v></c>'
+
+    rows = "".join(
+        f'<row r="{n}">{"".join(cell(f"{column}{n}", value) for column, value in zip("ABC", row, strict=True))}</row>'
+        for n, row in enumerate(_CELLS, 1)
+    )
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "xl/worksheets/sheet1.xml", f"{head}<worksheet><sheetData>{rows}</sheetData></worksheet>"
+        )
+        if texts:
+            archive.writestr("xl/sharedStrings.xml", f"{head}<sst>{''.join(texts)}</sst>")
+    return content.getvalue()
+
+
+def _parquet() -> bytes:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    content = io.BytesIO()
+    names, *rows = _CELLS
+    table = [
+        dict(zip(map(str, names), map(str, row), strict=True)) | {"tags": ["a"], "n": {"x": 1.5}}
+        for row in rows
+    ]
+    parquet.write_table(pa.Table.from_pylist(table), content, compression="zstd")
+    return content.getvalue()
 
 
 def picture_formats() -> list[Format]:

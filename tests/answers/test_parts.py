@@ -15,7 +15,7 @@ PLAIN = json.dumps(GRAPH)
 
 
 def test_the_reader_has_a_name_and_a_version():
-    assert READER == "answers/3"
+    assert READER == "answers/4"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from theodolite.answers import AnswerFormat, read_answer
 
 _GROUPS = tomllib.loads((Path(__file__).parent / "table.toml").read_text(encoding="utf-8"))["group"]
-_FIELDS = ("kind", "options", "style", "unit", "subject", "object")
+_FIELDS = ("kind", "options", "style", "unit", "subject", "object", "claim")
 ROWS = [
     pytest.param(
         AnswerFormat(**{key: group[key] for key in _FIELDS if key in group}), row, id=f"{group['name']}-{i}"

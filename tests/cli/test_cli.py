@@ -65,14 +65,16 @@ def column(table, name):
 def test_a_run_from_beginning_to_end(squares, tmp_path, capsys):
     assert main(ask(squares, tmp_path / "run")) == 0
     shown = capsys.readouterr().out
-    assert "100.0 % [47.5, 100.0] of the pairs are followed" in shown
+    assert "looks at least sometimes: looking 100.0 %" in shown
     assert "100.0 %" in shown
     assert main(["ask", "score", str(tmp_path / "run"), "--json"]) == 0
     score = json.loads(capsys.readouterr().out)
     assert set(score) == {"run", "instrument", "model", "tables"}
     assert (score["instrument"], score["model"]) == ("ask", "scripted:looker")
     assert column(table_of(score, "ask.settings"), "accuracy")[0].value == 1.0
-    assert table_of(score, "ask.pairs").notes[0].startswith("not settled: ")  # 24 pictures of six questions
+    assert (
+        table_of(score, "ask.pairs").notes[0].startswith("looks at least sometimes: ")
+    )  # 24 pictures of six questions
     assert main(["runs", "list", str(tmp_path), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["instrument"], row["planned"], row["answered"]) == ("ask", PLANNED, PLANNED)
@@ -162,7 +164,7 @@ def test_the_same_command_twice_asks_nothing_twice(squares, tmp_path, capsys):
         assert main(ask(squares, tmp_path / "run", "scripted:looker", *limit)) == 0
         with Run.open(tmp_path / "run") as run:
             assert run.tally().answered == answered
-    assert "are followed" in capsys.readouterr().out
+    assert "looking 100.0 %" in capsys.readouterr().out
 
 
 def test_edited_questions_are_not_mixed_with_the_answers_to_the_old_ones(squares, tmp_path, capsys):

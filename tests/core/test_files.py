@@ -1,12 +1,15 @@
 """Reading what others wrote: what is not JSON, too large, of another encoding or not there is one sentence."""
 
+import contextlib
 import gzip
+import hashlib
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
-from theodolite.core import files
+from theodolite.core import files, unpack
 from theodolite.core.errors import UsageError
 from theodolite.core.files import (
     Problem,
@@ -21,6 +24,8 @@ from theodolite.core.files import (
     read_text,
     told_problems,
 )
+from theodolite.core.pictures import decode, read_picture, stored_size
+from theodolite.core.types import Picture
 from theodolite.core.views import Form, Name, Number, Whole
 
 
@@ -81,8 +86,12 @@ def test_a_file_is_read_up_to_a_size_also_where_the_size_is_not_known(tmp_path, 
     assert files.read_bytes(tmp_path / "a", largest=100) == b"x" * 100
     with pytest.raises(UsageError, match="larger than 0 MiB"):
         files.read_bytes(tmp_path / "a", largest=99)
-    with pytest.raises(UsageError, match="larger than 3 MiB"):
-        files.read_bytes(tmp_path.joinpath("/dev/zero"), largest=3 << 20)
+    read_end, write_end = os.pipe()
+    os.write(write_end, b"x" * 4096)
+    os.close(write_end)
+    with pytest.raises(UsageError, match="larger than 0 MiB"):
+        files.read_bytes(Path(f"/dev/fd/{read_end}"), largest=99)
+    os.close(read_end)
     monkeypatch.setattr(files, "LARGEST_FILE", 99)
     with pytest.raises(UsageError, match="larger"):
         list(files.lines_of(tmp_path / "a"))
@@ -109,9 +118,9 @@ def test_gzip_is_bounded_and_whole(tmp_path, monkeypatch):
         path.write_bytes(content)
         with pytest.raises(UsageError, match=reason):
             read_gzip(path)
-    monkeypatch.setattr(files, "LARGEST_MEMBER", 4096)
+    monkeypatch.setattr(unpack, "ALWAYS_ALLOWED", 4096)
     path.write_bytes(packed)
-    with pytest.raises(UsageError, match="decompresses to more than"):
+    with pytest.raises(UsageError, match="unpacks to more than"):
         read_gzip(path)
 
 
@@ -145,11 +154,82 @@ def test_a_name_may_not_lead_out_of_its_folder(tmp_path, name):
         inside(tmp_path, name, "picture")
 
 
-def test_names_inside_and_links_are_followed(tmp_path):
-    (tmp_path / "store").mkdir()
-    (tmp_path / "store" / "blob").write_bytes(b"x")
+def test_links_are_followed_inside_of_the_folder_only(tmp_path):
     folder = tmp_path / "snapshot"
     folder.mkdir()
-    (folder / "a.png").symlink_to(tmp_path / "store" / "blob")
-    assert inside(folder, "a.png").read_bytes() == b"x"
-    assert inside(folder, "b/../a.png") == inside(folder, str(folder / "a.png")) == folder / "a.png"
+    (tmp_path / "blob").write_bytes(b"x")
+    (folder / "blob").write_bytes(b"y")
+    (folder / "out.png").symlink_to(tmp_path / "blob")
+    (folder / "up").symlink_to(tmp_path)
+    (folder / "in.png").symlink_to("blob")
+    assert inside(folder, "in.png").read_bytes() == b"y"
+    assert inside(folder, "b/../in.png") == inside(folder, str(folder / "in.png")) == folder / "in.png"
+    for name in ("out.png", "up/blob"):
+        with pytest.raises(UsageError, match=r"is a link that leads out .* --allow-outside"):
+            inside(folder, name, "picture")
+    (tmp_path / "linked").symlink_to(folder)
+    assert inside(tmp_path / "linked", "in.png").read_bytes() == b"y"
+    with files.allow_outside():
+        assert inside(folder, "out.png").read_bytes() == inside(folder, "up/blob").read_bytes() == b"x"
+        assert inside(folder, str(tmp_path / "blob")) == inside(folder, "../blob") == tmp_path / "blob"
+        with pytest.raises(UsageError):
+            inside(folder, "a\0b")
+    with pytest.raises(UsageError):
+        inside(folder, "../blob")
+
+
+def test_only_plain_files_are_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.chdir(tmp_path):
+        listening.bind("socket")
+    for name, kind in {"pipe": "a pipe", "zero": "a device", "socket": "a socket"}.items():
+        path = tmp_path / name
+        reads = (
+            *(
+                files.read_bytes,
+                read_json,
+                read_text,
+                read_gzip,
+                lambda p: list(files.lines_of(p)),
+                read_picture,
+            ),
+            *(decode, stored_size, Picture.from_path),
+        )
+        for read in reads:
+            with pytest.raises(UsageError, match=f"it is not a file but {kind}"):
+                read(path)
+        with pytest.raises(OSError, match=kind):
+            files.file_hash(path)
+
+
+def test_hashing_is_bounded_in_size_and_time(tmp_path, monkeypatch):
+    path = tmp_path / "a"
+    path.write_bytes(b"x" * 100)
+    assert files.file_hash(path) == hashlib.sha256(b"x" * 100).hexdigest()
+    with pytest.raises(OSError, match="larger than 0 MiB"):
+        files.file_hash(path, largest=99)
+    monkeypatch.setattr(files.time, "monotonic", iter(range(0, 1000, 50)).__next__)
+    with pytest.raises(OSError, match="more than 40 s"):
+        files.file_hash(path, seconds=40)
+    with path.open("wb") as file:
+        file.truncate(1 << 40)  # no such disk is needed
+    with pytest.raises(UsageError, match="larger than 256 MiB"):
+        Picture.from_path(path)
+
+
+@pytest.mark.parametrize("content", [b"[" + b"[]," * 3_000_000 + b"1]", b"[" + b"1," * 9_000_000 + b"1]"])
+def test_json_that_would_fill_the_memory_is_refused(monkeypatch, content):
+    monkeypatch.setattr(unpack, "_GROWTH", 1)
+    with pytest.raises(ValueError, match="unpacks to more than 128 MiB"):
+        parse_json(content)
+    monkeypatch.undo()
+    assert len(parse_json(content[:300_000].rpartition(b",")[0] + b"]")) > 90_000
+
+
+def test_lines_that_would_fill_the_memory_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpack, "ALWAYS_ALLOWED", 1 << 20)
+    (tmp_path / "a.jsonl").write_bytes(b"{}\n" * 9000)
+    with pytest.raises(UsageError, match="unpacks to more than 1 MiB"):
+        list(files.lines_of(tmp_path / "a.jsonl"))
+    assert sum(1 for _ in zip(files.lines_of(tmp_path / "a.jsonl"), range(1000), strict=False)) == 1000

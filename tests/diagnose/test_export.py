@@ -19,7 +19,7 @@ from PIL import Image
 import theodolite
 from theodolite.cli.main import main
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.core.types import Message, Picture, Request
+from theodolite.core.types import AnswerFormat, Item, Message, Picture, Record, Request, Response, Truth
 from theodolite.diagnose.export import exporter, inspect_plugin
 from theodolite.diagnose.export.exporter import FORMATS, export
 from theodolite.diagnose.export.lmms_eval import copied_modules
@@ -32,7 +32,7 @@ from theodolite.instruments.instrument import find_instruments
 from theodolite.models import open_model
 from theodolite.pairs import pair_shares
 from theodolite.pairs.outcomes import SHARES
-from theodolite.runs import Run
+from theodolite.runs import Run, RunInfo
 
 FEW = 6
 LOOKS, READS = "scripted:looks", "scripted:reads"
@@ -586,3 +586,39 @@ def test_what_cannot_be_exported_is_told(tmp_path, capsys):
     with pytest.raises(UsageError, match="--to takes inspect"):
         export(tmp_path, tmp_path, to="excel")
     assert len(FORMATS) == len(set(FORMATS)) == 9
+
+
+@pytest.mark.parametrize("to", ["csv", "vlmevalkit"])
+def test_no_exported_cell_is_a_formula(tmp_path, to):
+    evil = ["=cmd|' /C calc'!A0", "@SUM(A1)", "\u202eleft", "a\x00b", "-1"]
+    picture = Picture.from_array(np.zeros((4, 4, 3), np.uint8))
+    items = [
+        Item(
+            f"={i}",
+            Request.ask(picture, f"={i} {text}"),
+            truth=Truth((text,), AnswerFormat.text(), group="@g"),
+        )
+        for i, text in enumerate(evil)
+    ]
+    info = RunInfo(instrument="ask", model="=m", identity="x", theodolite="0")
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan(items)
+        records = [
+            Record(item.id, Response("answered", text=text)) for item, text in zip(items, evil, strict=True)
+        ]
+        run.store.add([(n, None, record) for n, record in enumerate(records, 1)])
+    export(tmp_path / "run", tmp_path / "out", to=to)
+    csv.field_size_limit(10**7)
+    cells = []
+    for path in [*(tmp_path / "out").rglob("*.csv"), *(tmp_path / "out").rglob("*.tsv")]:
+        with path.open(newline="", encoding="utf-8") as file:
+            cells += [
+                cell
+                for row in csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+                for cell in row
+            ]
+    assert "-1" in cells
+    assert any(cell.startswith("'=0 =cmd") for cell in cells)
+    assert not [
+        cell for cell in cells if cell[:1] in {"=", "+", "@", "\t", "\r"} or set(cell) & set("\x00\u202e")
+    ]

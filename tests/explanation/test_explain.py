@@ -13,8 +13,8 @@ from theodolite.attribution import find_methods
 from theodolite.core.errors import ModelError, TheodoliteError, UnsupportedError, UsageError
 from theodolite.core.registry import registry
 from theodolite.core.types import Picture, Response
+from theodolite.explanation.api import METHODS, PANEL, read_pictures
 from theodolite.explanation.cells import DrawnMap
-from theodolite.explanation.explain import METHODS, PANEL, read_pictures
 from theodolite.explanation.shuffled import shuffled
 from theodolite.geometry import TokenGrid
 from theodolite.instruments.compass.data.drawn import relation_pairs
@@ -165,7 +165,7 @@ def test_a_checkpoint_of_an_unknown_architecture_is_explained_by_hiding(tiny, pl
     def unknown(_):
         raise UnsupportedError("no such family")
 
-    monkeypatch.setattr(sys.modules["theodolite.explanation.explain"], "find_family", unknown)
+    monkeypatch.setattr(sys.modules["theodolite.explanation.api"], "find_family", unknown)
     found = theodolite.explain(
         f"hf:{tiny('llava')}?dtype=float32", planted, "What?", answer="a red one", tries=2
     )

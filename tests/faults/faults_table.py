@@ -51,11 +51,14 @@ CELLS = {
     ("clock", "diagnose"): "No effect: waits and durations use a clock that cannot jump.",
     ("clock", "make"): "No effect.",
     ("clock", "score"): "No effect.",
-    ("worker", "run"): "Ray: its items go to another worker; an item whose worker died twice has failed.",
+    (
+        "worker",
+        "run",
+    ): "Ray: its items go to another worker; an item whose worker died twice has failed. A head or an agent that is gone: one sentence, status 2; the same command goes on.",
     (
         "worker",
         "diagnose",
-    ): "Ray: its items go to another worker; an item whose worker died twice has failed.",
+    ): "Ray: its items go to another worker; an item whose worker died twice has failed. A head or an agent that is gone: one sentence, status 2; the same command goes on.",
     ("worker", "make"): f"{_SENTENCE} It names the signal or status, at once. Nothing is left.",
     ("worker", "score"): _NONE,
     ("reply", "run"): "Only that item fails, with the reason; the same command asks it again.",

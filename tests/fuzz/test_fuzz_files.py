@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from fuzz import files
+from fuzz import bombs, files, flips, models
 from fuzz.formats import Format, formats
 from fuzz.tally import Tally
 
@@ -52,7 +52,7 @@ def test_what_goes_wrong_is_noticed_and_can_be_repeated(monkeypatch, tmp_path):
 def test_the_same_seed_gives_the_same_files(known):
     content = known[0].files["instances.json"]
     first, again, other = (
-        files._damaged("instances.json", content, random.Random(f"files/0/{number}"), ("x",) * 7)
+        files.damaged("instances.json", content, random.Random(f"files/0/{number}"), ("x",) * 7)
         for number in (7, 7, 8)
     )
     assert first == again != other
@@ -63,3 +63,47 @@ def test_the_job_stops_in_time(known, monkeypatch):
     found = files.run(seed=0, count=10**9, seconds=0.2)
     assert 0 < found.inputs < 10**9
     assert isinstance(found, Tally)
+
+
+def test_a_bomb_that_goes_off_is_noticed(monkeypatch, tmp_path):
+    def fill(path):
+        return bytearray(int(path.read_text())) and None
+
+    kinds = [
+        bombs.Bomb("fine a.txt", lambda path, _: path.write_text("1000"), fill),
+        bombs.Bomb("large a.txt", lambda path, _: path.write_text(str(900 << 20)), fill),
+        bombs.Bomb("slow a.txt", lambda path, _: path.write_text("100"), lambda _: sum(range(10**9))),
+        bombs.Bomb("broken a.txt", lambda path, _: path.write_text("x"), fill),
+    ]
+    monkeypatch.setattr(bombs, "bombs", lambda: kinds)
+    monkeypatch.setattr(bombs, "READING_SECONDS", 0.5)
+    monkeypatch.setattr(bombs, "MEGABYTES", bombs.peak_megabytes() + 400)
+    tally = bombs.run(seed=0, count=4)
+    assert (tally.inputs, tally.uncaught, tally.over_memory) == (4, 1, 1)
+    assert tally.over_time >= 1
+
+
+@pytest.mark.slow
+def test_no_bomb_goes_off():
+    tally = bombs.run(seed=0, count=len(bombs.bombs()))
+    assert tally.inputs > 50
+    assert not tally.faults, tally.examples
+
+
+def test_no_flipped_bit_changes_an_answer():
+    tally = flips.run(seed=1, count=25)
+    assert tally.inputs == 25
+    assert not tally.faults, tally.examples
+
+
+def test_an_answer_that_a_flipped_bit_changed_would_be_noticed(monkeypatch):
+    contents = iter([[["a", ["left"], []]], [["a", ["right"], []]], [["a", ["right"], []]]])
+    monkeypatch.setattr(flips, "_content", lambda _: next(contents))
+    assert flips.run(seed=1, count=1).uncaught == 1
+
+
+@pytest.mark.slow
+def test_no_model_folder_breaks_the_program():
+    tally = models.run(seed=0, count=40)
+    assert tally.inputs == 40
+    assert not tally.faults, tally.examples

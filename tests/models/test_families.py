@@ -11,9 +11,10 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import CLIPImageProcessorPil, LlavaImageProcessorPil
 
-from theodolite.core.errors import ContractError, UnsupportedError
+from theodolite.core.errors import ContractError, ModelError, UnsupportedError
 from theodolite.core.registry import Registry, registry
 from theodolite.core.types import Picture, Request
 from theodolite.geometry import Box, TokenGrid
@@ -656,6 +657,11 @@ def test_an_architecture_of_its_own_code_is_found_and_used(tmp_path, tiny, monke
         "auto_map": {"AutoConfig": "lab.LabConfig", "AutoModelForCausalLM": "lab.LabModel"},
     }
     (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=r"1 weight is missing \(lm_head\.weight\)"):  # under another name
+        open_model(f"hf:{folder}?trust_remote_code=true")
+    weights = load_file(folder / "model.safetensors")
+    weights["lm_head.weight"] = weights.pop("language_model.lm_head.weight")
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
     checkpoint = open_model(f"hf:{folder}?trust_remote_code=true").checkpoint
     assert type(checkpoint.model).__name__ == "LabModel"
     with pytest.raises(UnsupportedError, match="'lab_vl'; it supports gemma3, idefics3, internvl, llava"):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from fault_server import COUNTS, ODD_REPLIES, FaultServer
 from theodolite.core.errors import ModelError, UnsupportedError, UsageError
 from theodolite.core.types import Message, Picture, Request
 from theodolite.models import ServedModel, open_model, require
+from theodolite.models.openai import Secret
 
 TRANSFORMERS = (sys.executable, "-m", "transformers.cli.transformers")
 KEY = "sk-theodolite-secret-0123456789"
@@ -145,7 +147,13 @@ def test_what_passes_is_asked_again(fault_server, fault, attempts):
     assert (response.status, response.attempts) == ("answered", attempts)
 
 
-@pytest.mark.parametrize("fault", ["refusal", "filter"])
+@pytest.mark.parametrize(("fault", "text"), [("number", "5"), ("fraction", "-0.5")])
+def test_a_number_as_content_is_an_answer(fault_server, fault, text):
+    answered = ask(fault_server, f"fault:{fault} please")
+    assert (answered.status, answered.text) == ("answered", text)
+
+
+@pytest.mark.parametrize("fault", ["refusal", "filter", "refusal-part", "safety", "declined", "policy"])
 def test_a_refusal_is_not_a_failure(fault_server, fault):
     response = ask(fault_server, f"fault:{fault} please")
     assert response.status == "refused"
@@ -285,6 +293,34 @@ def test_a_key_that_a_server_sends_back_goes_no_further(fault_server, monkeypatc
     for padding in range(60):  # wherever the text is cut, no part of the key is left
         response = model.generate([Request.ask(f"fault:{fault} {'.' * padding} Bearer {key}")])[0]
         assert key[:6] not in str(response)
+
+
+ENCODINGS = {
+    **{f"base64 after {n}": lambda key, n=n: base64.b64encode(b"x" * n + key.encode() + b"yz").decode() for n in range(4)},
+    "base64 for addresses": lambda key: base64.urlsafe_b64encode(f"Bearer {key}".encode()).decode(),
+    "hexadecimal": lambda key: key.encode().hex(),
+    "capital hexadecimal": lambda key: key.encode().hex().upper(),
+    "percent": lambda key: "".join(f"%{byte:02X}" for byte in key.encode()),
+    "address": lambda key: quote(key, safe=""),
+    "json": lambda key: "".join(f"\\u{byte:04x}" for byte in key.encode()),
+    "html": lambda key: "".join(f"&#{byte};" for byte in key.encode()),
+    "backwards": lambda key: key[::-1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("key", [KEY, "sk-47+11/=~>?"])
+def test_an_encoded_key_goes_no_further(encoding, key):
+    secret = Secret(key)
+    encoded = ENCODINGS[encoding](key)
+    told = secret.clean(f"before {encoded} after")
+    assert "[key]" in told
+    assert told.startswith("before ")
+    assert told.endswith(" after")
+    inner = encoded[4:-6] if encoding.startswith("base64") else encoded
+    assert inner not in told
+    assert len(told) < len("before [key] after") + 20
+    assert secret.clean("left of the cup, 0123456789abcdef") == "left of the cup, 0123456789abcdef"
 
 
 def test_a_key_in_an_error_of_the_connection_goes_no_further(monkeypatch):

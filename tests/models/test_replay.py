@@ -8,6 +8,7 @@ import pytest
 import zstandard
 
 from theodolite.cli.main import main
+from theodolite.core import unpack
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Picture, Request
 from theodolite.models import ask_measurer, open_model
@@ -71,10 +72,12 @@ def write_inspect(path, samples, *, compress):
             archive.writestr(name, zstandard.compress(data) if compress else data)
     if compress:
         raw = bytearray(path.read_bytes())
+        sizes = [len(json.dumps(sample).encode()) for sample in samples]
         for mark, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
-            place = raw.find(mark)
-            while place >= 0:
+            place = raw.find(mark, raw.find(mark) + 4)  # the first member, the header, stays as it is
+            for size in sizes:
                 raw[place + at : place + at + 2] = (93).to_bytes(2, "little")
+                raw[place + at + 14 : place + at + 18] = size.to_bytes(4, "little")
                 place = raw.find(mark, place + 4)
         path.write_bytes(raw)
     return path
@@ -296,11 +299,32 @@ def test_an_error_that_was_logged_as_plain_text_is_told(tmp_path):
 
 @pytest.mark.parametrize("compress", [True, False])
 def test_a_sample_that_unpacks_to_far_more_is_not_read(tmp_path, monkeypatch, compress):
-    monkeypatch.setattr(_logs, "LARGEST_MEMBER", 1 << 20)
+    monkeypatch.setattr(unpack, "ALWAYS_ALLOWED", 1 << 20)
     sample = inspect_sample("a", "Where?", " " * (4 << 20))
     path = write_inspect(tmp_path / "log.eval", [sample], compress=compress)
     assert path.stat().st_size < 50_000
     with pytest.raises(UsageError, match=r"log\.eval.*more than 1 MiB"):
+        open_model(f"replay:{path}")
+
+
+def test_all_samples_together_may_not_unpack_to_far_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(unpack, "ALWAYS_ALLOWED", 8 << 20)
+    samples = [inspect_sample(f"s{i}", "Where?", " " * (1 << 20)) for i in range(5)]
+    open_model(f"replay:{write_inspect(tmp_path / 'few.eval', samples[:3], compress=False)}")
+    with pytest.raises(UsageError, match=r"log\.eval.*more than 8 MiB"):
+        open_model(f"replay:{write_inspect(tmp_path / 'log.eval', samples, compress=False)}")
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_a_member_that_is_larger_than_it_declares_is_not_read(tmp_path, compress):
+    path = write_inspect(
+        tmp_path / "log.eval", [inspect_sample("a", "Where?", " " * 100_000)], compress=compress
+    )
+    data = bytearray(path.read_bytes())
+    place = data.rfind(b"PK\x01\x02")
+    data[place + 24 : place + 28] = (1000).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match=r"log\.eval"):
         open_model(f"replay:{path}")
 
 

@@ -10,6 +10,8 @@ loaded the program, so that the kills hit its work and not its loading.
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -22,7 +24,7 @@ from theodolite.cli.main import main
 from theodolite.runs import Run, find_runs, verify_run
 
 LOADED = (
-    *(f"theodolite.cli.{name}" for name in ("instrument", "diagnose", "runs")),
+    *(f"theodolite.cli.{name}" for name in ("instrument", "diagnose", "runs", "export", "report")),
     *(
         "torch",
         "transformers",
@@ -182,9 +184,8 @@ class Target:
         self.status = killed_after(self._start("whole"), 600)
         self.seconds = time.monotonic() - began
         assert (self.folder / "whole" / "run").exists(), self.log.read_text()
-        self.truth = outcome(self.folder / "whole" / "run")
+        self.truth = self.outcome("whole")
         assert self.status == 0, self.log.read_text()
-        assert self.truth[0]
         self.number = self.kills = self.rounds = 0
         self.spent = 0.0
         self.seen = {}
@@ -192,6 +193,12 @@ class Target:
     def _start(self, out):
         (self.folder / out).mkdir(exist_ok=True)
         return start([*self.words, "--out", str(self.folder / out / "run")], self.log)
+
+    def outcome(self, out):
+        """What it leaves."""
+        found = outcome(self.folder / out / "run")
+        assert found[0]
+        return found
 
     def strike(self, rng):
         """Start or resume it and kill it at a random moment. Once it is done, compare, and begin anew."""
@@ -223,6 +230,70 @@ class Target:
         self.number, self.rounds, self.seen = self.number + 1, self.rounds + 1, {}
 
 
+READING = {
+    "score": ["ask", "score", "RUN"],
+    "export csv": ["export", "RUN", "--to", "csv", "--out", "OUT"],
+    "export vlmevalkit": ["export", "RUN", "--to", "vlmevalkit", "--out", "OUT"],
+    "export datasets": ["export", "RUN", "--to", "datasets", "--out", "OUT"],
+    "export inspect": ["export", "RUN", "--to", "inspect", "--out", "OUT"],
+    "report": ["report", "RUN", "--out", "OUT"],
+}
+"""The words of commands that read a run."""
+_TOLD_APART = {".csv", ".tsv", ".parquet"}
+"""Endings of files with the same content each time. Others hold the time at which they were written."""
+
+
+class Reading(Target):
+    """A command that reads a run: it is killed, and done again."""
+
+    def __init__(self, name, run, folder):
+        self.run = run
+        self.answers = finished_items(run)
+        super().__init__(name, READING[name], folder)
+
+    def _start(self, out):
+        (self.folder / out).mkdir(exist_ok=True)
+        copy = self.folder / out / "run"
+        if not copy.exists():
+            shutil.copytree(self.run, copy)
+        places = {"RUN": str(copy), "OUT": str(self.folder / out / "out")}
+        return start([places.get(word, word) for word in self.words], self.log)
+
+    def outcome(self, out):
+        assert finished_items(self.folder / out / "run").keys() == self.answers.keys()
+        return {**self._written(out), "scores": outcome(self.folder / out / "run")[1]}
+
+    def _written(self, out):
+        """Files under their final names. What a killed process left behind has a hidden one."""
+        home = self.folder / out / "out"
+        return {
+            re.sub(r"\d{4}-\d\d-\d\dT[\d-]+", "TIME", path.relative_to(home).as_posix()): path.read_bytes()
+            if path.suffix in _TOLD_APART
+            else b""
+            for path in home.rglob("*")
+            if path.is_file() and not any(part.startswith(".") for part in path.relative_to(home).parts)
+        }
+
+    def strike(self, rng):
+        """Kill it at a random moment: no file stands there in part, and the run is whole. Once it is done, begin anew."""
+        out, began = f"killed-{self.number}", time.monotonic()
+        status = killed_after(self._start(out), rng.uniform(0, 1.2 * self.seconds))
+        if status is None:
+            self.kills += 1
+            assert finished_items(self.folder / out / "run").keys() == self.answers.keys()
+            for name, content in self._written(out).items():
+                assert content == self.truth[name], (self.name, name)
+        else:
+            self._compare(out, status)
+        self.spent += time.monotonic() - began
+
+    def _compare(self, out, status):
+        assert status == 0, (self.name, status, self.log.read_text()[-2000:])
+        assert self.outcome(out) == self.truth, (self.name, out)
+        shutil.rmtree(self.folder / out)
+        self.number, self.rounds = self.number + 1, self.rounds + 1
+
+
 def run_kills(kills, seed, folder, *, only=None, report=lambda _: None):
     """Kill the commands in turn this many times in all. Return the targets, all resumed and compared."""
     for name in LOADED:
@@ -237,6 +308,24 @@ def run_kills(kills, seed, folder, *, only=None, report=lambda _: None):
     for name, words in chosen.items():
         targets.append(Target(name, words, folder))
         report(f"{name}: {len(targets[-1].truth[0])} items, {targets[-1].seconds:.1f} s undisturbed")
+    reading = [name for name in READING if only is None or name in only]
+    if reading:
+        run = folder / "to-read"
+        pid = start(
+            [
+                "ask",
+                "run",
+                "--data",
+                f"{folder}/data/squares",
+                "--model",
+                "scripted:looker",
+                "--out",
+                str(run),
+            ],
+            folder / "log",
+        )
+        assert killed_after(pid, 600) == 0, (folder / "log").read_text()
+        targets += [Reading(name, run, folder) for name in reading]
     while (done := sum(target.kills for target in targets)) < kills:
         min(targets, key=lambda target: target.spent).strike(
             rng

@@ -48,6 +48,7 @@ def format_to_json(expected: AnswerFormat) -> dict[str, Json]:
         "unit": expected.unit,
         "subject": expected.subject,
         "object": expected.object,
+        "claim": expected.claim,
     }
     return {name: value for name, value in fields.items() if value}
 

@@ -181,8 +181,8 @@ def axis_at(words: Words, i: int) -> tuple[str, int]:
     if word in {"counter", "anti"}:
         end = i + 2 + (words.norm(i + 1) == "-")
         return ("counterclockwise", end) if words.norm(end - 1) == "clockwise" else ("", i)
-    if word == "right" and words.norm(i + 1) in _AFTER_ADJECTIVE:
-        return "", i
+    if word == "right" and (words.norm(i + 1) in _AFTER_ADJECTIVE or words.norm(i - 1) == "that"):
+        return "", i  # "the right answer", "that's right"
     return AXIS.get(word, ""), i + 1
 
 
@@ -208,8 +208,8 @@ def is_loose(words: Words, i: int, offered: Collection[str]) -> bool:
 
 ARTICLES = word_set("the a an")
 _SYNONYMS = {
-    "yes": "yeah yep yup true correct certainly indeed affirmative y",
-    "no": "nope false incorrect n",
+    "yes": "yeah yep yup true correct certainly indeed affirmative y 是 对 是_的 对_的 正_确",
+    "no": "nope false incorrect n 否 不 不_是 不_对 错_误",
 }
 _DIGITS = {str(i): word for i, word in enumerate(NUMBER_WORDS[:10])}
 _SMALL_WORDS = word_set("the are was and located situated placed")
@@ -235,6 +235,8 @@ class Options:
     """By first word, the longest first."""
     texts: Mapping[str, tuple[str, ...]]
     """The words of each option."""
+    are_orders: bool
+    """True if the options are the same things in different orders."""
     cores: Mapping[str, tuple[str, ...]]
     """The same without those that all options share."""
     axes: Mapping[frozenset[str], str]
@@ -260,7 +262,8 @@ def _prepared(items: tuple[tuple[str, str], ...]) -> Options:
     texts = {label: words_of(text) for label, text in items}
     counts = Counter(word for words in texts.values() for word in set(words))
     shared = {word for word, count in counts.items() if count == len(texts) > 1}
-    if any(shared.issuperset(words) for words in texts.values()):  # the options differ in order alone
+    are_orders = any(shared.issuperset(words) for words in texts.values())
+    if are_orders:
         shared = {word for word in shared if not word.isdigit()}
     cores = {
         label: tuple(word for word in words if word not in shared | ARTICLES) or words
@@ -277,6 +280,7 @@ def _prepared(items: tuple[tuple[str, str], ...]) -> Options:
     return Options(
         forms=_by_first_word(texts, cores, worded),
         texts=texts,
+        are_orders=are_orders,
         cores=cores,
         axes={directions: label for label, directions in axes.items()},
         numbers={
@@ -297,7 +301,7 @@ def _by_first_word(
     forms: dict[tuple[str, ...], dict[str, Spelling]] = {}
     for label, words in texts.items():
         own = words_of(label) if words_of(label) != words else ()
-        vague = [(word,) for word in _SYNONYMS.get(" ".join(words), "").split()]
+        vague = [tuple(word.split("_")) for word in _SYNONYMS.get(" ".join(words), "").split()]
         vague += [(_DIGITS[word],) for word in own if word in _DIGITS]
         for form in (own, *((words, cores[label]) if label in worded else ()), *vague):
             is_short = form in vague or (len(form) == 1 and (form[0].isdigit() or len(form[0]) == 1))
@@ -336,11 +340,25 @@ def _number(text: str) -> Quantity | None:
 
 REFERENCES = word_set(
     "object objects obj mark marks marker markers id ids item items step steps node nodes box boxes image images picture photo "
-    "frame frames figure fig view point points requirement question scene hole line labeled labelled numbered"
+    "frame frames figure fig view point points requirement question scene hole line labeled labelled numbered 体"
 )
 """Nouns after which a number or a letter names a thing: "object 3", "Image B"."""
+_THINGS = word_set(
+    "object objects obj objs mark marks marked marker node item id number numbered labeled labelled no # 体 物"
+)
+"""Nouns that name the same thing by its number, whichever of them an option uses."""
 _BETWEEN = ARTICLES | word_set("- , / ' \" ( ) [ ] > → < & and then finally")
 """What may stand between the words of an option: "3, then 1, and 2"."""
+_BETWEEN_RANKS = (
+    _BETWEEN
+    | _THINGS
+    | word_set(
+        ". : ; = – — m followed by next lastly last first second third st nd rd th is at comes with the meters metres"
+    )
+    | {"\n"}
+)
+"""What may stand between the things that an option puts in order, besides the numbers of lines and lengths in metres."""
+_LONGEST_GAP, _LONGEST_RANK_GAP = 3, 14
 _LEADS = word_set(
     "option choice answer letter index number label is be was so therefore thus hence choose pick select say guess with or and "
     "not neither nor either both"
@@ -385,8 +403,10 @@ def _directions_at(passage: Passage, i: int, options: Options, names: Sequence[s
 
 
 def _forms_at(passage: Passage, i: int, options: Options) -> Iterator[Mention]:
+    if options.are_orders and _is_rank(passage, i):
+        return
     for form in options.forms.get(passage.norm(i), ()):
-        end = _match(passage, i, form.words)
+        end = _match(passage, i, form.words, is_order=options.are_orders)
         if end and _means(passage, i, end, form, options):
             yield passage.mention(form.label, i, end, is_label=form.is_label)
             if form.is_label and (other := _contradiction(passage, end, form.label, options)):
@@ -394,17 +414,31 @@ def _forms_at(passage: Passage, i: int, options: Options) -> Iterator[Mention]:
             return
 
 
-def _match(passage: Passage, i: int, words: tuple[str, ...]) -> int:
+def _match(passage: Passage, i: int, words: tuple[str, ...], *, is_order: bool = False) -> int:
     """Return the end index if the words match at this position, else 0."""
     position = i + 1
     for word in words[1:]:
-        limit = position + 3
-        while position < limit and passage.norm(position) != word and passage.norm(position) in _BETWEEN:
+        limit = position + (_LONGEST_RANK_GAP if is_order else _LONGEST_GAP)
+        while position < limit and not (
+            passage.norm(position) == word and not (is_order and _is_rank(passage, position))
+        ):
+            between = passage.norm(position)
+            is_between = between in _BETWEEN_RANKS or between.endswith("est") or _is_rank(passage, position)
+            if not (is_between if is_order else between in _BETWEEN):
+                break
             position += 1
-        if passage.norm(position) != word:
+        if position >= len(passage) or passage.norm(position) != word:
             return 0
         position += 1
     return position
+
+
+def _is_rank(passage: Passage, i: int) -> bool:
+    """Return True for a number that names no thing: of a line, of a rank ("2nd") or of a length ("3.0 m")."""
+    if not passage.norm(i)[0].isdigit():
+        return False
+    after = passage.norm(i + 1)
+    return passage.is_list_number(i) or after in {"st", "nd", "rd", "th", "m", "meters", "metres"}
 
 
 def _means(passage: Passage, i: int, end: int, form: Spelling, options: Options) -> bool:
@@ -415,7 +449,12 @@ def _means(passage: Passage, i: int, end: int, form: Spelling, options: Options)
         return True
     raw, before, after = passage.tokens[i].raw, passage.norm(i - 1), passage.norm(end)
     has_own_text = form.is_label and _agreement(passage, end, options.cores[form.label]) > 0
-    is_own_noun = not form.is_label and before.removesuffix("s") in options.words
+    is_own_noun = not form.is_label and (
+        before.removesuffix("s") in options.words
+        or (before in _THINGS and not options.words.isdisjoint(_THINGS))
+    )
+    if not form.is_label and before == "." and passage.norm(i - 2) in _THINGS:  # "Obj. 7"
+        is_own_noun = True
     is_led = not passage.is_word(i - 1) or before in _LEADS or is_own_noun
     is_followed = not passage.is_word(end) or after in _FOLLOWERS or has_own_text
     if raw.isupper() and len(raw) == 1:
@@ -512,6 +551,16 @@ def _about_subject(
         yield mention
 
 
+def claim_options(claim: str) -> Mapping[str, str]:
+    """Return the places that a yes and a no to a claim amount to; nothing if it is not one direction.
+
+    >>> dict(claim_options("in front of"))
+    {'yes': 'in front of', 'no': 'back'}
+    """
+    axes = axes_of(words_of(claim), ())
+    return {"yes": claim, "no": OPPOSITE[next(iter(axes))]} if len(axes) == 1 else {}
+
+
 # Where a text names a number that could be the answer, and not a label, an operand or a number given beforehand.
 
 
@@ -519,12 +568,40 @@ _SEVERAL = word_set(", and or & to - –")
 _OPERATORS = word_set("+ * / × ÷ · ^")
 _EQUALS = word_set("= ≈ → equals")
 _CLAUSE_ENDS = word_set(", ; : and so therefore") | {"\n"}
+_LONGEST_LEAD = 12
 _BEFORE_ONE = word_set("is are only exactly just be answer count see there total number : = about") | {"\n"}
 _AFTER_PRONOUN = word_set("of is that which on in to and at with has closer")
-_NOT_PLURAL = word_set("less plus minus this across towards perhaps")
+_NOT_PLURAL = word_set("fits seems looks makes gives less plus minus this across towards perhaps")
 _MULTIPLES = word_set("half third thirds quarter quarters twice double triple tenth")
 _BOUNDS = word_set("least most over under exceeding")
 _GIVEN = word_set("scale ruler")
+_PRECISION = word_set("confidence certainty error uncertainty accuracy tolerance probability")
+_SHARES = word_set("each per apiece every /")
+_DETERMINERS = word_set("a an the this that its their")
+_ADJECTIVES = word_set("tall high long wide deep")
+_LENGTHS = word_set(
+    "distance gap height width length depth separation space difference offset clearance distances apart"
+)
+_AFTER_LENGTH = word_set(
+    "from to of away in on at and or but is are was were which that as for between behind above below left right into with "
+    "than so because closer farther further nearer ahead horizontally vertically across total each per would seems looks by"
+)
+_RESULTS = word_set(
+    "= ≈ → equals equal so therefore thus hence gives give giving yields yielding total totals totalling sum makes making leaves "
+    "leaving becomes result results resulting ie comes amounts say suggests"
+)
+_RESULT_PHRASES = frozenset(
+    {
+        ("i", ".", "e"),
+        ("that", "is"),
+        ("which", "is"),
+        ("-", ">"),
+        ("more", "likely"),
+        ("probably", "about"),
+        ("go", "with"),
+    }
+)
+"""What a text arrives at its result by. A number after one of these, and before any other number, is the result."""
 _BEFORE_NONE = word_set("are is see there's contains has .") | {"\n"}
 _PICTURES = word_set("image picture photo visual video idea way information answer option")
 _AMOUNTS = {"single": 1.0, "pair": 2.0, "couple": 2.0}
@@ -543,11 +620,15 @@ def number_mentions(passage: Passage, unit: str, *, is_count: bool) -> list[Ment
         is_reference = (is_listed or _is_reference(passage, first)) and not (
             quantity.unit or quantity.is_word
         )
-        last_end = end
+        before, last_end = last_end, end
         value = _count(quantity) if is_count else quantity.to(unit)
         is_counted = not is_count and not quantity.unit and _counts_word(passage, end)
         if value is not None and not (is_reference or is_counted or _is_other(passage, first, end)):
-            mentions.append(replace(_mention(passage, value, first, end), has_unit=bool(quantity.unit)))
+            mention = _mention(passage, value, first, end)
+            if quantity.is_bound:
+                mention = replace(mention, weight=mention.weight.at_most(Assertion.HEDGED))
+            is_result = _is_result(passage, before, first)
+            mentions.append(replace(mention, has_unit=bool(quantity.unit), is_result=is_result))
     return _without_parts(passage, mentions + _amounts(passage)) if is_count else mentions
 
 
@@ -564,7 +645,7 @@ def _mention(passage: Passage, value: float, first: int, end: int) -> Mention:
     mention = passage.mention(value, first, end)
     if mention.weight.assertion == Assertion.REASON:
         return replace(mention, weight=mention.weight.at_most(Assertion.NOT_SAID))
-    if mention.weight.assertion == Assertion.ASIDE and "which" in passage.norms(first - 4, first):
+    if mention.weight.assertion == Assertion.ASIDE and "which" in passage.norms(first - 6, first):
         return replace(mention, weight=mention.weight._replace(assertion=Assertion.ASSERTED))
     return mention
 
@@ -575,8 +656,20 @@ def _count(quantity: Quantity) -> float | None:
     )
 
 
+def _is_result(passage: Passage, before: int, first: int) -> bool:
+    """Return True if a sign or a word of a result stands between the number before and this one, in one sentence."""
+    words = passage.norms(max(before, passage.sentence(first)[0], first - _LONGEST_LEAD), first)
+    if not _RESULTS.isdisjoint(words):
+        return True
+    return any(
+        tuple(words[i : i + len(phrase)]) == phrase for phrase in _RESULT_PHRASES for i in range(len(words))
+    )
+
+
 def _is_reference(passage: Passage, first: int) -> bool:
     """Return True for the number in "object 3" and "#3"."""
+    if passage.norm(first - 1) in {"to", "of", "and"} and passage.norm(first + 1) in _COPULAS:
+        return True  # "the distance to 5 is 1.2"
     before = passage.norm(first - (2 if passage.norm(first - 1) in {"number", "(", "["} else 1))
     return before in REFERENCES or passage.norm(first - 1) == "#"
 
@@ -588,11 +681,22 @@ def _is_other(passage: Passage, first: int, end: int) -> bool:
     is_pronoun &= not passage.is_word(end) or passage.norm(end) in _AFTER_PRONOUN
     if passage.is_list_number(first) or before in _BOUNDS or is_pronoun:
         return True
+    if passage.norm(end) in _SHARES or not _PRECISION.isdisjoint(passage.norms(first - 3, first)):
+        return True
+    if before in _DETERMINERS and _describes(passage, end):
+        return True
     clause = passage.norms(first - 6, first)
     while breaks := [i for i, word in enumerate(clause) if word in _CLAUSE_ENDS]:
         clause = clause[breaks[-1] + 1 :]
     is_given = not _GIVEN.isdisjoint([*clause, passage.norm(end)])
     return is_given or not _MULTIPLES.isdisjoint(clause[-2:]) or _is_operand(passage, first, end)
+
+
+def _describes(passage: Passage, end: int) -> bool:
+    """Return True if the word behind a length with an article is a thing that it describes: "the 2 m sofa", "a 1.7 m tall man"."""
+    end += passage.norm(end) in _ADJECTIVES
+    word = passage.norm(end)
+    return word.isalpha() and word not in _AFTER_LENGTH and word not in _LENGTHS and word not in _ADJECTIVES
 
 
 def _is_operand(passage: Passage, first: int, end: int) -> bool:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from theodolite.answers.options import (
     Options,
     by_value,
+    claim_options,
     denies_all,
     number_mentions,
     option_mentions,
@@ -106,8 +107,9 @@ def _without_echo(mentions: list[Mention], passage: Passage, options: Options) -
 def settled(mentions: Sequence[Mention], expected: AnswerFormat, reason: str) -> Answer | None:
     """Return the answer that the firmest mentions agree on; None if no mention is asserted.
 
-    If they disagree, numbers with a unit take precedence, then subjects of a statement, then a label whose own text is
-    named too. If no such group agrees either, the answer is ambiguous.
+    If numbers disagree, the last result decides, with a unit or without; if there is none, the numbers with a unit. If
+    options disagree, subjects of a statement take precedence, then a label whose own text is named too. If no such group
+    agrees either, the answer is ambiguous.
 
     Args:
         mentions: The mentions of answers.
@@ -124,8 +126,10 @@ def settled(mentions: Sequence[Mention], expected: AnswerFormat, reason: str) ->
     has_own_text = {mention.value for mention in labels} & {
         mention.value for mention in firm if not mention.is_label
     }
+    results = [mention for mention in firm if mention.is_result] if expected.kind == "number" else []
     for some in (
         firm,
+        results[-1:],
         [mention for mention in firm if mention.has_unit],
         [mention for mention in firm if mention.is_subject],
         labels if has_own_text else [],
@@ -217,12 +221,14 @@ def chooses_anyway(text: str) -> bool:
 #
 # The text is read in stages. The first stage that finds something decides:
 #
-# 1. tagged: the last answer tag or box, or the answer field of a JSON object, read by stages 2 to 6 by itself;
+# 1. tagged: the last answer tag or box, or the answer field of a JSON object, read by stages 2 to 8 by itself;
 # 2. announced: "the answer is …", "Answer: …", "I choose …", the last one first;
 # 3. rejected: "none of the options applies";
 # 4. opening: the text opens with nothing but an answer ("B. …", "Yes, …", "About 3 m.");
-# 5. concluded: "so …", "therefore …", the last one first;
-# 6. named: whatever else the text names.
+# 5. closing: the last sentence is nothing but an answer;
+# 6. concluded: "so …", "therefore …", the last one first;
+# 7. named: whatever else the text names; of numbers, the last result, else those of the last sentence that has any;
+# 8. claimed: the place that a yes-or-no question asks about, or its opposite.
 #
 # In each stage the places that name an answer are weighed (`assertion`): denied, asked and compared ones do not count, and of the
 # others the firmest decide. If they name one value, it is the answer; if they name several, the answer is ambiguous.
@@ -231,7 +237,7 @@ def chooses_anyway(text: str) -> bool:
 # status says why: refused, cut off, none of these, or unreadable.
 
 
-READER = "answers/3"
+READER = "answers/4"
 """Name and version of the reader, stored beside every answer."""
 
 _EMPTY = "empty"
@@ -327,7 +333,7 @@ def _read_text(text: str, *, is_cut_off: bool) -> Answer:
 
 
 def _read_part(text: str, expected: AnswerFormat, *, is_cut_off: bool) -> Answer:
-    """Run stages 2 to 6. If all fail, return the reason."""
+    """Run stages 2 to 8. If all fail, return the reason."""
     if expected.kind == "text" or (expected.kind == "choice" and not expected.options):
         return _read_text(text, is_cut_off=is_cut_off)
     passage = Passage(without_marks(simple(text)).strip())
@@ -341,7 +347,12 @@ def _read_part(text: str, expected: AnswerFormat, *, is_cut_off: bool) -> Answer
         lambda: _opening(passage, mentions, expected, is_cut_off=is_cut_off),
     ]
     if not is_unfinished:
-        stages += [lambda: _concluded(passage, expected), lambda: _named(passage, mentions, expected)]
+        stages += [
+            lambda: _closing(passage, mentions, expected),
+            lambda: _concluded(passage, expected),
+            lambda: _named(passage, mentions, expected),
+            lambda: _claimed(passage, expected),
+        ]
     stages += [
         lambda: _not_offered(passage, expected),
         lambda: _unread(passage, expected, is_cut_off=is_unfinished),
@@ -383,7 +394,7 @@ def _opening(
 ) -> Answer | None:
     """Run stage 4: an answer that opens the text and is not part of a longer statement."""
     end = passage.sentence(0)[1]
-    if end <= 3 and passage.norm(end - 1) == ".":  # "B. The cup is …"
+    if end <= 3 and passage.norm(end - 1) == "." and expected.options:  # "B. The cup is …"
         end = passage.sentence(end)[1]
     version = max((mention.weight.version for mention in mentions), default=0)
     mentions = [mention for mention in mentions if mention.first < end]
@@ -407,16 +418,30 @@ def _opening(
     return settled(mentions, expected, "opens the text")
 
 
+def _closing(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> Answer | None:
+    """Run stage 5: a last sentence that is nothing but an answer."""
+    first, end = passage.sentences[-1]
+    last = [mention for mention in mentions if mention.first >= first]
+    if not last or first == 0 or last[0].weight.assertion < Assertion.HEDGED:
+        return None
+    named = {i for mention in last for i in range(mention.first, mention.end)}
+    if any(
+        passage.is_word(i) and i not in named and passage.norm(i) not in _OPENERS for i in range(first, end)
+    ):
+        return None
+    return settled(last, expected, "closes the text")
+
+
 def _concluded(passage: Passage, expected: AnswerFormat) -> Answer | None:
-    """Run stage 5: conclusions."""
+    """Run stage 6: conclusions."""
     parts = (passage.part(*span) for span in concluded(passage))
     answers = (settled(mentions_in(part, expected), expected, "concluded") for part in parts)
     return next(filter(None, answers), None)
 
 
 def _named(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> Answer | None:
-    """Run stage 6: named answers. Of several numbers, the last sentence's counts. Hedged words in a refusal do not."""
-    answer = settled(mentions, expected, "the only one named")
+    """Run stage 7: named answers. Hedged words in a refusal do not count."""
+    answer = settled(_of_last_sentence(passage, mentions, expected), expected, "the only one named")
     denied = {mention.value for mention in mentions if mention.weight.assertion == Assertion.DENIED}
     if answer is None:
         is_none = len(denied) > 1 and denied == set(expected.options)
@@ -424,10 +449,39 @@ def _named(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat
     firmest = max(mention.weight.assertion for mention in mentions)
     if declines(passage.text) and firmest <= (Assertion.ASIDE if answer.is_read else Assertion.HEDGED):
         return None
-    if answer.is_read or expected.kind != "number":
+    return answer
+
+
+def _claimed(passage: Passage, expected: AnswerFormat) -> Answer | None:
+    """Run stage 8: a statement of what a yes-or-no question asks about."""
+    sides = claim_options(expected.claim) if expected.claim else {}
+    if not sides:
+        return None
+    places = AnswerFormat("direction", sides, subject=expected.subject, object=expected.object)
+    mentions = mentions_in(passage, places)
+    answer = settled(mentions, places, "says where it is")
+    denied = {str(mention.value) for mention in mentions if mention.weight.assertion == Assertion.DENIED}
+    if answer is None and denied == {"yes"}:
+        answer = Answer("value", "no", "denies it")
+    if answer is None or not answer.is_read:
         return answer
-    last = [mention for mention in mentions if mention.first >= passage.sentences[-1][0]]
-    return settled(last, expected, "in the last sentence") or answer
+    labels = {normal_form(text): label for label, text in expected.options.items()}
+    label = labels.get(str(answer.value))
+    return None if label is None else replace(answer, value=label)
+
+
+def _of_last_sentence(
+    passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat
+) -> Sequence[Mention]:
+    """Return the numbers of the last sentence that asserts any, unless one of the firmest is a result."""
+    if expected.kind != "number" or not mentions:
+        return mentions
+    firmest = max(mention.weight[::-1] for mention in mentions)
+    firm = [mention for mention in mentions if mention.weight[::-1] == firmest]
+    if firmest[1] < Assertion.ASSERTED or any(mention.is_result for mention in firm):
+        return mentions
+    start = passage.sentence(firm[-1].first)[0]
+    return [mention for mention in mentions if mention.first >= start]
 
 
 def _not_offered(passage: Passage, expected: AnswerFormat) -> Answer | None:
@@ -459,4 +513,4 @@ def _breaks_off(passage: Passage, mentions: Sequence[Mention], expected: AnswerF
     while last > 0 and passage.norm(last) in _EMPTY_LEAD:
         last -= 1
     is_open = not passage.ends_sentence(last) and passage.norm(last) not in {")", '"', "'", "]"}
-    return is_open and not (mentions and mentions[-1].end > last)
+    return is_open and not passage.norm(last)[0].isdigit() and not (mentions and mentions[-1].end > last)

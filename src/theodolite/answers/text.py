@@ -33,7 +33,6 @@ _SIMILAR = str.maketrans(
         **dict.fromkeys("−‐‑‒", "-"),
         **dict.fromkeys("\r\v\f\x85\u2028\u2029", "\n"),
         "―": "—",
-        "。": ".",
         "、": ",",
         "٫": ".",
         "⁄": "/",
@@ -66,7 +65,8 @@ class _Simple(dict[int, str]):
         return plain
 
 
-_TABLE = _Simple()
+_TABLE = _Simple({ord("。"): ". "})
+"""A sentence ends at 。, though no space follows."""
 _LATEX = re.compile(
     r"\\(?:text|mathrm|mathbf|textbf|mbox|operatorname|mathit|textit)\s?\{(?P<words>[^{}\n]{0,200})\}"
     r"|\\[dt]?frac\s?\{(?P<above>[^{}\n]{0,40})\}\{(?P<below>[^{}\n]{0,40})\}"
@@ -87,6 +87,9 @@ _MARKS = re.compile(
 )
 
 
+_JOINED_NAME = re.compile(r"(?<![^\W_])(obj(?:ect)?|mark|node|item|id)[_-]?(?=\d)", re.IGNORECASE)
+
+
 def simple(text: str) -> str:
     """Return the text with simple characters: ASCII digits, straight quotes, no control characters but line breaks.
 
@@ -97,12 +100,13 @@ def simple(text: str) -> str:
 
 
 def without_marks(text: str) -> str:
-    r"""Return the text without Markdown and LaTeX mark-up. Line breaks are kept.
+    r"""Return the text without Markdown and LaTeX mark-up, and names such as object_7 in two words. Line breaks are kept.
 
-    >>> without_marks("### **B**: `No`, $3.2\\,\\text{m}$, dist\\_to\\_cam")
-    'B: No,  3.2 m , dist_to_cam'
+    >>> without_marks("### **B**: `No`, $3.2\\,\\text{m}$, dist\\_to\\_cam, object\\_7, obj7")
+    'B: No,  3.2 m , dist_to_cam, object 7, obj 7'
     """
-    return _MARKS.sub("", _LATEX.sub(_latex, text) if "\\" in text or "$" in text else text)
+    plain = _MARKS.sub("", _LATEX.sub(_latex, text) if "\\" in text or "$" in text else text)
+    return _JOINED_NAME.sub(r"\1 ", plain)
 
 
 def _latex(match: re.Match[str]) -> str:
@@ -148,7 +152,7 @@ _TOKEN = re.compile(
     r"\d+(?:\.\d+)?|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
     r"|(?:[^\W\d_\u3040-\u9fff]|_)[^\W\u3040-\u9fff]*+(?:'[^\W\d_]+)?|\n|[^\w\s]"
 )
-_ABBREVIATIONS = word_set("approx vs fig ca")
+_ABBREVIATIONS = word_set("approx vs fig ca obj")
 
 
 class Token(NamedTuple):
@@ -335,6 +339,7 @@ class Mention:
         is_label: True if an option is named by its label.
         is_subject: True if it is the subject of a verb that follows.
         has_unit: True for a number with a unit.
+        is_result: True for a number that the text arrives at: "= 1.5", "so 1.5", "for a total of 1.5".
     """
 
     value: str | float
@@ -344,6 +349,7 @@ class Mention:
     is_label: bool = False
     is_subject: bool = False
     has_unit: bool = False
+    is_result: bool = False
 
 
 class Passage(Words):
@@ -440,8 +446,10 @@ class Passage(Words):
 _NOUNS = word_set(
     "answer answers ans choice option conclusion decision result estimate prediction guess total solution"
 )
+_ALSO_VERBS = word_set("estimate guess result")
 _TOTALS = word_set("total count sum")
 _LINKS = word_set("is are was be would should must : = ≈ → equals remains seems")
+_AFTER_ESTIMATE = _LINKS | word_set("of for to here in given based using comes therefore")
 _AFTER_LINK = _LINKS | word_set("> - therefore thus clearly definitely likely probably to as follows")
 _LEAD_WORDS = _NOUNS | _LINKS | word_set("the final correct my")
 _ANNOUNCING = word_set("choose chose pick select opt selecting choosing settle")
@@ -501,7 +509,11 @@ def _after_noun(words: Words, i: int) -> int | None:
     """Return where the announced answer begins: after the verb or colon that follows the noun, or on the next line."""
     if words.is_word(i + 1) and len(words.norm(i + 1)) == 1:
         return None  # "Option A: …" describes an option
+    if words.norm(i) in _ALSO_VERBS and words.is_word(i + 1) and words.norm(i + 1) not in _AFTER_ESTIMATE:
+        return None  # "Estimate depths: …" names a step
     for j in range(i + 1, min(len(words), i + _LONGEST_LEAD)):
+        if words.norm(j) in _LOWERED:
+            return None  # "18 m is my answer, given that …"
         if words.norm(j) in _LINKS or (words.norm(j) == "of" and words.norm(i) in _TOTALS):
             return next(k for k in range(j + 1, len(words) + 1) if words.norm(k) not in _AFTER_LINK)
         if words.ends_sentence(j):
@@ -806,7 +818,7 @@ def _turn_answer(tag: _Tag, opened: list[_Block], blocks: list[_Block], before: 
 
 Json: TypeAlias = dict[str, Any] | list[Any]
 
-_OPEN = r"""(?P<open>\{(?=\s{0,20}(?:["'{}]|//|[\w ]{1,40}:|$))|\[(?=\s{0,20}(?:["'{\[\]\d.-]|\w{1,40}[,\]]|$)))"""
+_OPEN = r"""(?P<open>\{(?=\s{0,20}(?:["'{}]|/[/*]|[\w ]{1,40}:|$))|\[(?=\s{0,20}(?:["'{\[\]\d.-]|\w{1,40}[,\]]|$)))"""
 """A bracket that is followed by something that JSON may begin with."""
 _OPENING = re.compile(_OPEN)
 _BRACKET = re.compile(_OPEN + r"""|(?P<close>[}\]])|"(?:[^"\\\n]|\\.)*+"?""")

@@ -15,9 +15,9 @@ from theodolite.cli.options import Group, command
 from theodolite.cli.output import note, notes, out, print_json, show, step_progress
 from theodolite.core.errors import UsageError
 from theodolite.core.options import DATA, IMAGES, KEPT_FOLDER, MODEL, Option, Options, Seed, limit_of, size_of
+from theodolite.explanation.api import FRAMES, METHODS, Box, Choices, explain
 from theodolite.explanation.batch import Asked, explain_all, of_folder, of_questions
 from theodolite.explanation.bench import BENCH_METHODS, BENCH_MODELS, bench
-from theodolite.explanation.explain import FRAMES, METHODS, Box, Choices, explain
 from theodolite.explanation.figure import printable
 from theodolite.explanation.page import document
 from theodolite.explanation.record import Explanation

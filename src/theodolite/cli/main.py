@@ -24,6 +24,7 @@ from rich.text import Text
 from theodolite import __version__
 from theodolite.cli.options import Group
 from theodolite.cli.output import err, note, out
+from theodolite.core import files
 from theodolite.core.errors import DamageWarning, TheodoliteError, UsageError
 from theodolite.core.registry import Entry, registry
 
@@ -346,14 +347,24 @@ def _show_version(value: bool) -> None:
 
 @app.callback()
 def theodolite(
+    context: typer.Context,
     _verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")
+    ] = False,
+    allow_outside: Annotated[
+        bool,
+        typer.Option(
+            "--allow-outside",
+            help="Let data name files outside of their folder, by absolute paths, by .. or through links.",
+        ),
     ] = False,
     _version: Annotated[
         bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
     """Measure whether a vision-language model uses the picture when it answers."""
+    if allow_outside:
+        context.with_resource(files.allow_outside())
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -379,7 +390,7 @@ def _run(arguments: list[str] | None) -> int:
         words, notice = renewed(words)
         if notice:
             note(notice)
-        complete_in_bash(lambda: app(args=words, prog_name="theodolite"))
+        complete_in_bash(lambda: app(args=_with_program_options_first(words), prog_name="theodolite"))
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as end:
@@ -396,6 +407,15 @@ def _run(arguments: list[str] | None) -> int:
         )
         return BUG
     return DONE
+
+
+def _with_program_options_first(words: Sequence[str]) -> list[str]:
+    """Move the options that hold for every command to the front, where the program takes them, wherever they stand.
+
+    >>> _with_program_options_first(["ask", "run", "--allow-outside"])
+    ['--allow-outside', 'ask', 'run']
+    """
+    return sorted(words, key=lambda word: word != "--allow-outside")
 
 
 @contextmanager

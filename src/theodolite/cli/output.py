@@ -8,8 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderableType, RenderHook, RenderResult
+from rich.measure import Measurement
+from rich.segment import Segment
 from rich.text import Text
+
+from theodolite.core.harmless import for_json, for_terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -30,13 +34,40 @@ __all__ = [
 # and progress bars load where they are shown.
 
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+class _Harmless:
+    """Anything that is printed, without what would act on the terminal."""
+
+    def __init__(self, printed: RenderableType) -> None:
+        self._printed = printed
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self._printed, options):
+            yield Segment(text if control else for_terminal(text), style, control)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement.get(console, options, self._printed)
+
+
+class _Filter(RenderHook):
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """Filter all that a console prints."""
+        return [_Harmless(printed) for printed in renderables]
+
+
+def _console(**settings: Any) -> Console:
+    """Create a console. Texts of models and strangers go through it, so it filters them."""
+    console = Console(highlight=False, **settings)
+    console.push_render_hook(_Filter())
+    return console
+
+
+out = _console()
+err = _console(stderr=True)
 
 
 def print_json(value: Any) -> None:
     """Print a JSON document, without wrapping or colours."""
-    out.file.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+    out.file.write(for_json(json.dumps(value, indent=2, ensure_ascii=False, default=str)) + "\n")
 
 
 def note(text: str) -> None:
@@ -71,7 +102,7 @@ def show(tables: Iterable[Table], *, json: bool, **more: Any) -> None:
     if json:
         print_json(tables_json(all_tables, **more))
         return
-    console = out if out.is_terminal else Console(file=out.file, width=_FILE_WIDTH, highlight=False)
+    console = out if out.is_terminal else _console(file=out.file, width=_FILE_WIDTH)
     for number, table in enumerate(all_tables):
         if number:
             console.print()
@@ -91,7 +122,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *,
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    console = out if out.is_terminal else Console(file=out.file, width=_FILE_WIDTH, highlight=False)
+    console = out if out.is_terminal else _console(file=out.file, width=_FILE_WIDTH)
     console.print(table)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 from theodolite.cli.options import one_command
 from theodolite.cli.output import note, out, print_json
 from theodolite.core.errors import UsageError
+from theodolite.core.harmless import for_terminal
 from theodolite.core.options import Option, Options, out_of
 from theodolite.diagnose.api import open_diagnosis
 from theodolite.diagnose.record import DIAGNOSIS_FILE, read_diagnosis
@@ -59,7 +60,7 @@ def report(options: ReportOptions, json: bool) -> None:
             f"{len(folders) - 1} more; `theodolite view {' '.join(map(str, folders))}` shows all of them"
         )
     if options.card and diagnoses:
-        print(model_card(read_diagnosis(diagnoses[0])))  # noqa: T201 - as it is, to be piped into a file
+        print(for_terminal(model_card(read_diagnosis(diagnoses[0]))))  # noqa: T201 - as it is, to be piped into a file
         return
     drawn: list[Path] = []
     if diagnoses:

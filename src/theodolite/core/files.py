@@ -9,35 +9,44 @@ If a key occurs twice in an object, the last one counts.
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
 import os
 import shutil
-import zlib
+import stat
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from theodolite.core.errors import MissingExtraError, StorageError, TheodoliteError, UsageError, reason_of
+from theodolite.core.unpack import Allowance, inflate, json_cost
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 __all__ = [
+    "ALLOW_OUTSIDE",
     "LARGEST_FILE",
-    "LARGEST_MEMBER",
     "Problem",
     "adapter",
+    "allow_outside",
     "check",
     "counted_problems",
     "dump",
     "fault_of",
+    "file_hash",
     "inside",
     "is_there",
+    "lies_inside",
     "lines_of",
     "link_or_copy",
+    "open_plain",
     "parse_json",
     "read_bytes",
     "read_each",
@@ -47,17 +56,27 @@ __all__ = [
     "read_list",
     "read_text",
     "told_problems",
+    "whole_file",
     "whole_folder",
 ]
 
 LARGEST_FILE = 1 << 30
 """Maximum size of a file of text or JSON, in bytes. The largest annotation file of COCO has 0.45 GB."""
 
-LARGEST_MEMBER = 256 << 20
-"""Maximum size of compressed data after decompression, in bytes."""
+ALLOW_OUTSIDE = "THEODOLITE_ALLOW_OUTSIDE"
+"""The environment variable that ``--allow-outside`` sets, so that worker processes know it too."""
 
 _MOST_TOLD = 3
+_MOST_BROKEN = 50_000
+"""If more records than this are broken, and more than are not, the file is another one."""
 _LONGEST_REASON = 200
+_HASHED = 1 << 20
+_OPENED = {Path("/dev/fd"), Path("/proc/self/fd")}
+"""Where a process finds the files that it was started with."""
+_LINE = 400
+"""What a line costs beyond its text: its place, and its problem if it has one."""
+_SMALL = 1 << 20
+"""Shorter JSON is not looked through for brackets: it cannot become large."""
 _WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, which some editors write."""
@@ -94,6 +113,62 @@ def told_problems(problems: Sequence[Problem]) -> tuple[str, ...]:
 def counted_problems(problems: Sequence[Problem]) -> dict[str, int]:
     """Count the records that were left out, under a reason that names the place of the first one. Empty if none was."""
     return {f"broken records, such as {problems[0]}": len(problems)} if problems else {}
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open a file for reading. Devices, pipes and sockets are refused, since reading one may never end.
+
+    A pipe that the shell made for the command, as ``<(…)`` does, is read.
+
+    Raises:
+        OSError: If it cannot be opened, or is not a plain file.
+    """
+    if path.parent in _OPENED and stat.S_ISFIFO(path.stat().st_mode):
+        return path.open("rb")
+    _check_plain(path.stat().st_mode)  # before it is opened, which may already act on a device
+    descriptor = os.open(
+        path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    )  # a pipe in its place would wait for a writer
+    try:
+        _check_plain(os.fstat(descriptor).st_mode)
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _check_plain(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+        kind = next((name for is_kind, name in kinds if is_kind(mode)), "a device")
+        raise OSError(errno.EINVAL, f"it is not a file but {kind}")
+
+
+def file_hash(path: Path, *, largest: int | None = None, seconds: float = 1800.0) -> str:
+    """Return the SHA-256 of a file's content.
+
+    Args:
+        path: The file.
+        largest: Maximum size in bytes.
+        seconds: How long it may take: a disk that hangs should not hang the program for ever.
+
+    Raises:
+        OSError: If it cannot be read, is not a plain file, is larger, or takes longer.
+    """
+    digest, begun, read = hashlib.sha256(), time.monotonic(), 0
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        while piece := file.read(_HASHED):
+            read += len(piece)
+            if largest is not None and max(size, read) > largest:
+                raise OSError(errno.EFBIG, f"it is larger than {largest >> 20} MiB")
+            if time.monotonic() - begun > seconds:
+                raise OSError(errno.ETIMEDOUT, f"reading it took more than {seconds:g} s")
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def read_bytes(path: Path, what: str = "", *, largest: int = LARGEST_FILE) -> bytes:
@@ -143,41 +218,58 @@ def read_json(path: Path, what: str = "") -> Any:
 
 
 def read_gzip(path: Path, what: str = "") -> bytes:
-    """Read a gzip file, up to `LARGEST_MEMBER` bytes of content.
+    """Read a gzip file.
 
     Raises:
-        UsageError: If it cannot be read, is not gzip, is cut off, or has more content.
+        UsageError: If it cannot be read, is not gzip, is cut off, or unpacks to more than allowed.
     """
-    unpacker = zlib.decompressobj(wbits=31)
     try:
-        data = unpacker.decompress(read_bytes(path, what), LARGEST_MEMBER)
-    except zlib.error as error:
-        raise UsageError(_unreadable(path, what, f"it is not gzip, or is damaged ({error})")) from error
-    if unpacker.unconsumed_tail:
-        raise UsageError(_unreadable(path, what, f"it decompresses to more than {LARGEST_MEMBER >> 20} MiB"))
-    if not unpacker.eof:
-        raise UsageError(_unreadable(path, what, "it is cut off"))
-    return data
+        with open_plain(path) as file:
+            return inflate(file, Allowance(os.fstat(file.fileno()).st_size))
+    except (OSError, ValueError) as error:
+        raise UsageError(_unreadable(path, what, reason_of(error))) from error
 
 
-def parse_json(data: str | bytes) -> Any:
+def parse_json(data: str | bytes, *, is_strict: bool = True) -> Any:
     """Parse JSON.
 
-    Raises:
-        ValueError: If it is not JSON. The message says what is wrong, and where.
-    """
-    from pydantic_core import from_json
+    Args:
+        data: Its text.
+        is_strict: False to accept NaN and infinity, and to replace lone surrogates, as the results of others have them.
 
+    Raises:
+        ValueError: If it is not JSON, or would take far more memory than its text. The message says what is wrong, and where.
+    """
     plain = data.encode("utf-8", "replace") if isinstance(data, str) else data
     if plain[:2] in _WIDE:
         raise ValueError(_wide(plain))
     if not plain.strip():
         raise ValueError("it is empty")
+    if len(plain) > _SMALL:
+        Allowance(len(plain)).spend(json_cost(plain))
+    return _strict(plain.removeprefix(_MARK)) if is_strict else _loose(_decoded(plain))
+
+
+def _strict(data: bytes) -> Any:
+    from pydantic_core import from_json
+
     try:
-        return from_json(plain.removeprefix(_MARK), allow_inf_nan=False)
+        return from_json(data, allow_inf_nan=False)
     except ValueError as error:
         is_deep = str(error).startswith("recursion limit")
         raise ValueError("it is nested too deeply" if is_deep else str(error)) from None
+
+
+def _loose(text: str) -> Any:
+    try:
+        value = json.loads(text)
+        if "\\u" in text:  # a lone surrogate can be escaped, but not written
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"it is not JSON: {error}") from error
+    return value
 
 
 @cache
@@ -274,6 +366,9 @@ def read_each(
 
     Returns:
         The valid records, each with its place, and the problems of the others.
+
+    Raises:
+        UsageError: If nearly all of a great many are invalid.
     """
     records: list[tuple[str, T]] = []
     problems: list[Problem] = []
@@ -282,6 +377,8 @@ def read_each(
             records.append((where, read(row)))
         except (UsageError, ValueError, RecursionError) as error:
             problems.append(Problem(where, fault_of(error)))
+            if len(problems) > max(_MOST_BROKEN, len(records)):
+                raise UsageError(f"most records are broken, such as {problems[0]}") from None
     return records, problems
 
 
@@ -318,17 +415,20 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[str, bytes]]:
     """Yield the lines of a file that are not empty, each with its place.
 
     Raises:
-        UsageError: If the file cannot be read.
+        UsageError: If the file cannot be read, or its lines of JSON would take far more memory than the file.
     """
     try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size > LARGEST_FILE:
+        with open_plain(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > LARGEST_FILE:
                 raise UsageError(_unreadable(path, what, f"it is larger than {LARGEST_FILE >> 20} MiB"))
+            allowance = Allowance(size)
             for number, line in enumerate(file, 1):
                 if number == 1 and line[:2] in _WIDE:
                     raise UsageError(_unreadable(path, what, _wide(line)))
                 plain = line.removeprefix(_MARK) if number == 1 else line
                 if plain.strip():
+                    allowance.spend(_LINE + json_cost(plain))
                     yield f"{path.name}, line {number}", plain
     except (OSError, ValueError) as error:
         raise UsageError(_unreadable(path, what, reason_of(error))) from error
@@ -350,14 +450,28 @@ def link_or_copy(source: str | Path, target: str | Path) -> None:
         shutil.copyfile(source, target)
 
 
+@contextmanager
+def allow_outside() -> Iterator[None]:
+    """Let data name files anywhere within the context: what ``--allow-outside`` does."""
+    before = os.environ.get(ALLOW_OUTSIDE)
+    os.environ[ALLOW_OUTSIDE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[ALLOW_OUTSIDE]
+        else:
+            os.environ[ALLOW_OUTSIDE] = before
+
+
 def inside(folder: Path, name: str, what: str = "file") -> Path:
     """Return the path of a file in a folder, by a name from a data set.
 
-    The name must not lead out of the folder, since the file may be shown to a model. Links are followed, since the
-    caches of data sets consist of links.
+    The file may be shown to a model, so neither the name nor a link may lead out of the folder, unless `allow_outside`
+    says so.
 
     Args:
-        folder: The folder.
+        folder: The folder. It may itself be a link.
         name: The name of the file, relative to the folder.
         what: What the file is, for the message.
 
@@ -368,15 +482,31 @@ def inside(folder: Path, name: str, what: str = "file") -> Path:
     'data/b.png'
     """
     home = os.path.normpath(folder.absolute())
-    target = os.path.normpath(os.path.join(home, name))  # noqa: PTH118 - lexical: links are not followed here
-    if "\0" in name or not Path(target).is_relative_to(home) or target == home:
-        raise UsageError(f"the {what} {name!r:.200} lies outside {folder}; move it there")
+    target = os.path.normpath(os.path.join(home, name))  # noqa: PTH118 - lexical, so that ".." cannot follow a link
+    is_file_name = "\0" not in name and target != home
+    if is_file_name and os.environ.get(ALLOW_OUTSIDE):
+        return Path(target)
+    if not is_file_name or not Path(target).is_relative_to(home):
+        raise UsageError(
+            f"the {what} {name!r:.200} lies outside {folder}; move it there, or add --allow-outside"
+        )
+    if not lies_inside(Path(target), folder):
+        raise UsageError(
+            f"the {what} {name!r:.200} is a link that leads out of {folder}; move the file there, or add --allow-outside"
+        )
     return folder / Path(target).relative_to(home)
+
+
+def lies_inside(path: Path, *folders: Path) -> bool:
+    """Return True if a file really lies in one of the folders, wherever links lead, or if `allow_outside` says that it need not."""
+    real = Path(os.path.realpath(path))
+    homes = (os.path.realpath(folder) for folder in folders)
+    return bool(os.environ.get(ALLOW_OUTSIDE)) or any(real.is_relative_to(home) for home in homes)
 
 
 def _read_bounded(path: Path, largest: int) -> bytes | None:
     """Return the content of a file, even if its size is not known in advance. None if it is larger."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         data = file.read(size + 1) if size <= largest else b""
         while size <= largest and len(data) <= largest and (more := file.read(1 << 20)):
@@ -424,6 +554,18 @@ def _place(parts: Sequence[str | int]) -> str:
 
 
 # Data sets are written whole or not at all.
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield the path of a draft that takes the file's place once the block ends without an error: never a part of it."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import TheodoliteError, UsageError, reason_of
-from theodolite.core.files import read_bytes
+from theodolite.core.files import open_plain, read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -76,12 +76,13 @@ def open_image(source: Path | bytes, name: object = "") -> Iterator[Image]:
 
     name = name or (source if isinstance(source, Path) else "in memory")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is lower
-            image = Image.open(source if isinstance(source, Path) else io.BytesIO(source), formats=_formats())
-        with image:
-            check_size(image.size, name)
-            yield image
+        with open_plain(source) if isinstance(source, Path) else nullcontext(io.BytesIO(source)) as file:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is lower
+                image = Image.open(file, formats=_formats())
+            with image:
+                check_size(image.size, name)
+                yield image
     except TheodoliteError:
         raise
     except Image.DecompressionBombError:

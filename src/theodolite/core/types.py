@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError, reason_of
-from theodolite.core.pictures import decode, read_picture, shown_size
+from theodolite.core.files import file_hash
+from theodolite.core.pictures import LARGEST_PICTURE, decode, read_picture, shown_size
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -64,6 +65,7 @@ class AnswerFormat:
         unit: The unit asked for. Numbers are converted to it.
         subject: The thing whose place was asked for, where known.
         object: The thing it is placed against, where known.
+        claim: The direction that a yes-or-no question asks about, where known: a statement of it answers too.
     """
 
     kind: Kind
@@ -72,6 +74,7 @@ class AnswerFormat:
     unit: str = ""
     subject: str = ""
     object: str = ""
+    claim: str = ""
 
     def __post_init__(self) -> None:
         if not self.options and self.kind in _DEFAULTS:
@@ -228,10 +231,13 @@ def fields_of(record: Any) -> dict[str, Any]:
     return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
+_HASHING_S = 60.0
+"""How long the hash of a picture file may take."""
+
+
 @lru_cache(maxsize=65536)
 def _file_digest(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - size and time are part of the cache key
-    with path.open("rb") as file:
-        return "bytes-" + hashlib.file_digest(file, "sha256").hexdigest()
+    return "bytes-" + file_hash(path, largest=LARGEST_PICTURE, seconds=_HASHING_S)
 
 
 @dataclass(frozen=True, slots=True)

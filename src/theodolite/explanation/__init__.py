@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from theodolite.explanation.explain import explain
+from theodolite.explanation.api import explain
 from theodolite.explanation.record import Explanation, Finding, MapTest, Word
 
 __all__ = ["Explanation", "Finding", "MapTest", "Word", "explain"]

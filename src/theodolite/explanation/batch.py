@@ -9,7 +9,7 @@ from pathlib import Path
 from theodolite.core.errors import ModelError, TheodoliteError, UsageError
 from theodolite.core.types import Picture
 from theodolite.diagnose.request import ModelLike, given_models, opened
-from theodolite.explanation.explain import FRAMES, VIDEOS, Choices, Progress, explain_request, read_pictures
+from theodolite.explanation.api import FRAMES, VIDEOS, Choices, Progress, explain_request, read_pictures
 from theodolite.explanation.figure import map_picture
 from theodolite.explanation.page import Row, numbers, page, write_index
 from theodolite.explanation.record import Explanation

@@ -19,7 +19,7 @@ from theodolite.core.errors import ModelError, UnsupportedError, UsageError
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.core.types import Picture
 from theodolite.diagnose.request import opened
-from theodolite.explanation.explain import Box, Choices, explain_request
+from theodolite.explanation.api import Box, Choices, explain_request
 from theodolite.explanation.record import MapTest
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.drawn import relation_pairs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -13,9 +14,24 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.request import getproxies
 
-from theodolite.core.errors import MissingExtraError, ModelError, UnsupportedError, UsageError
+from theodolite.core.errors import (
+    DamageWarning,
+    MissingExtraError,
+    ModelError,
+    TheodoliteError,
+    UnsupportedError,
+    UsageError,
+)
+from theodolite.core.files import file_hash
 from theodolite.core.registry import registry
 from theodolite.core.types import Request
+from theodolite.models.checkpoint_check import (
+    check_extent,
+    check_files,
+    check_processor,
+    check_values,
+    find_gaps,
+)
 
 # The fingerprint of a checkpoint: a hash of every byte that can affect its answers.
 
@@ -53,8 +69,7 @@ def fingerprint(source: str, commit: str | None) -> str:
 
 @lru_cache(maxsize=4096)
 def _file_digest(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - size and time are part of the cache key
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_hash(path)
 
 
 def loaded_fingerprint(model: Any, processor: Any) -> str:
@@ -102,6 +117,7 @@ class LoadOptions:
     attention: str = "sdpa"
     revision: str = "main"
     trust_remote_code: bool = False
+    allow_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,27 +228,42 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
     dtype: Any = getattr(torch, options.dtype) if options.dtype != "auto" else "auto"
     if dtype == "auto" and device == "cpu" and not options.device_map:
         dtype = torch.float32
-    with _readable_errors(source), quiet_transformers():
+    check_files(source)
+    # Weights that a checkpoint lacks are the same in every process, so that its identity holds.
+    with _readable_errors(source), quiet_transformers(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
         config = AutoConfig.from_pretrained(source, **hub)
         processor = _adapted(_load_processor(source, config, hub), config)
-        model = _auto_class(config, options).from_pretrained(
+        auto_class = _auto_class(config, options)
+        if not options.trust_remote_code:
+            check_extent(source, config, auto_class)
+        model, info = auto_class.from_pretrained(
             source,
             config=config,
             dtype=dtype,
             device_map=options.device_map or None,
             attn_implementation=options.attention,
             use_safetensors=True,
+            ignore_mismatched_sizes=True,  # they are found among the gaps
+            output_loading_info=True,
             **hub,
         )
-    adapt = getattr(_family_of(config), "adapt_model", None)
-    model = model if adapt is None else adapt(model)
-    if not options.device_map:
-        model.to(device)
-    files = fingerprint(source, getattr(config, "_commit_hash", None))
-    precision = str(model.dtype).removeprefix("torch.")
-    return ready_checkpoint(
-        model, processor, source=source, identity=f"hf:{files}/{precision}/{options.attention}"
-    )
+        gaps = find_gaps(source, info, is_allowed=options.allow_missing)
+        check_values(source, model)
+        adapt = getattr(_family_of(config), "adapt_model", None)
+        model = model if adapt is None else adapt(model)
+        if not options.device_map:
+            model.to(device)
+        files = fingerprint(source, getattr(config, "_commit_hash", None))
+        precision = str(model.dtype).removeprefix("torch.")
+        drawn = f"/incomplete-{gaps.identity(model)}" if gaps else ""
+        ready = ready_checkpoint(
+            model, processor, source=source, identity=f"hf:{files}/{precision}/{options.attention}{drawn}"
+        )
+        check_processor(source, ready)
+    if gaps:
+        warnings.warn(f"{source} is measured as it is: {gaps}", DamageWarning, stacklevel=2)
+    return ready
 
 
 def wrap_checkpoint(model: Any, processor: Any) -> Checkpoint:
@@ -477,7 +508,12 @@ def check_source(source: str) -> None:
 def _readable_errors(source: str) -> Iterator[None]:
     try:
         yield
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except TheodoliteError:
+        raise
+    except BaseException as error:
+        # Any error can come of files that somebody else wrote; the tokenizer's library even panics.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         if "contains custom code" in first:
             raise ModelError(

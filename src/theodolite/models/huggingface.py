@@ -36,6 +36,8 @@ class HuggingFaceOptions(ModelOptions):
     """A branch, tag or commit on the hub."""
     trust_remote_code: bool = False
     """Runs the repository's own Python code. Use it only for code that you have read."""
+    allow_missing: bool = False
+    """Accepts a checkpoint that lacks weights or has others. What is missing is drawn at random, the same each time."""
 
 
 def open_model(name: ModelName) -> HuggingFaceModel:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import base64
-import io
-import lzma
+import os
 import re
-import struct
-import zipfile
-import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,22 +12,17 @@ from typing import Any, TypeAlias
 
 from pydantic import ConfigDict
 
-from theodolite.core.errors import MissingExtraError, UsageError
-from theodolite.core.files import LARGEST_MEMBER, Problem, check, parse_json, read_each, read_json, read_lines
+from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, open_plain, parse_json, read_each, read_json, read_lines
 from theodolite.core.types import Picture, Response
+from theodolite.core.unpack import Allowance, open_archive
 from theodolite.core.views import Form, Whole
 
 _ATTACHED = "attachment://"
-_ZSTANDARD = 93
-"""The compression method of inspect_ai's archives, which `zipfile` supports only since Python 3.14."""
 
 
 PLACEHOLDER = re.compile(r"<image>|<image_?\d+>|<\|?image[^>]*\|?>")
 """Matches the placeholders of pictures in a prompt."""
-
-
-_LARGEST_WINDOW = 128 << 20
-"""Maximum window size for decompression, the default limit of the zstd program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,17 +165,20 @@ def read_inspect(path: Path) -> Logged:
         rows = [(f"{path.name}, samples[{number}]", sample) for number, sample in enumerate(samples)]
         return _some(*read_each(rows, _inspect_sample), what)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with (
+            open_plain(path) as file,
+            open_archive(file, Allowance(os.fstat(file.fileno()).st_size)) as archive,
+        ):
             members = [
-                (f"{path.name}, {info.filename}", info)
-                for info in archive.infolist()
-                if info.filename.startswith("samples/") and info.filename.endswith(".json")
+                (f"{path.name}, {name}", name)
+                for name in archive.members
+                if name.startswith("samples/") and name.endswith(".json")
             ]
             answers, problems = read_each(
-                members, lambda info: _inspect_sample(parse_json(read_member(archive, info)))
+                members, lambda name: _inspect_sample(parse_json(archive.read(name)))
             )
-    except (OSError, ValueError, LookupError, NotImplementedError, zipfile.BadZipFile, struct.error) as error:
-        raise UsageError(f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{what}: {' '.join(str(error).split())[:200]}") from error
     return _some(answers, problems, what)
 
 
@@ -289,51 +283,3 @@ def _first_text(answers: Any) -> str | None:
     if answers is not None and not isinstance(answers, str):
         raise UsageError(f"an answer must be text, not {answers!r:.40}")
     return answers
-
-
-def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Read one file of an archive, even if Python's zipfile does not support its compression.
-
-    Raises:
-        ValueError: If it is damaged, encrypted, or larger than `LARGEST_MEMBER`.
-    """
-    if info.compress_type == _ZSTANDARD:
-        return _read_zstandard(archive, info)
-    try:
-        with archive.open(info) as member:
-            return _bounded(member, info)
-    except (
-        *(OSError, EOFError, LookupError, RuntimeError, struct.error),
-        *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    ) as error:
-        raise ValueError(f"{type(error).__name__}: {error}") from error
-
-
-def _read_zstandard(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtraError("zstandard", "inspect", "reading a log of inspect_ai") from None
-    raw = archive.fp
-    if raw is None:
-        raise UsageError("the archive is closed")
-    raw.seek(info.header_offset)
-    header = raw.read(30)
-    skip = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
-    raw.seek(info.header_offset + 30 + skip)
-    data = io.BytesIO(raw.read(min(info.compress_size, LARGEST_MEMBER)))
-    try:
-        with zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).stream_reader(data) as member:
-            return _bounded(member, info)
-    except zstandard.ZstdError as error:
-        raise ValueError(str(error)) from error
-
-
-def _bounded(member: Any, info: zipfile.ZipInfo) -> bytes:
-    """Read a decompressed file piece by piece, up to the maximum size."""
-    data = bytearray()
-    while piece := member.read(1 << 20):
-        data += piece
-        if len(data) > LARGEST_MEMBER:
-            raise ValueError(f"{info.filename} decompresses to more than {LARGEST_MEMBER >> 20} MiB")
-    return bytes(data)

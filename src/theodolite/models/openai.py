@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import email.utils
+import html
 import io
 import json
 import math
@@ -23,7 +24,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx2
 from pydantic import Field
@@ -62,11 +63,12 @@ class Secret:
     'wrong key [key], the one that ends in [key]'
     """
 
-    __slots__ = ("_parts", "_value")
+    __slots__ = ("_forms", "_parts", "_value")
 
     def __init__(self, value: str) -> None:
         self._value = value
         self._parts = _parts_of(value) if len(value) >= _LONG else None
+        self._forms = _forms_of(value) if len(value) >= _LONG else None
 
     @classmethod
     def from_environment(cls, variable: str) -> Secret:
@@ -93,9 +95,9 @@ class Secret:
         return self._value
 
     def clean(self, text: str) -> str:
-        """Remove the key from a text. Call this before shortening the text: half a key would not be found."""
-        if len(self._value) >= _LONG:
-            return text.replace(self._value, _HIDDEN)
+        """Remove the key from a text, also in its usual encodings. Call this before shortening the text: half a key would not be found."""
+        if self._forms is not None:
+            return self._forms.sub(_HIDDEN, text)
         if not self._value:
             return text
         return re.sub(rf"(?<!\w){re.escape(self._value)}(?!\w)", _HIDDEN, text)
@@ -115,6 +117,25 @@ class Secret:
             reason=self.clean_error(response.reason),
             finish=self.clean_error(response.finish),
         )
+
+
+def _forms_of(key: str) -> re.Pattern[str]:
+    """Return a pattern for a key as it is, reversed, in base64, in hexadecimal, and escaped for addresses, JSON and HTML."""
+    data = key.encode()
+    forms = {key, key[::-1], quote(key, safe=""), html.escape(key), json.dumps(key)[1:-1]}
+    escapes = ("{:02x}", "%{:02x}", "\\u{:04x}", "\\x{:02x}", "&#{};", "&#x{:x};")
+    letters = {"".join(escape.format(byte) for byte in data) for escape in escapes}
+    for start in range(
+        3
+    ):  # bytes before it, by which base64 shifts; the characters at its ends depend on its neighbours
+        packed = base64.b64encode(bytes(start) + data).decode()
+        inner = packed[-(-8 * start // 6) : 8 * (start + len(data)) // 6]
+        forms |= {inner, inner.replace("+", "-").replace("/", "_")}
+
+    def any_of(texts: set[str]) -> str:
+        return "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+
+    return re.compile(f"{any_of(forms)}|(?i:{any_of(letters)})")
 
 
 def _parts_of(key: str) -> re.Pattern[str]:
@@ -311,8 +332,29 @@ def _seconds(value: float) -> float | None:
 _MEBIBYTE = 1 << 20
 _TOP = 20
 """Tokens for each position that a server is asked for; most give no more."""
-MOST_TOKENS = 1 << 40
-"""No answer has more tokens; a server that says so is wrong."""
+MOST_TOKENS = 1 << 30
+"""No prompt or answer has more tokens. A server that says so is wrong, and its count is not known."""
+_REFUSALS = frozenset(
+    {
+        "content_filter",
+        "refusal",
+        "safety",
+        "prohibited_content",
+        "blocklist",
+        "blocked",
+        "recitation",
+        "spii",
+        "guardrail",
+    }
+)
+"""How an answer finishes that the model or its server declined to give, in the words of several servers."""
+_REFUSING_CODES = frozenset(
+    {
+        *("content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked"),
+        *("data_inspection_failed", "safety", "prohibited_content", "content_policy", "content_filtered"),
+    }
+)
+"""The codes of errors that decline a request."""
 _LONGEST_FINISH = 100
 _WINDOW_BITS = {"gzip": 31, "deflate": 47}
 """For zlib; 47 detects by itself whether there is a header."""
@@ -413,11 +455,31 @@ def read_completion(body: bytes, secret: Secret) -> Response:
         "prompt_tokens": _count(usage.get("prompt_tokens")),
         "completion_tokens": _count(usage.get("completion_tokens")),
     }
-    if message.get("refusal") or finish == "content_filter":
-        response = Response("refused", reason=_text(message.get("refusal")) or "content filter", **fields)
+    refusal = _text(message.get("refusal")) or _refusal_part(message.get("content"))
+    if refusal or finish.casefold() in _REFUSALS:
+        response = Response("refused", reason=refusal or finish.replace("_", " "), **fields)
     else:
-        response = Response("answered", text=_text(message.get("content")), **fields)
+        response = Response("answered", text=_content(message.get("content")), **fields)
     return secret.clean_response(response)
+
+
+def _content(value: object) -> str:
+    """Return the text of an answer. Some servers send a bare number where the answer is one.
+
+    >>> [_content(value) for value in (5, 0.5, True, None, "left", [{"text": "a"}])]
+    ['5', '0.5', '', '', 'left', 'a']
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value:  # noqa: PLR0124 - not NaN
+        return repr(value)
+    return _text(value)
+
+
+def _refusal_part(content: object) -> str:
+    """Return the text of the first part of a content that declines."""
+    parts = content if isinstance(content, list) else ()
+    return next(
+        (_text(part["refusal"]) for part in parts if isinstance(part, dict) and part.get("refusal")), ""
+    )
 
 
 def _text(value: object) -> str:
@@ -429,14 +491,14 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    """Return a token count: 0 unless it is a whole number, and at most `MOST_TOKENS`.
+    """Return a token count: 0, which is not known, unless it is a whole number and at most `MOST_TOKENS`.
 
-    >>> [_count(value) for value in (7, -7, 7.0, "7", None, [7], True, 1 << 70)] == [7, 0, 7, 0, 0, 0, 0, MOST_TOKENS]
-    True
+    >>> [_count(value) for value in (7, -7, 7.0, "7", None, [7], True, 1 << 70)]
+    [7, 0, 7, 0, 0, 0, 0, 0]
     """
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return min(max(value, 0), MOST_TOKENS) if type(value) is int else 0
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else 0
 
 
 def read_logprobs(body: bytes) -> tuple[float, ...]:
@@ -775,15 +837,15 @@ class OpenAIModel:
         return [*turns[:first], opened, *turns[first + 1 :]]
 
     def _refused_or_raise(self, error: Any) -> Response:
-        self._raise_if_hopeless(error)
         status = error.status_code
         detail = self._describe(error)
+        if 400 <= status < 500 and _code(error).casefold() in _REFUSING_CODES:
+            return Response("refused", reason=detail)
+        self._raise_if_hopeless(error)
         if 300 <= status < 400:
             location = self._secret.clean_error(error.response.headers.get("location", "nowhere"))[:200]
             reason = f"HTTP {status}: the server redirects to {location!r}, which is not followed; name that server instead"
             raise Unanswered(reason, again=False, is_down=True) from None
-        if status == 400 and _code(error) in {"content_filter", "content_policy_violation"}:
-            return Response("refused", reason=detail)
         again = status in {408, 409, 425, 429} or status >= 500
         raise Unanswered(
             f"HTTP {status}: {detail}",

@@ -17,8 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, told_problems
+from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.files import Problem, open_plain, told_problems
 from theodolite.core.types import SENT, Item, Request, Response, canonical_json
 from theodolite.models.contract import Capability, ModelName, ModelOptions, read_options
 from theodolite.models.logs import (
@@ -533,15 +533,18 @@ def _is_inspect(head: bytes) -> bool:
 
 
 def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_HEAD)
+    try:
+        with open_plain(path) as file:
+            return file.read(_HEAD)
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
 
 
 def _identity(*files: Path, options: Mapping[str, str] | None = None) -> str:
     """Hash the recording's content, so that another recording at the same path is another model."""
     digest = hashlib.sha256(canonical_json(dict(options)).encode() if options else b"")
     for path in files:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             while piece := file.read(1 << 20):
                 digest.update(piece)
     return f"replay:{digest.hexdigest()[:16]}"

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
+import os
 import re
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Generic, Literal, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
-from xml.etree.ElementTree import Element, ParseError
+from xml.etree.ElementTree import ParseError, XMLParser
 
-from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, fault_of, lines_of, read_each, read_text
-from theodolite.models.logs import PLACEHOLDER, read_member
+from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.files import Problem, fault_of, lines_of, open_plain, parse_json, read_each, read_text
+from theodolite.core.unpack import Allowance, open_archive
+from theodolite.models.logs import PLACEHOLDER
+from theodolite.models.parquet import parquet_rows
 
 __all__ = [
     "BINARY_SUFFIXES",
@@ -39,7 +40,6 @@ __all__ = [
     "naming",
     "plain_words",
     "read_rows",
-    "read_workbook",
     "split_options",
     "values",
 ]
@@ -90,6 +90,8 @@ _MOST_SHOWN = 8
 """Values of a field that a message names."""
 _LARGEST_CELL = 1 << 28
 """Maximum size of a cell of a CSV file, which may hold an encoded picture."""
+_ROW, _CELL, _ELEMENT = 240, 64, 40
+"""What a row, a cell beyond its text, and an element of XML take in memory, in bytes."""
 
 
 def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
@@ -106,34 +108,27 @@ def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
         UsageError: If the file cannot be read, or holds no objects.
     """
     try:
-        records, wrong = _readers().get(path.suffix, _json)(path)
+        records, wrong = _READERS.get(path.suffix, _json)(path)
         rows = [turn for row in records for turn in _turns(row)]
-    except (ValueError, RecursionError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {fault_of(error)}") from error
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
+        reason = reason_of(error) if isinstance(error, OSError) else fault_of(error)
+        raise UsageError(f"cannot read {path}: {reason}") from error
     if not rows:
         raise UsageError(f"{path} has no rows" + (f": {wrong[0]}" if wrong else ""))
     problems += wrong
     return rows
 
 
-def _readers() -> Mapping[str, Callable[[Path], tuple[list[Row], list[Problem]]]]:
+def _packed(
+    read: Callable[[BinaryIO, Allowance], list[Row]],
+) -> Callable[[Path], tuple[list[Row], list[Problem]]]:
+    """Return a reader of a packed file, which may become only so much larger in memory."""
 
-    return {
-        ".csv": _csv,
-        ".tsv": _csv,
-        ".parquet": _parquet,
-        ".xlsx": lambda path: (read_workbook(path), []),
-    }
+    def rows(path: Path) -> tuple[list[Row], list[Problem]]:
+        with open_plain(path) as file:
+            return read(file, Allowance(os.fstat(file.fileno()).st_size)), []
 
-
-def _parquet(path: Path) -> tuple[list[Row], list[Problem]]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        return parquet.read_table(path).to_pylist(), []
-    except (OSError, pa.ArrowException) as error:
-        raise ValueError(f"it is not a Parquet file: {error}") from error
+    return rows
 
 
 def _csv(path: Path) -> tuple[list[Row], list[Problem]]:
@@ -141,34 +136,27 @@ def _csv(path: Path) -> tuple[list[Row], list[Problem]]:
     text = read_text(path).lstrip("\r\n")
     head = text.partition("\n")[0]
     delimiter = "\t" if path.suffix == ".tsv" else max(",;\t", key=head.count)
-    rows = [
-        {name: cell for name, cell in row.items() if isinstance(name, str) and isinstance(cell, str)}
-        for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    ]
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    allowance = Allowance(len(text))
+    names = next(lines, [])
+    rows = []
+    for cells in filter(None, lines):
+        allowance.spend(_ROW + sum(_CELL + len(cell) for cell in cells))
+        rows.append(dict(zip(names, cells, strict=False)))
     return rows, []
 
 
 def _json(path: Path) -> tuple[list[Row], list[Problem]]:
     if path.suffix == ".jsonl":
-        records, problems = read_each(lines_of(path), lambda line: _object(_parsed(line.decode())))
+        records, problems = read_each(lines_of(path), lambda line: _object(parse_json(line, is_strict=False)))
     else:
-        value = _parsed(read_text(path))
+        value = parse_json(read_text(path), is_strict=False)
         value = _rows_of(value) if isinstance(value, dict) else value
         if not isinstance(value, list):
             raise ValueError("the file is no list and no object")
         rows = [(f"{path.name}, entry {number}", row) for number, row in enumerate(value, 1)]
         records, problems = read_each(rows, _object)
     return [row for _, row in records], problems
-
-
-def _parsed(text: str) -> Any:
-    try:
-        value = json.loads(text)
-        if "\\u" in text:  # a lone surrogate can be escaped, but not written
-            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-    except ValueError as error:
-        raise ValueError(f"it is not JSON: {error}") from error
-    return value
 
 
 def _object(value: Any) -> Row:
@@ -377,73 +365,148 @@ _SHEET = "xl/worksheets/sheet1.xml"
 _STRINGS = "xl/sharedStrings.xml"
 _ESCAPED = re.compile(r"_x([0-9A-Fa-f]{4})_")
 """How a workbook writes characters that XML cannot hold."""
+_FED = 1 << 16
+_DEEPEST = 100
 
 
-def read_workbook(path: Path) -> list[dict[str, Any]]:
+def _workbook_rows(file: BinaryIO, allowance: Allowance) -> list[Row]:
     """Read the rows of the first sheet as text and numbers; empty cells are left out.
 
     Raises:
-        ValueError: If it is not a workbook.
+        ValueError: If it is not a workbook, or unpacks to more than allowed.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            infos = {info.filename: info for info in archive.infolist()}
-            if _SHEET not in infos:
+        with open_archive(file, allowance) as archive:
+            if _SHEET not in archive.members:
                 raise ValueError("it has no sheet")
-            strings = (
-                [
-                    _text(element)
-                    for element in _parsed_xml(read_member(archive, infos[_STRINGS])).iter()
-                    if _is(element, "si")
-                ]
-                if _STRINGS in infos
-                else []
-            )
-            sheet = _parsed_xml(read_member(archive, infos[_SHEET]))
-    except (OSError, zipfile.BadZipFile, ParseError) as error:
+            strings = _Strings(allowance)
+            if _STRINGS in archive.members:
+                _feed(archive.read(_STRINGS), strings)
+            sheet = _Sheet(allowance, strings.texts)
+            _feed(archive.read(_SHEET), sheet)
+    except (LookupError, OverflowError, ParseError, UnicodeError) as error:  # also a wrong encoding
         raise ValueError(f"it is not an Excel workbook: {error}") from error
-    rows = [dict(_cells(row, strings)) for row in sheet.iter() if _is(row, "row")]
-    names = rows[0] if rows else {}
+    names = sheet.rows[0] if sheet.rows else {}
     return [
-        {str(names[column]): value for column, value in row.items() if column in names} for row in rows[1:]
+        {str(names[column]): value for column, value in row.items() if column in names}
+        for row in sheet.rows[1:]
     ]
 
 
-def _parsed_xml(data: bytes) -> Element:
-    """Parse XML without a document type, so that there are no entities to expand."""
-    from xml.etree.ElementTree import fromstring
+def _feed(data: bytes, target: _Strings) -> None:
+    """Parse XML in pieces. No tree is built, so that its size does not matter."""
+    parser = XMLParser(target=target)  # noqa: S314 - the targets refuse a document type, so there are no entities to expand
+    for start in range(0, len(data), _FED):
+        parser.feed(data[start : start + _FED])
+    parser.close()
 
-    if b"<!DOCTYPE" in data[:4096] or b"<!ENTITY" in data:
+
+class _Strings:
+    """Collects the texts of shared strings, as the target of an XML parser."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self.texts: list[str] = []
+        self._allowance = allowance
+        self._pieces: list[str] = []
+        self._is_open = False
+        self._depth = 0
+
+    def doctype(self, *_: object) -> None:
+        """Refuse a document type, which could declare entities."""
         raise ValueError("its XML declares entities")
-    return fromstring(data)  # noqa: S314 - no entities, and of bounded size
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:  # noqa: ARG002
+        """Begin an element."""
+        self._enter()
+        if _local(tag) == "si":
+            self._pieces.clear()
+        self._is_open = _local(tag) == "t"
+
+    def data(self, text: str) -> None:
+        """Collect text."""
+        if self._is_open:
+            self._allowance.spend(_CELL + len(text))
+            self._pieces.append(text)
+
+    def end(self, tag: str) -> None:
+        """End an element."""
+        self._depth -= 1
+        self._is_open = False
+        if _local(tag) == "si":
+            self._allowance.spend(_CELL)
+            self.texts.append(self._text())
+
+    def close(self) -> None:
+        """Do nothing: the parser asks for it."""
+
+    def _enter(self) -> None:
+        self._allowance.spend(_ELEMENT)
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise ValueError("its XML is nested too deeply")
+
+    def _text(self) -> str:
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        whole = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+        return whole.encode("utf-16", "surrogatepass").decode(
+            "utf-16", "replace"
+        )  # halves of characters are escaped alone
 
 
-def _is(element: Element, name: str) -> bool:
-    return element.tag.rpartition("}")[2] == name
+class _Sheet(_Strings):
+    """Collects the rows of a sheet, each a value by its column."""
 
+    def __init__(self, allowance: Allowance, strings: Sequence[str]) -> None:
+        super().__init__(allowance)
+        self.rows: list[dict[str, Any]] = []
+        self._strings = strings
+        self._place, self._kind = "", "n"
+        self._has_value = False
 
-def _text(element: Element) -> str:
-    text = "".join(part.text or "" for part in element.iter() if _is(part, "t"))
-    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Begin a row, a cell, or its text or value."""
+        self._enter()
+        name = _local(tag)
+        if name == "row":
+            self._allowance.spend(_ROW)
+            self.rows.append({})
+        elif name == "c":
+            self._place, self._kind = attributes.get("r", ""), attributes.get("t", "n")
+            self._pieces.clear()
+            self._has_value = self._kind == "inlineStr"
+        self._has_value |= name == "v"
+        self._is_open = name == ("t" if self._kind == "inlineStr" else "v")
 
+    def end(self, tag: str) -> None:
+        """End an element; a cell gets its value."""
+        self._depth -= 1
+        self._is_open = False
+        if _local(tag) == "c" and self.rows and self._has_value:
+            self._allowance.spend(_CELL)
+            self.rows[-1][re.sub(r"\d+$", "", self._place)] = self._value(self._text())
 
-def _cells(row: Element, strings: list[str]) -> Iterator[tuple[str, Any]]:
-    for cell in row:
-        column = re.sub(r"\d+$", "", cell.get("r", ""))
-        kind = cell.get("t", "n")
-        if kind == "inlineStr":
-            yield column, _text(cell)
-            continue
-        content = next((part.text for part in cell if _is(part, "v")), None)
-        if content is None:
-            continue
-        if kind == "s":
+    def _value(self, content: str) -> Any:
+        if self._kind == "s":
             index = int(content)
-            if index >= len(strings):
-                raise ValueError(f"cell {cell.get('r')} names a text that is not there")
-            yield column, strings[index]
-        elif kind == "n":
+            if not 0 <= index < len(self._strings):
+                raise ValueError(f"cell {self._place} names a text that is not there")
+            self._allowance.spend(len(self._strings[index]))
+            return self._strings[index]
+        if self._kind == "n":
             number = float(content)
-            yield column, int(number) if number.is_integer() else number
-        else:
-            yield column, content
+            return int(number) if number.is_integer() else number
+        return content
+
+
+def _local(tag: str) -> str:
+    """Return the name of an element without its namespace."""
+    return tag.rpartition("}")[2]
+
+
+_READERS: Mapping[str, Callable[[Path], tuple[list[Row], list[Problem]]]] = {
+    ".csv": _csv,
+    ".tsv": _csv,
+    ".parquet": _packed(parquet_rows),
+    ".xlsx": _packed(_workbook_rows),
+}

@@ -644,7 +644,7 @@ Kernel: TypeAlias = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class _Question:
     """One question about several pictures, as counts of answers by truth."""
 
     pictures: tuple[str, ...]
@@ -822,7 +822,7 @@ class NaturalQuestions(Design):
         return _two_sided(observed, null / self.n_pairs), words
 
 
-def _questions_of(pairs: Sequence[AnsweredPair]) -> Iterator[Question]:
+def _questions_of(pairs: Sequence[AnsweredPair]) -> Iterator[_Question]:
     by_group: defaultdict[str, list[AnsweredPair]] = defaultdict(list)
     for pair in pairs:
         by_group[pair.group].append(pair)
@@ -847,7 +847,7 @@ def _questions_of(pairs: Sequence[AnsweredPair]) -> Iterator[Question]:
         for one, two in allowed:
             mask[code[one], code[two]] = mask[code[two], code[one]] = True
         matched = _matched(np.bincount(truth, minlength=len(truths)).astype(float), mask)
-        yield Question(tuple(rows), truth, answer, matched, len(answers) + 1, tuple(truths), (*answers, ""))
+        yield _Question(tuple(rows), truth, answer, matched, len(answers) + 1, tuple(truths), (*answers, ""))
 
 
 def _matched(counts: Floats, mask: NDArray[np.bool_]) -> Floats:
@@ -874,7 +874,7 @@ def _matched(counts: Floats, mask: NDArray[np.bool_]) -> Floats:
     return np.asarray(pairs / max(1.0, float(excess)))
 
 
-def _sum(kernel: Kernel, question: Question) -> float:
+def _sum(kernel: Kernel, question: _Question) -> float:
     return float(_sums(kernel, question.table[None], question.matched)[0])
 
 
@@ -889,7 +889,7 @@ def _rows(tables: Floats) -> Floats:
     return np.asarray(tables / np.maximum(sizes, 1))
 
 
-def _without(kernel: Kernel, question: Question, cell: tuple[int, int]) -> tuple[float, float]:
+def _without(kernel: Kernel, question: _Question, cell: tuple[int, int]) -> tuple[float, float]:
     """Return the sum and the number of pairs without one picture, given by its truth and answer."""
     table = question.table
     table[cell] -= 1
@@ -939,7 +939,7 @@ _KERNELS: Mapping[str, Kernel] = {
 }
 
 
-def _drawn(question: Question, draws: int, rng: np.random.Generator) -> Floats:
+def _drawn(question: _Question, draws: int, rng: np.random.Generator) -> Floats:
     """Return tables of truth × answer with the answers permuted among the pictures: draws × truths × answers."""
     shape = (draws, len(question.matched), question.n_answers)
     answers = rng.permuted(np.repeat(question.answer[None], draws, axis=0), axis=1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from theodolite.core.harmless import for_terminal
 from theodolite.core.tables import Table, Unit
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["as_html", "as_markdown", "as_rich", "tables_json"]
 
 _TEXT: frozenset[Unit] = frozenset({""})
-_CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {0x0A}, "\ufffd")
-"""Control characters, which would act on a terminal."""
 
 
 def as_rich(table: Table) -> Group:
@@ -26,10 +25,10 @@ def as_rich(table: Table) -> Group:
 
     drawn = RichTable(box=None, pad_edge=False, header_style="bold")
     for column in table.columns:
-        drawn.add_column(Text(column.title), overflow="fold")
+        drawn.add_column(Text(for_terminal(column.title)), overflow="fold")
     for row in table.text_rows():
-        drawn.add_row(*(Text(cell.translate(_CONTROLS)) for cell in row))
-    return Group(*([Text(table.title, style="bold")] if table.title else []), drawn)
+        drawn.add_row(*(Text(for_terminal(cell)) for cell in row))
+    return Group(*([Text(for_terminal(table.title), style="bold")] if table.title else []), drawn)
 
 
 def as_markdown(table: Table) -> str:

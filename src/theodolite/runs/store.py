@@ -38,6 +38,7 @@ from theodolite.core.types import (
     Truth,
     canonical_json,
 )
+from theodolite.core.unpack import Allowance
 
 # Items, records and arrays as rows of the store and back, and the checksum of a row.
 
@@ -360,7 +361,10 @@ def pack(array: NDArray[Any]) -> tuple[str, str, bytes]:
             f"a record can store numeric arrays of up to {LARGEST_BYTES >> 30} GiB, "
             f"not {array.dtype} of {array.nbytes} bytes"
         )
-    return array.dtype.str, canonical_json(array.shape), zlib.compress(array.tobytes(), 1)
+    packed = zlib.compress(array.tobytes(), 1)
+    if array.nbytes > Allowance(len(packed)).total:  # it would not be unpacked again
+        packed = zlib.compress(array.tobytes(), 0)
+    return array.dtype.str, canonical_json(array.shape), packed
 
 
 def unpack(dtype: str, shape: str, data: bytes) -> NDArray[Any]:
@@ -384,6 +388,7 @@ def _unpack(kind: np.dtype[Any], sides: list[int], data: bytes) -> NDArray[Any]:
     size = math.prod(sides) * kind.itemsize
     if size > LARGEST_BYTES:
         raise ValueError(f"{size} bytes")
+    Allowance(len(data)).spend(size)
     inflater = zlib.decompressobj()
     raw = inflater.decompress(data, size + 1)
     if len(raw) != size or not inflater.eof:

@@ -1,16 +1,17 @@
 """Numbered marks on a picture: where they go, and how they are drawn.
 
 A mark is a disc with a number. It lies on its object if there is room clear of other marks and smaller objects; otherwise
-beside the object, with a line to a dot on it. It does not show the object's extent, which a model must find itself.
+beside the object, with a line to a dot on it. It does not show the object's extent, which a model must find itself, and all
+marks together hide no more than a fifth of any object.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,27 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-RADII = (0.0125, 0.021)
-"""Smallest and largest radius of a disc, as shares of the picture's width."""
+class Radii(NamedTuple):
+    """Radii of discs, as shares of the picture's width, and how much of an object marks may hide."""
+
+    smallest: float
+    largest: float
+    most_hidden: float = 0.2
+    """As a share of the object, by all marks together. 1: however much, as in the rooms that the pocket twins have learnt."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """True if marks may not hide an object."""
+        return self.most_hidden < 1
+
+
+RADII = Radii(0.0125, 0.021)
 _ROUNDS = 3
 _SHARPNESS = 4
+_LINE, _DOT, _HALO_PX = 0.22, 0.28, 1.0
+"""The width of a line and the radius of its dot, as shares of the radius of the disc, and the width of the rim of both."""
+_SAMPLES = 16
+"""Points along each side of a box for which it is seen whether marks hide them; a quarter as many pixels again of a mask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +55,24 @@ class PlacedMark:
     radius_px: float
     anchor_px: tuple[float, float]
     """A point on the object; equal to the centre if the disc lies on it."""
+    pen: float = 1.0
+    """Thickness of the line and its dot: less than 1 for a small object."""
 
     @property
     def has_line(self) -> bool:
         """True if a line leads from the disc to its object."""
         return math.dist(self.centre_px, self.anchor_px) > self.radius_px
+
+    def hides(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return which of the points, shape (n, 2), lie under the disc, the line or the dot."""
+        is_hidden = np.hypot(*(points - self.centre_px).T) <= self.radius_px + 0.5
+        if self.has_line:
+            start, step = np.array(self.centre_px), np.subtract(self.anchor_px, self.centre_px)
+            along = np.clip((points - start) @ step / (step @ step), 0, 1)
+            gap = np.hypot(*(points - start - along[:, None] * step).T)
+            is_hidden |= gap <= _LINE * self.radius_px * self.pen / 2 + _HALO_PX
+            is_hidden |= np.hypot(*(points - self.anchor_px).T) <= _DOT * self.radius_px * self.pen + _HALO_PX
+        return np.asarray(is_hidden)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +90,7 @@ def place_marks(
     *,
     distances_m: Mapping[int, float] | None = None,
     instance: NDArray[np.int32] | None = None,
-    radii: tuple[float, float] = RADII,
+    radii: Radii = RADII,
 ) -> list[PlacedMark]:
     """Find a position for every mark.
 
@@ -71,23 +102,26 @@ def place_marks(
         size_px: Width and height of the picture.
         distances_m: Distances of the objects from the camera, by mark, if known.
         instance: For each pixel the mark of the object it shows; 0 for none, below 0 for an object without a mark.
-        radii: Smallest and largest radius, as shares of the picture's width.
+        radii: Smallest and largest radius, and how much of an object may be hidden.
     """
     order = sorted(boxes, key=lambda mark: boxes[mark].area_px)
     rivals = {mark: _rivals(mark, boxes, distances_m) for mark in order}
     choices = {
-        mark: _candidates(
-            mark, boxes[mark], size_px, rivals[mark], instance, _radius_px(boxes[mark], size_px[0], radii)
-        )
-        for mark in order
+        mark: _candidates(mark, boxes[mark], size_px, (rivals[mark], instance), radii) for mark in order
     }
+    points = {mark: _points(mark, boxes[mark], instance) for mark in order} if radii.is_bounded else {}
     placed_marks: dict[int, PlacedMark] = {}
     for _ in range(_ROUNDS):
         for mark in order:
             rest = [placed for other, placed in placed_marks.items() if other != mark]
-            placed_marks[mark] = min(
-                choices[mark], key=lambda c: _cost(c, boxes[mark], rest, rivals[mark], instance)
-            )
+            hidden = {other: _hidden(some, rest) for other, some in points.items()}
+            least = math.inf
+            for choice in choices[mark]:
+                cost = _cost(choice, boxes[mark], rest, rivals[mark], instance)
+                if cost < least:  # what is hidden is costly to find out
+                    cost += _excess(choice, boxes, points, hidden, radii.most_hidden)
+                if cost < least:
+                    least, placed_marks[mark] = cost, choice
     return [placed_marks[mark] for mark in sorted(placed_marks)]
 
 
@@ -101,21 +135,74 @@ def _rivals(mark: int, boxes: Mapping[int, Box], distances_m: Mapping[int, float
     return rivals
 
 
-def _radius_px(box: Box, width_px: int, radii: tuple[float, float]) -> float:
-    small, large = (share * width_px for share in radii)
+def _radius_px(box: Box, width_px: int, radii: Radii) -> float:
+    small, large = radii.smallest * width_px, radii.largest * width_px
     return float(np.clip(0.16 * min(box.width_px, box.height_px), small, large))
+
+
+_MARGIN = 0.85
+"""Of the most that may be hidden: what samples say is not exact."""
+
+
+def _pen(area_px: float, radius: float, radii: Radii) -> float:
+    """Return the thickness at which a dot hides a quarter of what may be hidden of an object, at most 1."""
+    dot = math.sqrt(max(area_px, 1.0) * radii.most_hidden / 4 / math.pi)
+    return min(1.0, max(dot - _HALO_PX, 0.5) / (_DOT * radius)) if radii.is_bounded else 1.0
+
+
+def _points(mark: int, box: Box, instance: NDArray[np.int32] | None) -> NDArray[np.float64]:
+    """Return points spread over an object, shape (n, 2): over its pixels if they are known, else over its box."""
+    if instance is not None:
+        rows, columns = np.nonzero(instance == mark)
+        if len(rows):
+            every = max(1, len(rows) // _SAMPLES**2)
+            return np.asarray(np.column_stack([columns[::every], rows[::every]]) + 0.5, np.float64)
+    steps = (np.arange(_SAMPLES) + 0.5) / _SAMPLES
+    x, y = np.meshgrid(box.x0 + box.width_px * steps, box.y0 + box.height_px * steps)
+    return np.column_stack([x.ravel(), y.ravel()])
+
+
+def _hidden(points: NDArray[np.float64], marks: Sequence[PlacedMark]) -> NDArray[np.bool_]:
+    hidden = np.zeros(len(points), np.bool_)
+    for mark in marks:
+        hidden |= mark.hides(points)
+    return hidden
+
+
+def _excess(
+    mark: PlacedMark,
+    boxes: Mapping[int, Box],
+    points: Mapping[int, NDArray[np.float64]],
+    hidden: Mapping[int, NDArray[np.bool_]],
+    most: float,
+) -> float:
+    """Return the cost of what a mark hides of all objects beyond the most that may be hidden."""
+    (ax, ay), (bx, by), r = mark.centre_px, mark.anchor_px, mark.radius_px
+    cost = 0.0
+    for other, some in points.items():
+        box = boxes[other]
+        if (
+            min(ax - r, bx) > box.x1
+            or max(ax + r, bx) < box.x0
+            or min(ay - r, by) > box.y1
+            or max(ay + r, by) < box.y0
+        ):
+            continue
+        share = float((hidden[other] | mark.hides(some)).mean())
+        cost += 100.0 * (share > _MARGIN * most) + 400.0 * max(0.0, share - _MARGIN * most)
+    return cost
 
 
 def _candidates(
     mark: int,
     box: Box,
     size_px: tuple[int, int],
-    rivals: Sequence[_Rival],
-    instance: NDArray[np.int32] | None,
-    radius: float,
+    scene: tuple[Sequence[_Rival], NDArray[np.int32] | None],
+    radii: Radii,
 ) -> list[PlacedMark]:
     """Return candidates on the object, a grid over its box, restricted to its pixels if they are known; and rings around it."""
-    width, height = size_px
+    (width, height), (rivals, instance) = size_px, scene
+    radius = _radius_px(box, width, radii)
     anchor = _anchor(mark, box, rivals, instance)
     inside = [
         (box.x0 + box.width_px * i / 8, box.y0 + box.height_px * j / 8)
@@ -125,11 +212,13 @@ def _candidates(
     inside = [point for point in (anchor, *inside) if _shows(mark, point, instance)] or [anchor]
     placed = [PlacedMark(mark, point, radius, point) for point in inside]
     x, y = box.centre_px
-    for step in (1.3, 2.2, 3.4):
+    area = box.area_px if instance is None else float((instance == mark).sum())
+    pen = _pen(area, radius, radii)
+    for step in (1.3, 2.2, 3.4, *((5.0, 7.5) if radii.is_bounded else ())):
         for k in range(16):
             c, s = math.cos(math.tau * k / 16), math.sin(math.tau * k / 16)
             point = (x + c * (box.width_px / 2 + step * radius), y + s * (box.height_px / 2 + step * radius))
-            placed.append(PlacedMark(mark, point, radius, anchor))
+            placed.append(PlacedMark(mark, point, radius, anchor, pen))
     room = [
         p
         for p in placed
@@ -145,7 +234,7 @@ def _pushed_in(mark: PlacedMark, size_px: tuple[int, int]) -> PlacedMark:
     x, y = (
         min(max(v, edge), max(edge, side - edge)) for v, side in zip(mark.centre_px, size_px, strict=True)
     )
-    return PlacedMark(mark.id, (x, y), mark.radius_px, mark.anchor_px)
+    return replace(mark, centre_px=(x, y))
 
 
 def _holds(box: Box, point: tuple[float, float]) -> bool:
@@ -255,10 +344,10 @@ def draw_marks(picture: Pixels, marks: Sequence[PlacedMark]) -> Pixels:
     for mark in marks:
         if mark.has_line:
             ends = [(2 * v[0], 2 * v[1]) for v in (mark.centre_px, mark.anchor_px)]
-            dot = 0.28 * mark.radius_px * 2
-            for layer, extra in ((halo, 2.0), (lines, 0.0)):
+            dot, width = (share * mark.radius_px * 2 * mark.pen for share in (_DOT, _LINE))
+            for layer, extra in ((halo, 2 * _HALO_PX), (lines, 0.0)):
                 pen = ImageDraw.Draw(layer)
-                pen.line(ends, fill=255, width=round(0.22 * mark.radius_px * 2 + 2 * extra))
+                pen.line(ends, fill=255, width=round(width + 2 * extra))
                 (x, y), reach = ends[1], dot + extra
                 pen.ellipse((x - reach, y - reach, x + reach, y + reach), fill=255)
     for layer, colour in ((halo, (20, 20, 24)), (lines, (255, 255, 255))):

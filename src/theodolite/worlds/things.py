@@ -156,8 +156,32 @@ def variant(category: str, number: int) -> tuple[tuple[Part, ...], Array, Array]
     return parts, *extent(parts)
 
 
+_SIZES = (0.86, 1.16)
+"""The smallest and the largest of a category that is built in one size, compared with that size."""
+
+
+@cache
+def _has_one_size(category: str) -> bool:
+    extents = [high - low for _, low, high in (variant(category, number) for number in range(4))]
+    return bool(np.ptp(extents, axis=0).max() < 0.02 * np.max(extents))
+
+
+@cache
+def sized(category: str, number: int) -> tuple[tuple[Part, ...], Array, Array]:
+    """Return what `variant` does, in a size of its own if the category is built in one size.
+
+    Otherwise a model that knows the category would know the size, and from the size in the picture the distance.
+    """
+    parts, low, high = variant(category, number)
+    if not _has_one_size(category):
+        return parts, low, high
+    rank = np.random.default_rng([zlib.crc32(category.encode()), N_VARIANTS]).permutation(N_VARIANTS)[number]
+    factor = float(np.geomspace(*_SIZES, N_VARIANTS)[rank])
+    return tuple(part.scaled(factor) for part in parts), factor * low, factor * high
+
+
 def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float = 0.0) -> Thing:
-    """Return a particular object of a category at a place."""
+    """Return a particular object of a category at a place, in the size in which it is built: small rooms rest on it."""
     parts, low, high = variant(category, number)
     return Thing(category, parts, low, high, np.asarray(place, np.float64), turn_deg)
 
@@ -165,8 +189,9 @@ def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float
 def new_thing(
     category: str, rng: np.random.Generator, place: Sequence[float], turn_deg: float = 0.0
 ) -> Thing:
-    """Return a random object of a category at a place."""
-    return thing_of(category, int(rng.integers(N_VARIANTS)), place, turn_deg)
+    """Return a random object of a category at a place, in a size of its own."""
+    parts, low, high = sized(category, int(rng.integers(N_VARIANTS)))
+    return Thing(category, parts, low, high, np.asarray(place, np.float64), turn_deg)
 
 
 def moved(thing: Thing, place: Sequence[float], turn_deg: float) -> Thing:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
+from theodolite.core.files import allow_outside
 from theodolite.core.types import Picture
 from theodolite.instruments.ask.data.questions import (
     Questions,
@@ -91,7 +93,7 @@ def test_plain_files_are_read_with_numbers_and_without_options(folder):
         ({k: v for k, v in ROW.items() if k != "answer"}, "no answer"),
         ({**ROW, "picture": "b.png"}, "picture not found"),
         ({**ROW, "picture": "x" * 5000}, "picture not found"),
-        ({**ROW, "picture": "../secret.png"}, "picture outside the folder of the file (name its folder with --images)"),
+        ({**ROW, "picture": "../secret.png"}, "picture outside the folder of the file (name its folder with --images, or add --allow-outside)"),
         ({**ROW, "question": ""}, "no question"),
         ({**ROW, "answer": "word " * 13, "options": []}, "answer of more than 12 words"),
         *(
@@ -148,9 +150,13 @@ def test_pictures_may_be_absolute_links_or_in_another_folder(folder, tmp_path):
     elsewhere.mkdir(parents=True)
     (elsewhere / "b.png").write_bytes((folder / "a.png").read_bytes())
     (folder / "link.png").symlink_to(elsewhere / "b.png")
+    outside = (str(elsewhere / "b.png"), "link.png", "../elsewhere/deep/b.png")
+    for name in outside:
+        with pytest.raises(UsageError, match=r"picture outside the folder of the file .*--allow-outside"):
+            read_questions(write(folder, {**ROW, "picture": name}))
     for name, images in (
-        (str(elsewhere / "b.png"), None),
-        ("link.png", None),
+        (str(elsewhere / "b.png"), elsewhere),
+        ("link.png", tmp_path / "elsewhere"),
         ("b.png", tmp_path / "elsewhere"),
         ("../elsewhere/deep/b.png", elsewhere),
         ("/gone/b.png", elsewhere),
@@ -158,6 +164,23 @@ def test_pictures_may_be_absolute_links_or_in_another_folder(folder, tmp_path):
     ):
         (question,) = read_questions(write(folder, {**ROW, "picture": name}), images)
         assert question.pictures[0].read() == (folder / "a.png").read_bytes()
+    with allow_outside():
+        for name in outside:
+            (question,) = read_questions(write(folder, {**ROW, "picture": name, "id": name}))
+            assert question.pictures[0].read() == (folder / "a.png").read_bytes()
+
+
+def test_the_command_sends_no_picture_from_outside(folder, tmp_path, capsys):
+    (tmp_path / "private.png").write_bytes((folder / "a.png").read_bytes())
+    rows = [
+        {**ROW, "picture": str(tmp_path / "private.png"), "id": name, "question": f"Where is the {name}?"}
+        for name in ("cup", "pen")
+    ]
+    words = ["ask", "run", "--data", str(write(folder, *rows))]
+    words += ["--model", "scripted:echo", "--out", str(tmp_path / "run")]
+    assert main(words) == 2
+    assert "--allow-outside" in capsys.readouterr().err
+    assert main([*words, "--allow-outside"]) == 0
 
 
 def test_a_missing_picture_of_all_rows_says_how_to_name_the_folder(folder):

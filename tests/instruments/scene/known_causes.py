@@ -163,7 +163,6 @@ KNOWN = {
     "perception": [
         Known(blind_to(1.0), with_truth_only),
         Known(blurred(0.35), from_another_look),
-        Known(blind_to(0.7), seven_two_one),
     ],
     "reasoning": [Known(clear, guess), Known(clear, wrong), Known(clear, by_layer)],
     "use": [Known(clear, with_any_graph), Known(clear, with_truth_only)],

@@ -64,6 +64,16 @@ def test_a_scripted_cause_is_named(world, name, model):
     assert not shares or sum(shares) == pytest.approx(1)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [300, 301, 302])
+def test_every_scripted_cause_is_named_on_other_scenes_too(tmp_path, seed):
+    world = renamed(box_world(10, seed=seed, folder=tmp_path), seed)
+    for name, models in KNOWN.items():
+        for model in models:
+            found = divided(world, model).bottlenecks[None]
+            assert words(found.name) == words(name), found.sentence
+
+
 def test_at_least_twelve_models_of_known_cause():
     assert len(CASES) >= 12
 

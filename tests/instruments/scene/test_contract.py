@@ -142,7 +142,17 @@ def test_a_wrong_data_set_is_refused_with_its_place(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({}, AnswerFormat.choice({"A": "Yes", "B": "No"}, style="letter")),
+        (
+            {},
+            AnswerFormat(
+                "choice",
+                {"A": "Yes", "B": "No"},
+                "letter",
+                subject="object 1",
+                object="object 2",
+                claim="to the left of",
+            ),
+        ),
         (
             {"kind": "count within", "objects": (1,), "options": (Option("2", "2"), Option("3", "3"))},
             AnswerFormat.count({"A": "2", "B": "3"}, style="letter"),

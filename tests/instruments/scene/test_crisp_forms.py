@@ -11,6 +11,7 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.crisp import (
     WITHOUT_PICTURE,
     build_crisp,
+    read_crisp,
     write_marks,
     write_question,
     write_scene,
@@ -138,6 +139,24 @@ def test_published_files_become_a_data_set(tmp_path):
     again = read_data(tmp_path / "out")
     assert again.scenes == data.scenes
     assert again.questions == data.questions
+
+
+@pytest.mark.parametrize(
+    ("dataset", "domain"), [("nuscenes", "outdoor"), ("scannetpp", "indoor"), (None, "outdoor")]
+)
+def test_the_questions_say_of_which_data_set_a_scene_is(tmp_path, dataset, domain):
+    """The graphs of the public files name none; without any name the distances decide."""
+    scene = SCENE | {"image": "frame7.jpg", "image_with_2dbox": "marked/frame7.jpg"}
+    rows = [
+        row | {"image": "marked/frame7.jpg", "meta": row["meta"] | ({"dataset": dataset} if dataset else {})}
+        for row in QUESTIONS
+    ]
+    for name, lines in (("graphs.jsonl", [scene]), ("qa.jsonl", rows)):
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    data = read_crisp(tmp_path / "graphs.jsonl", tmp_path / "qa.jsonl")
+    assert data.scenes["frame7"].domain == domain
+    assert data.scenes["frame7"].source == (dataset or "crisp")
+    assert {question.domain for question in data.questions} == {domain}
 
 
 def test_marks_are_drawn_on_plain_pictures(tmp_path):

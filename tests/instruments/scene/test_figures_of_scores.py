@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
-from scene_worlds import asked, box_world, scored
+from scene_worlds import asked, box_world, rows_of, scored
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.experiments.noise import noisy_graph
+from theodolite.instruments.scene.experiments.relations import relation_confusions, relations_table
 from theodolite.instruments.scene.figures.scores import (
     GraphView,
     derived_against_sgc,
@@ -18,12 +19,15 @@ from theodolite.instruments.scene.figures.scores import (
     intervention_bars,
     qa_against,
     radar,
+    relation_figure,
     solver_figure,
     threshold_curve,
 )
 from theodolite.instruments.scene.formulas.solver import SOLVERS
 from theodolite.instruments.scene.kinds import GROUPS, group_name
 from theodolite.worlds.scene_graph import StarGraph
+
+BOXES = box_world(2, seed=9)
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +43,10 @@ def scores(world):
     }
 
 
-def test_the_radar_has_nine_axes_and_a_line_a_model(scores, tmp_path):
+def test_each_model_has_a_radar_of_nine_axes(scores, tmp_path):
     drawing = radar(scores, title="t")
-    axes = drawing.figure.axes[0]
+    assert len(drawing.figure.axes) == len(scores)
+    axes = drawing.figure.axes[1]
     assert len(axes.get_xticks()) == 9
     line = next(line for line in axes.lines if line.get_label() == "two")
     expected = [scores["two"].mean("qa", group=group_name(*group)).value for group in GROUPS]
@@ -58,11 +63,11 @@ def test_each_model_is_a_point(scores, what):
 
 
 def test_stacks_add_up_to_the_whole(scores):
-    axes = intervention_bars(scores).figure.axes[0]
     tops = {}
-    for bar in axes.patches:
-        x = round(bar.get_x(), 6)
-        tops[x] = max(tops.get(x, 0), bar.get_y() + bar.get_height())
+    for i, axes in enumerate(intervention_bars(scores).figure.axes):
+        for bar in axes.patches:
+            x = i, round(bar.get_x(), 6)
+            tops[x] = max(tops.get(x, 0), bar.get_y() + bar.get_height())
     heights = sorted(top for top in tops.values() if top > 0)
     expected = sorted(f.qa.value for score in scores.values() for f in score.interventions if f.layer is None)
     assert heights == pytest.approx(expected)
@@ -85,6 +90,39 @@ def test_a_map_shows_every_object_where_the_graph_has_it(world):
         marks = {text.get_text() for text in axes.texts if text.get_text().isdigit()}
         assert marks == {str(thing.id) for thing in scene.objects}
     assert len(graphs_from_above(GraphView(scene, predicted)).figure.axes) == 2
+
+
+def test_the_map_of_a_perfect_graph_lies_on_the_true_one_but_for_the_solvers_own_error(world):
+    """A star graph fixes no bearings, so both maps are turned until the centre is ahead."""
+    for scene in world.scenes.values():
+        true, found = graphs_from_above(GraphView(scene, scene.star())).figure.axes
+        places = [
+            {text.get_text(): text.xy for text in axes.texts if text.get_text().isdigit()}
+            for axes in (true, found)
+        ]
+        far = max(y for _, y in places[0].values())
+        assert places[0][str(scene.centre)][0] == pytest.approx(0, abs=1e-9)
+        own = [line for line in found.lines if line.get_markerfacecolor() == "none"]
+        moved = [m for m in places[0] if np.hypot(*np.subtract(places[0][m], places[1][m])) > 0.03 * far]
+        assert len(moved) <= len(own)
+        assert any("own error" in text.get_text() for text in found.texts)
+
+
+def test_the_words_of_graphs_are_drawn_as_shares_of_what_is_true(scores):
+    matrices = scores["two"].relations
+    figure = relation_figure(matrices, title="t").figure
+    assert len(figure.axes) == len(matrices) == 3
+    for axes, matrix in zip(figure.axes, matrices, strict=True):
+        shown = [text.get_text() for text in axes.texts]
+        assert shown == [f"{100 * matrix.share(t, s):.0f} %" for t in matrix.true for s in matrix.said]
+        for true in matrix.true:
+            assert sum(matrix.share(true, said) for said in matrix.said) == pytest.approx(1)
+    table = rows_of(relations_table(matrices))
+    assert all(sum(row[name] for name in list(row)[2:]) == pytest.approx(1) for row in table.values())
+    true = relation_confusions([(graph, graph) for graph in (s.star() for s in BOXES.scenes.values())])
+    assert all(matrix.share(word, word) == 1 for matrix in true for word in matrix.true)
+    (lost, *_) = relation_confusions([(s.star(), None) for s in BOXES.scenes.values()])
+    assert lost.share("left", "no edge") == 1
 
 
 def extents(figure, artists):
@@ -131,6 +169,7 @@ def test_no_word_is_cut_off_however_long_a_models_name_is(scores, world):
         "sgc": qa_against(long, "sgc", title="t"),
         "consistency": qa_against(long, "consistency", title="t"),
         "bars": intervention_bars(long, title="t"),
+        "relations": relation_figure(scores["one"].relations, title=f"Words of its graphs\n{LONG}"),
         "threshold": threshold_curve(threshold, title=f"How good must a graph be to help?\n{LONG}"),
         "map": graphs_from_above(GraphView(scene, predicted, pixels), title="one line\nand another"),
     }

@@ -19,8 +19,50 @@ TRUE = StarGraph(
 PLAIN = json.dumps(TRUE.as_json())
 
 
+OBJECTS, EDGES = (json.dumps(TRUE.as_json()[key]) for key in ("objects", "edges"))
+
+
 def read(text):
     return parse_graph(text, 2, {1, 2, 3})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'Objects:\n```json\n{{"objects": {OBJECTS}}}\n```\nEdges:\n```json\n{{"edges": {EDGES}}}\n```',
+        f'```json\n{{"edges": {EDGES}}}\n```\nand\n```json\n{{"objects": {OBJECTS}}}\n```',
+        f"```json\n{OBJECTS}\n```\n```json\n{EDGES}\n```",
+        "\n".join(json.dumps(row) for rows in TRUE.as_json().values() for row in rows),
+        json.dumps(PLAIN),
+        json.dumps({"graph": PLAIN}),
+        json.dumps({"objects": OBJECTS, "edges": EDGES}),
+        PLAIN.replace('"', '\\"'),
+        PLAIN.replace('": ', "”: ").replace(' "', " “"),
+        PLAIN.replace("{", "{ /* the graph, as asked */ ", 1),
+        PLAIN.replace('"edges": [', '/* from object 2 */ "edges": [ /* object 1\'s edge [sic] */ '),
+        PLAIN.replace('"edges": [', '// from object 2\n"edges": [ # left\n'),
+    ],
+)
+def test_blocks_strings_quotes_and_comments_lose_nothing(text):
+    reading = read(text)
+    assert reading.graph == TRUE
+    assert reading.is_complete
+    assert reading.status in {"valid", "repaired"}
+
+
+@pytest.mark.parametrize("empty", ["objects", "edges"])
+def test_a_graph_without_edges_or_without_objects_is_not_valid(empty):
+    for text in (
+        json.dumps(TRUE.as_json() | {empty: []}),
+        json.dumps({k: v for k, v in TRUE.as_json().items() if k != empty}),
+    ):
+        reading = read(text)
+        assert reading.status == "partial"
+        assert reading.is_read
+    assert (
+        parse_graph(json.dumps({"objects": TRUE.as_json()["objects"][1:2], "edges": []}), 2, {2}).status
+        == "valid"
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +124,7 @@ def test_broken_json_is_mended_and_said_to_be(text):
 
 def test_a_graph_that_was_cut_off_keeps_what_is_there():
     reading = read(PLAIN[: PLAIN.index('"edges"')])
-    assert reading.status == "repaired"
+    assert reading.status == "partial"
     assert reading.graph.nodes == TRUE.nodes
     assert reading.problems == {"missing edge": 2}
     assert not reading.is_complete

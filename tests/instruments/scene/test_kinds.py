@@ -1,6 +1,9 @@
 """A kind of question is one record: adding one is enough for asking, answering and solving it."""
 
+import re
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from scene_made import strewn_scenes
@@ -41,6 +44,35 @@ def test_a_new_kind_is_asked_answered_and_solved(scenes):
             question = question_of(item)
             assert question in data.questions
             assert scripts.oracle(item.request) == question.gold
+
+
+def test_the_kinds_of_the_documentation_are_asked_and_solved(monkeypatch):
+    page = (Path(__file__).parents[3] / "docs" / "instruments" / "scene.md").read_text(encoding="utf-8")
+    monkeypatch.setattr("theodolite.instruments.scene.kinds.KINDS", kinds := dict(KINDS))
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(example, "scene.md", "exec"), {})  # noqa: S102 - the page's own code is under test
+    new = [kinds[name] for name in kinds.keys() - KINDS.keys()]
+    assert {kind.name for kind in new} == {"rank by width", "covers more ground"}
+    for kind in new:
+        monkeypatch.setitem(KINDS, kind.name, kind)
+    scenes = strewn_scenes(60, seed=4)
+    data = SceneData({scene.id: scene for scene in scenes}, make_questions(scenes, seed=1).questions)
+    asked = Counter()
+    for question in data.questions:
+        scene = data.scenes[question.scene]
+        if question.kind == "rank by width":
+            order = sorted(question.objects, key=lambda mark: -scene[mark].width_m)
+            assert question.letter_of("-".join(map(str, order))) == question.gold
+        elif question.kind == "covers more ground":
+            most = max(question.objects, key=lambda mark: scene[mark].length_m * scene[mark].width_m)
+            assert question.letter_of(str(most)) == question.gold
+        else:
+            continue
+        asked[question.kind] += 1
+        for solver in SOLVERS:
+            assert Solver(scene.star(), solver).solve(question).value == question.gold
+        assert question.text in write_question(question, "a.png", dataset="d")["conversations"][0]["value"]
+    assert min(asked["rank by width"], asked["covers more ground"]) >= 10
 
 
 def test_what_one_kind_reveals_no_other_asks(scenes):

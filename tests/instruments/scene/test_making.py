@@ -22,7 +22,8 @@ from theodolite.instruments.scene.data.make import (
     seen_things,
     world_of,
 )
-from theodolite.worlds.marks import place_marks
+from theodolite.worlds.marks import RADII, draw_marks, place_marks
+from theodolite.worlds.things import CATALOGUE, N_VARIANTS, are_apart, sized, thing_of, variant
 
 
 @cache
@@ -67,7 +68,7 @@ def test_nothing_stands_in_anything_else():
 def _stands_beside_the_tap(counter, thing):
     tap = next(part for part in counter.parts if part.shape == "cone").centre
     local = counter.world_SE3_thing.inverse().apply(thing.place)
-    return abs(local[1] - tap[1]) > 0.25
+    return abs(local[1] - tap[1]) > 0.25 or are_apart(counter.outline, thing.outline, 0.0)
 
 
 def _is_separated(one, two):
@@ -155,6 +156,33 @@ def test_a_mark_lies_on_its_own_object_or_points_at_it():
         for mark in marks:
             column, row = map(int, mark.anchor_px)
             assert drawn.instance[row, column] == mark.id
+
+
+def test_marks_hide_no_more_than_a_fifth_of_any_object():
+    """As counted in pixels that the marks change."""
+    for made in make_scenes(2, 3, seed=5).scenes:
+        drawn = render_made(made, samples=1)
+        boxes = {t.id: t.box_px for t in made.graph.objects}
+        size = drawn.picture.shape[1], drawn.picture.shape[0]
+        marks = place_marks(boxes, size, instance=drawn.instance)
+        changed = (draw_marks(drawn.picture, marks) != drawn.picture).any(axis=2)
+        for mark in boxes:
+            is_shown = drawn.instance == mark
+            assert changed[is_shown].mean() <= RADII.most_hidden, (made.graph.id, mark)
+
+
+def test_a_category_does_not_tell_the_size():
+    for category in CATALOGUE:
+        extents = np.array([np.subtract(*sized(category, number)[:0:-1]) for number in range(N_VARIANTS)])
+        assert (np.ptp(extents, axis=0) / extents.mean(axis=0)).max() > 0.1, category
+
+
+def test_small_rooms_keep_the_sizes_that_the_twins_know():
+    for category in ("chair", "washbasin", "clock"):
+        parts, low, high = variant(category, 3)
+        thing = thing_of(category, 3, (0, 0, 0))
+        assert thing.parts is parts
+        assert np.array_equal(thing.high - thing.low, high - low)
 
 
 def test_a_data_set_is_written_with_pictures_and_truth(tmp_path):

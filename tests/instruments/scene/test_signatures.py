@@ -68,9 +68,9 @@ def test_what_the_scripted_models_score(score_of):
     assert all(row["refused"] == row["asked"] for row in counts.values())
 
 
-def test_a_perfectly_blind_model_is_called_language_prior_at_the_default_size(tmp_path):
-    """Twenty scenes with about nine questions each, as `scene make` gives, and the same answers without the picture."""
-    world = box_world(10, seed=6, folder=tmp_path)
+def test_a_perfectly_blind_model_is_called_language_prior_from_sixty_scenes_on(tmp_path):
+    """About nine questions each, and the same answers without the picture; fewer scenes do not exclude five points."""
+    world = box_world(30, seed=6, folder=tmp_path)
     assert 7 < len(world.questions) / len(world.scenes) < 12
     settings = Settings(qa=("base", "blind"), graph=("base", "blind"))
     score = scored(asked(world, scripts.blind_prior, settings=settings))

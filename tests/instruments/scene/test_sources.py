@@ -8,14 +8,15 @@ import pytest
 from PIL import Image
 from scipy.spatial.transform import Rotation
 
+from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.geometry import SE3, Box, Cuboid, PinholeCamera, inside_box_px, projected_box_px
 from theodolite.instruments.scene.data.build import BuildOptions, build_data
 from theodolite.instruments.scene.data.files import read_data
-from theodolite.instruments.scene.data.pipeline import KeepOptions
+from theodolite.instruments.scene.data.pipeline import KeepOptions, estimated_visibility
 from theodolite.instruments.scene.data.sources.kitti import kitti_views, sunrgbd_views
 from theodolite.instruments.scene.data.sources.nuscenes import camera_box_views, nuscenes_views
-from theodolite.instruments.scene.data.sources.scannetpp import scannetpp_views
+from theodolite.instruments.scene.data.sources.scannetpp import Mesh, _vertex_visibility, scannetpp_views
 
 # Boxes in a world with z up, before a camera at the origin that looks along +x: middle, size (l, w, h), turn about z.
 BOXES = [
@@ -212,6 +213,12 @@ def test_a_data_set_is_built_from_the_real_keyframe(shared_data, tmp_path):
     assert kept + sum(reasons.values()) == 84
     for scene in data.scenes.values():
         assert data.picture(scene.id).size == (1600, 900)
+        plain, marked = (data.picture(scene.id, is_marked=m).pixels() for m in (False, True))
+        changed = (plain != marked).any(axis=2)
+        for thing in scene.objects:  # a pedestrian is 20 pixels wide
+            box = thing.box_px
+            shown = changed[int(box.y0) : int(box.y1) + 1, int(box.x0) : int(box.x1) + 1]
+            assert shown.mean() <= 0.2, (scene.id, thing.id)
 
 
 def test_kitti_boxes_stand_on_their_underside_and_are_seen_by_camera_two(tmp_path):
@@ -294,6 +301,7 @@ def scannetpp_folder(root, *, with_mesh):
         (2, "cup", (3.5, -0.8, 0.5), (0.3, 0.3, 0.4), 0.0, 0),
         (3, "board", (2.8, -0.65, 0.5), (0.05, 0.9, 0.9), 0.0, 1),
         (4, "wall", (6, 0, 1), (0.1, 8, 2.5), 0.0, 2),
+        (5, "lamp", (4.5, 1.5, 1.5), (0.5, 0.4, 0.6), 0.4, 0),
     ]
     world_from_cam = np.eye(4)
     tilt = Rotation.from_euler("y", 0.2).as_matrix()  # looks a little down
@@ -357,7 +365,8 @@ def test_scannetpp_poses_axes_and_sizes(tmp_path, with_mesh):
     assert view.view.id == "scannetpp-scene0-DSC1"
     assert view.skipped == {"part of the building": 1}
     assert np.allclose(view.view.camera.matrix, INTRINSIC)  # scaled to the real picture
-    for candidate, (_, label, middle, size, turn, _) in zip(view.candidates, things, strict=False):
+    kept = [thing for thing in things if thing[1] != "wall"]
+    for candidate, (_, label, middle, size, turn, _) in zip(view.candidates, kept, strict=True):
         assert candidate.category == label
         assert candidate.cuboid_cam.height_m == pytest.approx(size[2])
         corners = world_corners(middle, size, turn)
@@ -367,10 +376,56 @@ def test_scannetpp_poses_axes_and_sizes(tmp_path, with_mesh):
     assert np.allclose(view.view.up_cam, cam_from_world[:3, 2])
     shares = [candidate.visibility for candidate in view.candidates]
     if with_mesh:
-        assert shares[2] > 0.4  # the board's own back is hidden by its front
+        assert shares[0] == 1  # an object's own back, hidden by its front, does not count
+        assert shares[2] > 0.8  # the table hides a corner of the board
         assert shares[1] < 0.1
     else:
-        assert shares == [None, None, None]
+        assert shares == [None] * 4
+
+
+@pytest.mark.parametrize("with_mesh", [False, True])
+def test_a_scannetpp_scene_in_the_documented_format_is_accepted(tmp_path, with_mesh):
+    """By its mesh as by the depth of its boxes, the hidden cup is left out and the rest is kept with its truth."""
+    things, cam_from_world = scannetpp_folder(tmp_path / "s", with_mesh=with_mesh)
+    told = ["scene", "import", "--format", "scannetpp", "--data", str(tmp_path / "s")]
+    assert main([*told, "--out", str(tmp_path / "d")]) == 0
+    data = read_data(tmp_path / "d")
+    (scene,) = data.scenes.values()
+    assert data.manifest.left_out["hidden by others"] == 1
+    assert data.manifest.left_out["cut off by the picture's edge"] == 1
+    assert data.manifest.left_out["part of the building"] == 1
+    truth = {label: (middle, size) for _, label, middle, size, _, _ in things}
+    assert {thing.category for thing in scene.objects} == {"board", "lamp"}
+    for thing in scene.objects:
+        middle, size = truth[thing.category]
+        place = cam_from_world[:3, :3] @ middle + cam_from_world[:3, 3]
+        assert np.allclose(thing.centre_cam, place, atol=1e-6)
+        assert (thing.length_m, thing.width_m, thing.height_m) == pytest.approx(
+            (max(size[:2]), min(size[:2]), size[2])
+        )
+        assert thing.visibility > 0.8
+    assert scene.camera_height_m == pytest.approx(1.4)
+    assert data.picture(scene.id).size == SIZE
+    assert data.questions
+
+
+def test_visibility_by_a_mesh_agrees_with_the_depth_of_the_boxes(tmp_path):
+    """Boards in front of one another, each shifted further: drawn as boxes into a depth buffer, and as the points of a mesh."""
+    camera = PinholeCamera.from_field_of_view(60, (480, 360))
+    forward = np.array([[0.0, -1, 0], [0, 0, -1], [1, 0, 0]])
+    boxes = [Cuboid(SE3(forward, np.array([0.28 * k, 0.0, 2.0 + 0.6 * k])), 0.05, 0.8, 0.8) for k in range(4)]
+    by_depth = estimated_visibility(boxes, camera)
+    rng = np.random.default_rng(1)
+    points = []
+    for box in boxes:
+        face = rng.uniform(-0.5, 0.5, (6000, 3))
+        face[:, 0] = np.sign(face[:, 0]) / 2
+        points.append(box.frame_SE3_box.apply(face * [box.length_m, box.width_m, box.height_m]))
+    mesh = Mesh(np.concatenate(points), np.repeat(np.arange(4), 6000))
+    by_mesh = _vertex_visibility(mesh, camera, SE3(np.eye(3), np.zeros(3)))
+    assert by_depth[0] == 1
+    assert 0.2 < by_depth[1] < 0.8
+    assert np.allclose([by_mesh[k] for k in range(4)], by_depth, atol=0.1)
 
 
 def test_near_objects_are_clipped_not_dropped():

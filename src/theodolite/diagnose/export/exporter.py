@@ -7,14 +7,16 @@ the answer was given, one column per metric, and the item's metadata as JSON.
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import whole_file
+from theodolite.core.harmless import for_cell
 from theodolite.diagnose.export.inspect_log import write_inspect_log
 from theodolite.diagnose.export.lmms_eval import write_tasks
 from theodolite.diagnose.export.samples import Sample, SampledRun, plan_runs, read_samples, without_answers
@@ -70,15 +72,8 @@ def write_table(runs: Iterable[SampledRun], path: Path, *, kind: TableFormat) ->
     """
     rows = [_row(run, sample) for run in runs for sample in run.samples]
 
-    def write() -> None:
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            _write_rows(rows, draft, kind)
-            draft.replace(path)
-        finally:
-            draft.unlink(missing_ok=True)
-
-    _guarded(write, path)
+    with _guarded(path), whole_file(path) as draft:
+        _write_rows(rows, draft, kind)
     return {path.name: len(rows)}
 
 
@@ -92,10 +87,16 @@ def _write_rows(rows: list[dict[str, Any]], path: Path, kind: TableFormat) -> No
     import pyarrow as pa
     from pyarrow import csv, parquet
 
-    flat = rows if kind == "parquet" else [{**row, "pictures": json.dumps(row["pictures"])} for row in rows]
+    flat = rows if kind == "parquet" else [_cells(row) for row in rows]
     names = list(dict.fromkeys(name for row in flat for name in row))
     table = pa.table({name: pa.array([row.get(name) for row in flat]) for name in names})
     (parquet.write_table if kind == "parquet" else csv.write_csv)(table, path)
+
+
+def _cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row as a spreadsheet may show it."""
+    flat = {**row, "pictures": json.dumps(row["pictures"])}
+    return {for_cell(name): for_cell(cell) if isinstance(cell, str) else cell for name, cell in flat.items()}
 
 
 def write_dataset(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
@@ -125,11 +126,13 @@ def write_dataset(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
         table = pa.table(columns)
         table = table.replace_schema_metadata({"huggingface": json.dumps(_features(table.schema))})
         path = folder / "data" / f"{name}.parquet"
-        _guarded(lambda table=table, path=path: pq.write_table(table, path), path)  # type: ignore[misc]
+        with _guarded(path), whole_file(path) as draft:
+            pq.write_table(table, draft)
         written[path.name] = len(rows)
     configs = "\n".join(f"- config_name: {name}\n  data_files: data/{name}.parquet" for name in by_instrument)
     card = folder / "README.md"
-    _guarded(lambda: card.write_text(_CARD.format(configs=configs), encoding="utf-8"), card)
+    with _guarded(card), whole_file(card) as draft:
+        draft.write_text(_CARD.format(configs=configs), encoding="utf-8")
     return written
 
 
@@ -174,10 +177,10 @@ def _drawn(sample: Sample) -> str:
     return "" if view is None else view.model_dump_json(exclude_defaults=True)
 
 
-def _guarded(write: Callable[[], Any], path: Path) -> None:
+@contextmanager
+def _guarded(path: Path) -> Iterator[None]:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write()
+        yield
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from theodolite import __version__
 from theodolite.core.errors import StorageError
+from theodolite.core.files import whole_file
 from theodolite.core.types import Message, Picture, Response
 from theodolite.diagnose.export.samples import Sample, SampledRun
 from theodolite.diagnose.export.shares import Graded, by_condition, pair_outcomes
@@ -55,8 +56,7 @@ def write_inspect_log(folder: Path, run: SampledRun, task: str) -> tuple[Path, i
         header["status"] = "cancelled"
     start = {"version": _VERSION, "eval": header["eval"], "plan": header["plan"]}
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with whole_file(path) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("_journal/start.json", json.dumps(start))
             for document in made:
                 archive.writestr(f"samples/{document['id']}_epoch_1.json", json.dumps(document))

@@ -15,6 +15,8 @@ from typing import Any
 
 from theodolite.answers.grading import format_from_json, gold_labels
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import whole_file
+from theodolite.core.harmless import for_cell
 from theodolite.diagnose.export.samples import Sample, SampledRun
 
 __all__ = ["NO_PICTURE", "write_tsv_files"]
@@ -50,7 +52,8 @@ def write_tsv_files(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, lines in rows.items():
-            (folder / name).write_text(_tsv(lines), encoding="utf-8")
+            with whole_file(folder / name) as draft:
+                draft.write_text(_tsv(lines), encoding="utf-8")
     except OSError as error:
         raise StorageError(f"cannot write into {folder}: {error.strerror}") from error
     return {name: len(lines) for name, lines in rows.items()} | ({NO_PICTURE: left_out} if left_out else {})
@@ -61,7 +64,10 @@ def _tsv(rows: list[dict[str, Any]]) -> str:
     fields = dict.fromkeys(name for row in rows for name in row)
     writer = csv.DictWriter(text, fieldnames=list(fields), restval="", delimiter="\t", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(
+        {name: for_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+        for row in rows
+    )
     return text.getvalue()
 
 

@@ -715,7 +715,7 @@ VERBS: Mapping[str, Verb[Any]] = {
 }
 
 
-_PAIRS: Mapping[str, int] = {"quick": 16, "standard": 24, "large": 200}
+_PAIRS: Mapping[str, int] = {"quick": 22, "standard": 24, "large": 200}
 """Drawn pictures of each split, by size."""
 _QUICK_MAPS = 4
 """Pairs of each split with relevance maps in a quick study: enough to show, and the slowest part."""

@@ -453,8 +453,8 @@ class _StudySize:
 
 
 _SIZES: Mapping[str, _StudySize] = {
-    "quick": _StudySize(2, 0, 300),
-    "standard": _StudySize(2, 2, 110),
+    "quick": _StudySize(3, 0, 300),
+    "standard": _StudySize(3, 2, 110),
     "large": _StudySize(15, 10, 300, deep=12),
 }
 

@@ -215,8 +215,7 @@ def _turned_items(
                 base = plain[key] = name
             truth = Truth(
                 (side.answer_text(i),),
-                subject=f"{names[row]}/{TURNED} of {edited.kind}",
-                cluster=names[row],
+                subject=names[row],
                 split=split,
                 group=side.bucket_key(i),
                 relation=_relation(side, i),

@@ -1,7 +1,8 @@
 """Reading a scene graph from a model's text. Every departure from the requested form is counted; none is fatal.
 
-The JSON is found by `theodolite.answers.json_values`: fenced or not, repaired if broken, the last complete graph first. Within
-it are accepted: ids as numbers or text ("3", "object 3"); relations as a list of words, one string or a table of flags; sizes
+The JSON is found by `theodolite.answers.json_values`: fenced or not, repaired if broken, the last complete graph first. Objects
+and edges may stand in one value, in two, or one by one; in strings that hold JSON; with typographic quotes; beside comments. Within
+them are accepted: ids as numbers or text ("3", "object 3"); relations as a list of words, one string or a table of flags; sizes
 as a table, a list in the order width, length, height, or a string; lengths with units; objects and edges as lists or as tables
 by id; an edge written in the opposite direction (its words are inverted). A number that is missing, NaN, infinite, zero or
 negative becomes None and is counted.
@@ -12,12 +13,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from theodolite.answers import (
     AnswerFormat,
+    JsonValue,
     cut_note,
     guarded,
     json_values,
@@ -26,14 +28,15 @@ from theodolite.answers import (
     read_answer,
 )
 from theodolite.answers.options import axes_of
+from theodolite.answers.text import simple
 from theodolite.core.errors import UsageError
 from theodolite.worlds.scene_graph import PAIRS, Edge, Node, Predicate, Relation, StarGraph, opposite
 
-GRAPH_READER = "scene-graph/3"
+GRAPH_READER = "scene-graph/4"
 """Name and version of the reader, stored beside every graph."""
 
-GraphStatus: TypeAlias = Literal["valid", "repaired", "refused", "cut off", "unreadable"]
-"""``valid``: valid JSON. ``repaired``: JSON after repair. The others: no graph."""
+GraphStatus: TypeAlias = Literal["valid", "repaired", "partial", "refused", "cut off", "unreadable"]
+"""``valid``: valid JSON. ``repaired``: JSON after repair. ``partial``: no object or no edge, whatever the JSON. The others: no graph."""
 Problem: TypeAlias = Literal[
     "missing node",
     "missing edge",
@@ -62,6 +65,8 @@ _EDGES = ("edges", "relations", "relationships", "links")
 _IDS = ("id", "object_id", "node_id", "local_id", "mark", "label", "object", "name")
 _TARGETS = ("to", "target", "object", "to_id", "id", "node", "dst")
 _SOURCES = ("from", "source", "subject", "from_id", "src", "center", "centre")
+_ONLY_TARGETS = ("to", "target", "to_id", "dst")
+"""Keys that only edges have."""
 _CAMERA_DISTANCES = (
     "dist_to_cam",
     "distance_to_camera",
@@ -144,10 +149,19 @@ def parse_graph(text: str, centre: int, marks: Collection[int], *, is_cut_off: b
 
 
 def _parse(text: str, centre: int, marks: Collection[int], *, is_cut_off: bool) -> GraphReading:
-    values = [decoded for decoded in json_values(outer_layers(text).visible) if _table(decoded.value)]
-    whole = [decoded for decoded in values if {"nodes", "edges"} <= _table(decoded.value).keys()]
-    for decoded in (whole or values)[:1]:
-        return read_graph(decoded.value, centre, marks, status="repaired" if decoded.is_repaired else "valid")
+    visible = outer_layers(text).visible
+    plain = simple(visible)
+    found: list[tuple[dict[str, Any], GraphStatus]] = []
+    for wording in dict.fromkeys((visible, plain, plain.replace('\\"', '"').replace("\\n", "\n"))):
+        table, is_repaired = _gathered(json_values(wording))
+        if table:
+            found.append((table, "repaired" if is_repaired or wording != visible else "valid"))
+        if table.keys() >= {"nodes", "edges"}:
+            break
+    for table, status in sorted(found, key=lambda entry: -len(entry[0]))[:1]:
+        return read_graph(
+            {"objects": table.get("nodes"), "edges": table.get("edges")}, centre, marks, status=status
+        )
     answer = read_answer(text, AnswerFormat.text(), is_cut_off=is_cut_off)
     if answer.status in {"refused", "cut off"}:
         return GraphReading("refused" if answer.status == "refused" else "cut off", reason=answer.reason)
@@ -179,22 +193,64 @@ def read_graph(
     graph = StarGraph(
         centre, tuple(nodes[mark] for mark in sorted(nodes)), tuple(edges[mark] for mark in sorted(edges))
     )
-    return GraphReading(status, graph, +problems, frozenset(wordless))
+    is_partial = len(marks) > 1 and not (nodes and edges)
+    return GraphReading("partial" if is_partial else status, graph, +problems, frozenset(wordless))
+
+
+def _gathered(values: Sequence[JsonValue]) -> tuple[dict[str, Any], bool]:
+    """Return the nodes and edges of the first value with both, else of several, and whether any of these was repaired."""
+    tables = [(table, decoded) for decoded in values if (table := _table(decoded.value))]
+    for table, decoded in tables:
+        if table.keys() >= {"nodes", "edges"}:
+            return table, decoded.is_repaired
+    merged: dict[str, Any] = {}
+    is_repaired = False
+    for table, decoded in tables:
+        if not table.keys() <= merged.keys():
+            merged, is_repaired = table | merged, is_repaired or decoded.is_repaired
+    singles = [d.value for d in values if isinstance(d.value, dict) and not _table(d.value)]
+    for name, is_one in (("nodes", _is_node), ("edges", _is_edge)):
+        ones = [single for single in singles if is_one(_lower(single))]
+        if ones and name not in merged:
+            merged[name], is_repaired = ones, True
+    return merged, is_repaired
+
+
+def _is_edge(entry: Mapping[str, Any]) -> bool:
+    return _first(entry, _SOURCES) is not None and _first(entry, _ONLY_TARGETS) is not None
+
+
+def _is_node(entry: Mapping[str, Any]) -> bool:
+    has_id = _first(entry, _IDS) is not None
+    return has_id and not _is_edge(entry) and _first(entry, (*_CAMERA_DISTANCES, *_SIZES)) is not None
+
+
+def _unquoted(value: Any) -> Any:
+    """Return the value that a string holds as JSON; any other value as it is."""
+    if isinstance(value, str) and ("{" in value or "[" in value):
+        return next((decoded.value for decoded in json_values(value)), value)
+    return value
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """Return the nodes and edges in a value, however deeply wrapped; a list of entries with ids counts as nodes. Empty if none."""
+    """Return the nodes and edges in a value, however deeply wrapped. Empty if none.
+
+    A list of entries from an object to another counts as edges, of other entries with ids as nodes.
+    """
+    value = _unquoted(value)
     if isinstance(value, list):
         tables = [entry for entry in value if isinstance(entry, dict)]
         inner = [table for table in map(_table, tables) if table]
         if inner:
             return inner[-1]
+        if tables and all(_is_edge(_lower(entry)) for entry in tables):
+            return {"edges": value}
         return {"nodes": value} if any(_first(_lower(entry), _IDS) is not None for entry in tables) else {}
     if not isinstance(value, dict):
         return {}
     entries = _lower(value)
-    parts = {"nodes": _first(entries, _NODES), "edges": _first(entries, _EDGES)}
-    if any(name in entries for name in (*_NODES, *_EDGES)):
+    parts = {"nodes": _unquoted(_first(entries, _NODES)), "edges": _unquoted(_first(entries, _EDGES))}
+    if any(name in entries for name in (*_NODES, *_EDGES)) and not _is_edge(entries):
         return {name: part for name, part in parts.items() if part is not None}
     return next((nested for nested in map(_table, entries.values()) if nested), {})
 

@@ -70,6 +70,7 @@ _EXTRA = (
     "readings",
     "graph-parts",
     "graph-problems",
+    "relations",
     "unsolved",
     "cases",
     "solver-curve",

@@ -269,7 +269,8 @@ def metres(value: float) -> str:
     return f"{value:.{DECIMALS}f}"
 
 
-def _name(mark: int | str) -> str:
+def object_name(mark: int | str) -> str:
+    """Return an object as questions name it."""
     return f"object {mark}"
 
 
@@ -290,6 +291,13 @@ class Shape(ABC):
     """True if the text names a direction."""
     takes_distance: ClassVar[bool] = False
     """True if the text names a distance."""
+    is_placing: ClassVar[bool] = False
+    """True if it asks where the object named first is, relative to the second."""
+
+    @property
+    def claim(self) -> str:
+        """The direction that a yes affirms; empty unless yes or no is asked."""
+        return ""
 
     @property
     def reveals(self) -> str:
@@ -417,7 +425,7 @@ class Which(Shape):
 
     def option_text(self, key: str) -> str:
         """Return the name of the object."""
-        return _name(key)
+        return object_name(key)
 
     def shortcut(self, question: SceneQuestion) -> str:
         """Return the lower mark; the higher one if the question says *farther*."""
@@ -471,7 +479,7 @@ class Order(Shape):
         >>> Order(HEIGHT, is_largest=True).option_text("3-1-2")
         'object 3, object 1, object 2'
         """
-        return ", ".join(map(_name, key.split("-")))
+        return ", ".join(map(object_name, key.split("-")))
 
     def shortcut(self, question: SceneQuestion) -> str:
         """Return the order of the marks."""
@@ -479,7 +487,7 @@ class Order(Shape):
 
     def crisp_option(self, key: str) -> str:
         """Return the names of the objects, joined by hyphens."""
-        return "-".join(map(_name, key.split("-")))
+        return "-".join(map(object_name, key.split("-")))
 
     def crisp_key(self, text: str) -> str:
         """Return the marks."""
@@ -551,6 +559,12 @@ class IsThere(AboutCentre):
 
     word: Predicate
     is_yes_no = True
+    is_placing = True
+
+    @property
+    def claim(self) -> str:
+        """The word, as questions write it."""
+        return _PHRASES[self.word]
 
     @property
     def reveals(self) -> str:
@@ -600,6 +614,8 @@ class IsThere(AboutCentre):
 @dataclass(frozen=True)
 class WhereIs(AboutCentre):
     """Where is a relative to b: the true words against false ones."""
+
+    is_placing = True
 
     def draft(self, kind: str, scene: SceneGraph, a: int, b: int, rng: np.random.Generator) -> Draft | None:
         """Return the question with the same axes as wrong options, with one or two mirrored."""
@@ -937,7 +953,7 @@ class QuestionKind:
             words, crisp_words = self.words((1, 2, 3), "left", 1.0), self.crisp_words((1, 2, 3), "left", 1.0)
         except (LookupError, ValueError) as error:
             raise UsageError(f"the kind {self.name!r} has a text with an unknown field: {error}") from None
-        if not (_name(1) in words and _name(1) in crisp_words):
+        if not (object_name(1) in words and object_name(1) in crisp_words):
             raise UsageError(f"the text of the kind {self.name!r} names no object")
 
     @property
@@ -954,8 +970,9 @@ class QuestionKind:
         self, marks: Sequence[int], relation: Predicate | None = None, distance_m: float | None = None
     ) -> str:
         """Return the text of a question."""
-        return self.text.format(
-            *map(_name, marks),
+        return _filled(
+            self.text,
+            marks,
             relation=_PHRASES[relation] if relation is not None else "",
             nearness=_NEARNESS.get(relation, "") if relation is not None else "",
             distance=f"{distance_m:g}" if distance_m is not None else "",
@@ -967,12 +984,25 @@ class QuestionKind:
         """Return the text of a question in CRISP-Bench's wording; in ours if it has none."""
         if not self.crisp:
             return self.words(marks, relation, distance_m)
-        return self.crisp.format(
-            *map(_name, marks),
+        return _filled(
+            self.crisp,
+            marks,
             distance=f"{distance_m:g}" if distance_m is not None else "",
             word=relation or "",
             side=_PHRASES[relation] if relation is not None else "",
         )
+
+
+def _filled(text: str, marks: Sequence[int], **words: str) -> str:
+    """Return a text with the names of objects and other words.
+
+    Raises:
+        UsageError: If it names more objects than there are.
+    """
+    try:
+        return text.format(*map(object_name, marks), **words)
+    except IndexError:
+        raise UsageError(f"the question is about more than {len(marks)} objects") from None
 
 
 _VIEW = "From the camera's viewpoint"

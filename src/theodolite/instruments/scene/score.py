@@ -75,6 +75,11 @@ from theodolite.instruments.scene.experiments.interventions import (
     threshold_table,
 )
 from theodolite.instruments.scene.experiments.noise import NOISE_LEVELS
+from theodolite.instruments.scene.experiments.relations import (
+    RelationConfusion,
+    relation_confusions,
+    relations_table,
+)
 from theodolite.instruments.scene.formulas.derived_qa import (
     DerivedCases,
     ScoreOptions,
@@ -333,6 +338,14 @@ class SceneScore:
         return confusion_matrices(self.cases)
 
     @cached_property
+    def relations(self) -> tuple[RelationConfusion, ...]:
+        """The words of the model's graphs against those of the true ones."""
+        graphs = (
+            (self.results.true_graph(s), row) for s, row in self.results.measured_graphs("base").items()
+        )
+        return relation_confusions((true, row.reading.graph) for true, row in graphs if true is not None)
+
+    @cached_property
     def curves(self) -> tuple[CurvePoint, ...]:
         """The solvers on the true graphs with noise on words and lengths."""
         true = {scene: graph for scene in self.results.domains if (graph := self.results.true_graph(scene))}
@@ -414,6 +427,7 @@ EXTRA_TABLES = (
     "readings",
     "graph-parts",
     "graph-problems",
+    "relations",
     "unsolved",
     "cases",
     "solver-curve",
@@ -445,6 +459,7 @@ def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
         "readings": lambda: readings_table(score),
         "graph-parts": lambda: parts_table(score.graphs),
         "graph-problems": lambda: problems_table(score.graphs),
+        "relations": lambda: relations_table(score.relations),
         "unsolved": lambda: unsolved_table(score.cases),
         "cases": lambda: cases_table(score.examples),
         "solver-curve": lambda: curve_table("words and lengths", score.curves),

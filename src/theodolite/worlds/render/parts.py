@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -67,6 +67,17 @@ class Part:
             self.axes @ rotation.T,
             rotation @ self.centre + translation,
             self.radii,
+        )
+
+    def scaled(self, factor: float) -> Part:
+        """Return the part in another size: x → factor · x."""
+        return replace(
+            self,
+            material=replace(self.material, scale_m=factor * self.material.scale_m),
+            points=factor * self.points,
+            offsets=factor * self.offsets,
+            centre=factor * self.centre,
+            radii=factor * self.radii,
         )
 
 

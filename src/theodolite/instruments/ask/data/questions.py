@@ -27,7 +27,7 @@ from theodolite.answers.options import (
     options_in_words,
 )
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, counted_problems
+from theodolite.core.files import Problem, counted_problems, lies_inside
 from theodolite.core.types import Picture, content_hash
 from theodolite.instruments.coco import AnnotatedPicture, Instance, Instances, find_coco, read_instances
 from theodolite.models.tables import (
@@ -234,8 +234,7 @@ class Unusable(Exception):  # noqa: N818 - it is counted, not reported
 class PictureFinder:
     """Finds pictures in the folder of a question file, and in the folder given with ``--images``.
 
-    A relative path that leaves the folder of the file is refused unless it leads into the other one, since pictures are
-    sent to the model. An absolute path is used as it is.
+    Neither a path nor a link may lead out of both folders, since pictures are sent to the model, unless ``--allow-outside`` says so.
     """
 
     def __init__(self, home: Path, images: Path | None = None) -> None:
@@ -257,26 +256,18 @@ class PictureFinder:
         if encoded is not None:
             return encoded
         name = str(value).strip()
-        path = self._by_path(name) if "://" not in name else None
+        path = (self._by_path(name) if "://" not in name else None) or self._by_name(name)
+        if not lies_inside(path, *self._folders):
+            raise Unusable(
+                "picture outside the folder of the file (name its folder with --images, or add --allow-outside)"
+            )
         try:
-            return Picture.from_path(path or self._by_name(name))
+            return Picture.from_path(path)
         except UsageError as error:
             raise Unusable("picture cannot be read") from error
 
     def _by_path(self, name: str) -> Path | None:
-        for folder in self._folders:
-            path = folder / name
-            if _is_file(path):
-                self._check(path, folder, name)
-                return path
-        return None
-
-    def _check(self, path: Path, folder: Path, name: str) -> None:
-        inside = Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder))
-        if inside or Path(name).is_absolute():
-            return
-        if self._images is None or not path.resolve().is_relative_to(self._images.resolve()):
-            raise Unusable("picture outside the folder of the file (name its folder with --images)")
+        return next((folder / name for folder in self._folders if _is_file(folder / name)), None)
 
     def _by_name(self, name: str) -> Path:
         paths = self._index.find(name)

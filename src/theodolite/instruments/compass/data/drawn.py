@@ -285,7 +285,7 @@ def moved_unasked(pair: Pair, moved: Pair) -> Pair | None:
     return _as_pair(pair.id, min(moves, key=excess), roles, {"split": pair.meta["split"]})
 
 
-def _distance(one: relation.DrawnThing, two: relation.PlacedThing) -> float:
+def _distance(one: relation.DrawnThing, two: relation.DrawnThing) -> float:
     return math.dist(one.middle, two.middle)
 
 

@@ -274,8 +274,15 @@ class MarksForm(Form):
     marks: tuple[_Mark, ...] = ()
 
 
-def read_scene(value: Any, marks: Mapping[str, MarksForm] | None = None) -> SceneGraph:
-    """Return a scene from one item of a scene-graph file, with the boxes of its marks, if given by the names of scenes.
+def read_scene(
+    value: Any, marks: Mapping[str, MarksForm] | None = None, datasets: Mapping[str, str] | None = None
+) -> SceneGraph:
+    """Return a scene from one item of a scene-graph file.
+
+    Args:
+        value: The item.
+        marks: Marks with boxes, by the names of scenes.
+        datasets: What its questions call its data set, by the name of its picture or its own.
 
     Raises:
         UsageError: A field is missing or wrong, or the marks are not numbered 1, 2, 3 …
@@ -287,16 +294,19 @@ def read_scene(value: Any, marks: Mapping[str, MarksForm] | None = None) -> Scen
     objects = tuple(_read_object(thing, boxes) for thing in things)
     camera, up, height = _camera(item, own, things)
     centre, edges = _star(item) if item.camera is None else (None, ())
+    names = (_name(item.image_with_2dbox or ""), item.name)
+    asked = next((name for key in names if (name := (datasets or {}).get(key))), None)
+    dataset = item.dataset or (own.dataset if own is not None else None) or asked
     return SceneGraph(
         id=item.name,
-        domain=_domain(item, own, objects),
+        domain=_domain(item, dataset, objects),
         objects=objects,
         camera=camera,
         up_cam=up,
         camera_height_m=height,
         picture=item.image or "",
         marked=item.image_with_2dbox or "",
-        source=item.source if item.source is not None else item.dataset or "crisp",
+        source=item.source if item.source is not None else dataset or "crisp",
         given_centre=centre,
         given_edges=edges,
     )
@@ -339,10 +349,9 @@ def _read_object(thing: _Thing, boxes: Mapping[int, tuple[float, float, float, f
     )
 
 
-def _domain(item: _SceneForm, marks: MarksForm | None, objects: Sequence[SceneObject]) -> Domain:
+def _domain(item: _SceneForm, dataset: str | None, objects: Sequence[SceneObject]) -> Domain:
     """Return the domain by the data set's name; otherwise outdoor if an object is farther than 12 m away."""
-    dataset = marks.dataset if marks is not None else None
-    name = (item.dataset or dataset or item.image or "").lower()
+    name = (dataset or item.image or "").lower()
     if "scannet" in name:
         return "indoor"
     if "nuscenes" in name or "CAM_" in (item.image or ""):
@@ -486,6 +495,7 @@ class _Ours(Form):
 class _Meta(Form):
     type: str
     category: str
+    dataset: str | None = None
     theodolite: _Ours | None = None
 
 
@@ -704,10 +714,18 @@ def read_crisp(
         read, wrong = read_items(Path(path), lambda line: check(MarksForm, line))
         boxes.update({line.sample_data_token: line for _, line in read})
         problems += wrong
-    drawn, wrong = read_items(Path(graphs), lambda item: read_scene(item, boxes))
+    lines, lost = read_items(Path(questions), lambda line: check(QuestionForm, line))
+    datasets = {
+        key: line.meta.dataset
+        for _, line in lines
+        if line.meta.dataset
+        for key in (_name(line.image), line.id.rsplit("_", 1)[0])
+    }
+    drawn, wrong = read_items(Path(graphs), lambda item: read_scene(item, boxes, datasets))
     scenes = {scene.id: scene for _, scene in drawn}
     by_picture = {_name(scene.marked): scene.id for scene in scenes.values()}
-    asked, lost = read_items(Path(questions), lambda line: _question(line, scenes, by_picture))
+    asked, useless = read_each(lines, lambda line: _question(line, scenes, by_picture))
+    lost = [*lost, *useless]
     by_id = {question.id: question for _, question in asked}
     left_out = Counter(f"scene: {each.reason}"[:120] for each in wrong)
     left_out += Counter(f"question: {each.reason}"[:120] for each in lost)
@@ -721,8 +739,9 @@ def read_crisp(
     return SceneData(scenes, tuple(by_id.values()), Path(pictures) if pictures else None, manifest)
 
 
-def _question(value: Any, scenes: Mapping[str, SceneGraph], by_picture: Mapping[str, str]) -> SceneQuestion:
-    line = check(QuestionForm, value)
+def _question(
+    line: QuestionForm, scenes: Mapping[str, SceneGraph], by_picture: Mapping[str, str]
+) -> SceneQuestion:
     name = _scene_of(line, scenes, by_picture)
     if name is None:
         raise UsageError("no scene has its picture")

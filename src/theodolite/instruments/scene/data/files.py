@@ -39,6 +39,7 @@ from theodolite.instruments.scene.kinds import (
     distance_by_mark_m,
     group_name,
     kind_of,
+    object_name,
     size_by_mark_m,
 )
 from theodolite.worlds.marks import draw_marks, place_marks
@@ -340,8 +341,11 @@ class SceneQuestion:
         if self.form == "number":
             return AnswerFormat.number("m")
         options = {letter: o.text for letter, o in zip(self.letters, self.options, strict=True)}
-        make = AnswerFormat.count if self.spec.shape.is_count else AnswerFormat.choice
-        return make(options, style="letter")
+        shape = self.spec.shape
+        if shape.is_count:
+            return AnswerFormat.count(options, style="letter")
+        first, second = map(object_name, self.objects[:2]) if shape.is_placing else ("", "")
+        return AnswerFormat("choice", options, "letter", subject=first, object=second, claim=shape.claim)
 
     def letter_of(self, key: str) -> str | None:
         """Return the letter of the option with this key; None if there is none."""

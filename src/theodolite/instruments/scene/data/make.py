@@ -46,7 +46,7 @@ from theodolite.pairs.outcomes import (
     WALLS,
     Edit,
 )
-from theodolite.worlds.marks import RADII, draw_marks, place_marks
+from theodolite.worlds.marks import RADII, Radii, draw_marks, place_marks
 from theodolite.worlds.render.parts import Part
 from theodolite.worlds.render.raster import NEAR, Lattice, visible_shares
 from theodolite.worlds.render.shade import Render, Solid, render
@@ -353,7 +353,7 @@ def picture_edits(
     plain: Callable[[], Pixels],
     rng: np.random.Generator,
     *,
-    radii: tuple[float, float] = RADII,
+    radii: Radii = RADII,
 ) -> dict[Edit, list[SceneVersion]]:
     """Return the edits of marks and pixels: every exchange of two marks, in random order, and a brighter picture.
 
@@ -373,9 +373,7 @@ def picture_edits(
     }
 
 
-def marked_version(
-    graph: SceneGraph, plain: Callable[[], Pixels], *, radii: tuple[float, float] = RADII
-) -> SceneVersion:
+def marked_version(graph: SceneGraph, plain: Callable[[], Pixels], *, radii: Radii = RADII) -> SceneVersion:
     """Return the version of a scene that is its picture with marks.
 
     Args:
@@ -386,7 +384,7 @@ def marked_version(
     return SceneVersion(graph, lambda: mark_picture(plain(), graph, radii=radii))
 
 
-def mark_picture(plain: Pixels, graph: SceneGraph, *, radii: tuple[float, float] = RADII) -> Pixels:
+def mark_picture(plain: Pixels, graph: SceneGraph, *, radii: Radii = RADII) -> Pixels:
     """Return the picture of a scene with its marks."""
     height, width = plain.shape[:2]
     boxes = {thing.id: thing.box_px for thing in graph.objects}

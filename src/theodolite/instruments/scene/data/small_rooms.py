@@ -38,6 +38,7 @@ from theodolite.instruments.scene.data.make import (
 )
 from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph
 from theodolite.pairs.outcomes import EXCHANGE, MOVE_OBJECT, OTHER_CAMERA, WALLS, Edit
+from theodolite.worlds.marks import Radii
 from theodolite.worlds.render.shade import Light, Solid, render
 from theodolite.worlds.rooms import Room, room_shell
 from theodolite.worlds.scene_graph import SceneGraph
@@ -89,8 +90,8 @@ CATEGORIES = (
 N_FORMS = 3
 _EYE_M, _PITCH_DEG, _VIEW_DEG = (0.0, 0.0, 1.7), -17.0, 70.0
 _DEPTH_M, _WIDTH_M = 7.6, 8.0
-_MARK_RADII = (0.042, 0.046)
-"""Of a mark, as shares of the picture's width."""
+_MARK_RADII = Radii(0.042, 0.046, most_hidden=1.0)
+"""Of a mark: the twins have learnt rooms in which marks may hide an object."""
 _STEPS_M = tuple(side * step for step in (3.6, 3.0, 2.4, 1.8) for side in (1, -1))
 """How far to the left the camera may be moved."""
 _PLACES_TRIED = 6

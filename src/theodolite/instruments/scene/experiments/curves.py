@@ -135,11 +135,13 @@ def _solver_table(name: SolverName, ceilings: Sequence[SolverCeiling]) -> Table:
 # The solvers on graphs of graded quality: how much of a graph's worth each of them gets out of it.
 #
 # The ceiling is a solver's score on true graphs, but models write imperfect ones. Here true graphs get noise on their words, on their
-# lengths, or on both (`theodolite.instruments.scene.experiments.noise`), and every solver answers every question from the same graphs.
+# lengths, or on both, or their lengths are rounded (`theodolite.instruments.scene.experiments.noise`), and every solver answers every question from the same graphs.
 
 
 CURVE_LEVELS = (0.0, 0.05, 0.1, 0.15, 0.25, 0.4)
 """Noise levels: the relative error of lengths, and the share of pairs of words that are replaced."""
+ROUNDING_M = (0.0, 0.1, 0.25, 0.5, 1.0)
+"""Steps to which lengths are rounded; 0: not at all."""
 _COMPETENCIES: tuple[Competency, ...] = get_args(Competency)
 
 
@@ -165,7 +167,7 @@ def solver_curves(
     questions: Sequence[SceneQuestion],
     *,
     noisy: Sequence[Noisy] = NOISY,
-    levels: Sequence[float] = CURVE_LEVELS,
+    levels: Sequence[float] = (),
     comparison: MraComparison = "<",
     seed: int = 0,
 ) -> tuple[CurvePoint, ...]:
@@ -175,14 +177,14 @@ def solver_curves(
         graphs: The true graphs, by scene.
         questions: About them.
         noisy: What noise is put on.
-        levels: How much.
+        levels: How much; by default `CURVE_LEVELS`, and `ROUNDING_M` for rounding.
         comparison: How MRA compares numbers.
         seed: Seed of the noise.
     """
     curve: list[CurvePoint] = []
     true: list[CurvePoint] = []
     for on in noisy:
-        for level in levels:
+        for level in levels or (ROUNDING_M if on == "rounding" else CURVE_LEVELS):
             if level == 0 and true:  # no noise is the same whatever it is not put on
                 curve += [
                     CurvePoint(on, p.level, p.competency, p.quality, p.scores, p.better, p.gain) for p in true
@@ -257,10 +259,12 @@ def curve_table(on: Noisy, points: Sequence[CurvePoint]) -> Table:
     ]
     return Table.of(
         f"scene.curve_{on.replace(' ', '_')}",
-        f"The solvers on graphs with noise on {on}",
+        "The solvers on graphs with rounded lengths"
+        if on == "rounding"
+        else f"The solvers on graphs with noise on {on}",
         [
             Column("competency", "competency"),
-            Column("noise", "noise", "number"),
+            Column("noise", "step, m" if on == "rounding" else "noise", "number"),
             column("scene.sgc", "quality", "SGC of the graph"),
             *(column("scene.solver_curve", name, name) for name in SOLVERS),
             Column("better", "better of the other two"),

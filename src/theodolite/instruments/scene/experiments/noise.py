@@ -14,8 +14,8 @@ from theodolite.worlds.scene_graph import DECIMALS, PAIRS, Edge, Node, Predicate
 NOISE_LEVELS = (0.0, 0.1, 0.2, 0.35, 0.6, 1.0)
 """From the true graph to a nearly random one."""
 
-Noisy: TypeAlias = Literal["words", "lengths", "words and lengths"]
-"""What noise is put on."""
+Noisy: TypeAlias = Literal["words", "lengths", "words and lengths", "rounding"]
+"""What noise is put on; ``rounding`` writes all lengths as multiples of a step."""
 NOISY: tuple[Noisy, ...] = get_args(Noisy)
 
 
@@ -25,13 +25,13 @@ def noisy_graph(
     """Return a graph with noise.
 
     Every length is multiplied by exp(level · z) with z normal; with probability `level`, each pair of words is replaced by either
-    word or neither, equally likely.
+    word or neither, equally likely. Rounding has no draws: the level is the step in metres, and no length becomes shorter than that.
 
     Args:
         graph: The true graph.
         level: From 0, no noise, to 1.
         rng: Rng of the draws.
-        on: Only words, only lengths, or both.
+        on: Only words, only lengths, both, or the rounding of lengths.
 
     >>> graph = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
     >>> noisy_graph(graph, 0.0, np.random.default_rng(0)) == graph
@@ -39,9 +39,13 @@ def noisy_graph(
     """
     if not 0 <= level <= 1:
         raise UsageError(f"a noise level lies between 0 and 1, got {level}")
-    stretch, swap = (0.0 if on == "words" else level), (0.0 if on == "lengths" else level)
+    is_rounding = on == "rounding"
+    stretch = 0.0 if on == "words" or is_rounding else level
+    swap = 0.0 if on == "lengths" or is_rounding else level
 
     def shaken(length: float | None) -> float | None:
+        if is_rounding and level and length is not None:
+            return round(max(1, round(length / level)) * level, DECIMALS)
         factor = float(np.exp(stretch * rng.standard_normal()))
         if length is None:
             return None
@@ -76,7 +80,7 @@ def noisy_graphs(
     Args:
         graphs: True graphs by scene.
         level: From 0, no noise, to 1.
-        on: Only words, only lengths, or both.
+        on: Only words, only lengths, both, or the rounding of lengths.
         seed: Seed of the noise.
     """
     return {

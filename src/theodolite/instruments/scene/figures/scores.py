@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.core.drawing import (
     FAINT,
@@ -37,7 +38,8 @@ from theodolite.instruments.scene.experiments.interventions import (
     Intervention,
     Threshold,
 )
-from theodolite.instruments.scene.formulas.layout import Layout, lay_out, triangles
+from theodolite.instruments.scene.experiments.relations import RelationConfusion
+from theodolite.instruments.scene.formulas.layout import lay_out, triangles
 from theodolite.instruments.scene.formulas.sgc import score_graph
 from theodolite.instruments.scene.formulas.solver import SOLVER_TITLES, SolverName
 from theodolite.instruments.scene.kinds import ATOMIC, GROUPS, Competency, group_name
@@ -54,8 +56,8 @@ if TYPE_CHECKING:
 # The marked picture beside the predicted and the true graph, both seen from above.
 
 
-_BELOW = 0.1
-"""The space below the camera, as a share of the depth, for a line of text."""
+_BELOW = 0.13
+"""The space below the camera, as a share of the depth, for two lines of text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,8 +95,10 @@ def draw_cases(score: SceneScore, data: SceneData, folder: Path) -> list[Path]:
 def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
     """Draw the picture, the true places, and the places that the model's graph describes, with the camera at the bottom.
 
-    The true map is drawn from the scene, the other is computed from the model's graph as the geometric solver does. On it, true places
-    are grey, with a line from each to where the model has it.
+    The true map is drawn from the scene, the other is computed from the model's graph as the geometric solver does. A star graph
+    fixes how far objects are from the camera and from the centre object, and on which side, but no bearing: so both maps are turned
+    until the centre object is straight ahead. On the model's map true places are grey, with a line from each to where the model has
+    it; a grey ring is where the solver puts an object from the true graph, if that is not its true place.
 
     Args:
         view: The scene and the model's graph of it.
@@ -103,9 +107,16 @@ def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
     scene = view.scene
     if not view.predicted.nodes:
         raise UsageError(f"the graph of scene {scene.id!r} holds no object")
-    true = {thing.id: (float(scene.places_level_m[thing.id - 1][0]), float(scene.places_level_m[thing.id - 1][1]))
-            for thing in scene.objects}  # fmt: skip
-    layout = lay_out(view.predicted)
+    true = _turned(
+        {
+            t.id: (float(x), float(z))
+            for t, (x, z, _) in zip(scene.objects, scene.places_level_m, strict=True)
+        },
+        scene.centre,
+    )
+    layout = _turned(lay_out(view.predicted).places_m, view.predicted.centre)
+    solved = _turned(lay_out(scene.star()).places_m, scene.centre)
+    errors = [math.dist(solved[mark], place) for mark, place in true.items() if mark in solved]
     score = score_graph(view.predicted, scene.star())
     n, n_broken = triangles(view.predicted)
     span = _span(scene, true, layout)
@@ -122,33 +133,60 @@ def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
         _map(panels[-2], span)
         for mark, middle in true.items():
             _object(panels[-2], scene[mark].length_m, middle, mark, TRUE, is_centre=mark == scene.centre)
-        panels[-2].set_title("true, from above")
+        panels[-2].set_title(f"true: object {scene.centre} ahead")
         _map(panels[-1], span)
         _predicted(panels[-1], view, layout, true)
-        lost = len(scene.objects) - len(layout.places_m)
+        _own_errors(panels[-1], solved, true, 0.02 * span[1])
+        lost = len(scene.objects) - len(layout)
         notes = [f"SGC {100 * score.sgc:.0f} %"]
+        notes += (
+            [f"solver's own error (○): median {np.median(errors):.1f} m, at most {max(errors):.1f} m"]
+            if errors
+            else []
+        )
         notes += [f"{n_broken} of {n} triangles impossible"] if n_broken else []
         notes += [f"{lost} without a place"] if lost else []
         panels[-1].set_title("the model's (grey: true)")
-        for panel, below in ((panels[-2], "▲ the camera"), (panels[-1], ", ".join(notes))):
-            panel.annotate(below, (0.02, 0.012), xycoords="axes fraction", fontsize=8, color=QUIET, zorder=6)
+        for panel, below in (
+            (
+                panels[-2],
+                "▲ the camera; a star graph fixes distances\nfrom it and from the centre, and sides",
+            ),
+            (panels[-1], "\n".join([", ".join(notes[:1] + notes[2:]), *notes[1:2]])),
+        ):
+            panel.annotate(below, (0.02, 0.012), xycoords="axes fraction", fontsize=7, color=QUIET, zorder=6)
         figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=10.5)
     return Drawing(figure)
 
 
-def _predicted(axes: Axes, view: GraphView, layout: Layout, true: Mapping[int, tuple[float, float]]) -> None:
+Places: TypeAlias = Mapping[int, tuple[float, float]]
+"""Along the ground, right and forward of the camera, by mark."""
+
+
+def _turned(places: Places, centre: int) -> dict[int, tuple[float, float]]:
+    """Turn places about the camera until the centre object is straight ahead."""
+    x, z = places.get(centre, (0.0, 1.0))
+    far = math.hypot(x, z) or 1.0
+    c, s = z / far, x / far
+    return {mark: (c * a - s * b, s * a + c * b) for mark, (a, b) in places.items()}
+
+
+def _own_errors(axes: Axes, solved: Places, true: Places, least_m: float) -> None:
+    """Draw a ring where the solver puts an object from the true graph, joined to its true place."""
+    for mark, (x, z) in solved.items():
+        if math.dist((x, z), true[mark]) > least_m:
+            axes.plot([x], [z], "o", markersize=6, markerfacecolor="none", markeredgecolor=LAYOUT, zorder=1)
+            axes.plot(*zip(true[mark], (x, z), strict=True), ":", color=LAYOUT, linewidth=1.1, zorder=1)
+
+
+def _predicted(axes: Axes, view: GraphView, layout: Places, true: Places) -> None:
     for mark, (x, z) in true.items():
         axes.plot([x], [z], "o", color=LAYOUT, markersize=5, alpha=0.6, zorder=1)
-        if mark in layout.places_m:
+        if mark in layout:
             axes.plot(
-                [x, layout.places_m[mark][0]],
-                [z, layout.places_m[mark][1]],
-                color=LAYOUT,
-                linewidth=0.9,
-                alpha=0.7,
-                zorder=1,
+                [x, layout[mark][0]], [z, layout[mark][1]], color=LAYOUT, linewidth=0.9, alpha=0.7, zorder=1
             )
-    for mark, middle in layout.places_m.items():
+    for mark, middle in layout.items():
         node = view.predicted.node(mark)
         length = node.length_m if node is not None and node.length_m is not None else 0.3
         _object(axes, length, middle, mark, TARGET, is_centre=mark == view.predicted.centre)
@@ -203,12 +241,12 @@ def _map(axes: Axes, span: tuple[float, float]) -> None:
         spine.set_color(FAINT)
 
 
-def _span(scene: SceneGraph, true: Mapping[int, tuple[float, float]], layout: Layout) -> tuple[float, float]:
+def _span(scene: SceneGraph, true: Places, layout: Places) -> tuple[float, float]:
     """Return half the width and the depth of both maps: all true places, and predicted ones up to twice as far."""
     far = max(math.hypot(*middle) for middle in true.values())
     middles = [
         *true.values(),
-        *(middle for middle in layout.places_m.values() if math.hypot(*middle) < 2 * far),
+        *(middle for middle in layout.values() if math.hypot(*middle) < 2 * far),
     ]
     room = max(thing.length_m for thing in scene.objects) / 2
     depth = 1.06 * (max(z for _, z in middles) + room)
@@ -226,9 +264,10 @@ SOLVER_LOOKS: Mapping[SolverName, tuple[str, str, float]] = {
     "fused": (SERIES[0], "o", 2.6),
 }
 """Colour, marker and width of a line; the last is drawn on top."""
-_ROWS: tuple[Competency | None, ...] = ("transformation", "deduction", None)
-"""The competencies that a graph does not answer by stating it, and all together."""
+_ROWS: tuple[Competency | None, ...] = ("ranking", "transformation", "deduction", None)
+"""The competencies whose answers a graph may leave open, and all together."""
 _TITLES: Mapping[Competency | None, str] = {
+    "ranking": "ranking:\norder of three",
     "transformation": "transformation:\nwhere after turning",
     "deduction": "deduction:\ndistance after placing",
     None: "all nine groups,\nmacro mean",
@@ -250,7 +289,7 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
 
     with styled():
         figure = new_figure(3.2 * len(noisy) + 0.9, 2.25 * len(rows) + 1.0)
-        grid = figure.subplots(len(rows), len(noisy), sharex=True, sharey="row", squeeze=False)
+        grid = figure.subplots(len(rows), len(noisy), sharex="col", sharey="row", squeeze=False)
         for i, row in enumerate(rows):
             for j, on in enumerate(noisy):
                 part = sorted(
@@ -259,7 +298,7 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
                 axes = grid[i][j]
                 _lines(axes, part)
                 if i == 0:
-                    axes.set_title(f"noise on {on}", fontsize=10.5)
+                    axes.set_title("lengths rounded" if on == "rounding" else f"noise on {on}", fontsize=10.5)
                 if i == len(rows) - 1:
                     axes.set_xlabel(_across(part), fontsize=9)
             grid[i][0].set_ylabel(_TITLES[row], fontsize=9.5)
@@ -316,9 +355,10 @@ def _lowest(points: Sequence[CurvePoint]) -> float:
 def _across(points: Sequence[CurvePoint]) -> str:
     """Return the label of the horizontal axis, with the quality of the graphs at its two ends."""
     first, last = points[0].quality, points[-1].quality
+    what = "step, m" if points[0].noisy == "rounding" else "noise level"
     if first is None or last is None:
-        return "noise level"
-    return f"noise level (SGC {100 * first.value:.0f} % → {100 * last.value:.0f} %)"
+        return what
+    return f"{what} (SGC {100 * first.value:.0f} % → {100 * last.value:.0f} %)"
 
 
 # Figures of scene scores: radar of nine groups, QA against SGC and consistency, confusion, interventions, thresholds.
@@ -365,6 +405,9 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
         if score.confusions:
             title = f"Answers against what the graph implies\n{name}"
             drawings[f"confusion_{i + 1}"] = confusion_figure(score.confusions, title=title)
+        if score.relations:
+            title = f"Words of its graphs against true ones\n{name}"
+            drawings[f"relations_{i + 1}"] = relation_figure(score.relations, title=title)
         if score.threshold is not None:
             title = f"How good must a graph be to help?\n{name}"
             drawings[f"threshold_{i + 1}"] = threshold_curve(score.threshold, score.mean("qa"), title=title)
@@ -372,61 +415,85 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
 
 
 def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
-    """Draw QA of each of the nine groups, one line per model; the grey strokes are the baseline without looking.
+    """Draw QA of each of the nine groups, a radar for each model with its intervals, over thin grey lines of all others.
 
-    Lines become thinner from model to model, so that equal ones are seen around each other.
+    A dark stroke on each axis is the baseline without looking.
 
     Args:
         scores: By the name to show.
         title: Above the figure.
     """
     _some(scores)
-    first = next(iter(scores.values()))
-    groups = [group_name(*group) for group in GROUPS]
-    names = [f"{competency}\n{_SHORT[form]}" for form, competency in GROUPS]
-    angles = np.linspace(0, 2 * np.pi, len(names), endpoint=False)
+    columns = min(3, len(scores))
+    rows = -(-len(scores) // columns)
+    values = {name: _by_group(score) for name, score in scores.items()}
+    priors = next(iter(scores.values()))
     with styled():
-        wide = 5.6 + max(
-            2.2, 0.75 + 0.088 * max(len(name) for name in scores)
-        )  # the names in the legend must fit
-        figure = new_figure(wide, 5.4)
-        figure.set_layout_engine("none")
-        axes = cast("PolarAxes", figure.add_axes((1.05 / wide, 0.1, 4.6 / wide, 0.74), projection="polar"))
-        axes.set_theta_offset(np.pi / 2)
-        axes.set_theta_direction(-1)
-        priors = [first.mean("qa_prior", group=group) for group in groups]
-        words = "without looking"
-        for angle, prior in zip(angles, priors, strict=True):
-            if prior is not None:
-                across = np.linspace(angle - 0.2, angle + 0.2, 9)
-                axes.plot(across, [prior.value] * 9, color=LAYOUT, linewidth=3, label=words, zorder=2)
-                words = ""
-        for number, (name, score) in enumerate(scores.items()):
-            colour, width = _colours(len(scores))[number], 1.8 + 2.6 * (len(scores) - 1 - number)
-            points = [score.mean("qa", group=group) for group in groups]
-            values = np.array([point.value if point is not None else np.nan for point in points])
-            axes.plot(
-                np.append(angles, 0), np.append(values, values[0]), color=colour, linewidth=width, marker="o",
-                markersize=width + 2.4, label=name, zorder=3, clip_on=False,
-            )  # fmt: skip
-            for angle, point in zip(angles, points, strict=True):
+        figure = new_figure(4.2 * columns, 3.9 * rows + 0.8)
+        panels = figure.subplots(rows, columns, squeeze=False, subplot_kw={"projection": "polar"}).ravel()
+        for axes, (name, score), colour in zip(panels, scores.items(), _colours(len(scores)), strict=False):
+            _spokes(axes)
+            for angle, group in zip(_ANGLES, _GROUP_NAMES, strict=True):
+                prior, point = priors.mean("qa_prior", group=group), score.mean("qa", group=group)
+                if prior is not None:
+                    across = np.linspace(angle - 0.14, angle + 0.14, 9)
+                    axes.plot(across, [prior.value] * 9, color=INK, linewidth=2.2, zorder=2)
                 if point is not None:
-                    side = angle + 0.035 * (number - (len(scores) - 1) / 2)
-                    axes.plot([side, side], [point.low, point.high], color=colour, linewidth=1.2, alpha=0.55)
-        axes.set_ylim(0, 1)
-        axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["25", "50", "75", "100 %"], color=QUIET, fontsize=7.5)
-        axes.set_rlabel_position(20)
-        axes.set_xticks(angles, names, fontsize=9)
-        axes.tick_params(axis="x", pad=9)
-        for label, angle in zip(axes.get_xticklabels(), angles, strict=True):
-            label.set_horizontalalignment(
-                "center" if abs(np.sin(angle)) < 0.4 else "left" if np.sin(angle) > 0 else "right"
+                    axes.plot([angle] * 2, [point.low, point.high], color=colour, linewidth=1.6, alpha=0.6)
+            for other, line in values.items():
+                if other != name:
+                    axes.plot(_ROUND, line, color=LAYOUT, linewidth=0.9, alpha=0.55, zorder=1)
+            axes.fill(_ROUND, np.nan_to_num(values[name]), color=colour, alpha=0.12, linewidth=0)
+            axes.plot(
+                _ROUND, values[name], "o-", color=colour, markersize=4.5, label=name, zorder=3, clip_on=False
             )
-        axes.grid(color=FAINT, linewidth=0.8)
-        axes.spines["polar"].set_color(FAINT)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.22, 1.08))
-        figure.suptitle(title, x=0.02, y=0.985, ha="left", weight="bold", fontsize=10.5)
+            axes.set_title(
+                "\n".join(wrap(name, 34)), color=colour, weight="bold", loc="center", pad=12, fontsize=9.5
+            )
+        for axes in panels[len(scores) :]:
+            axes.set_axis_off()
+        _legend_of_radar(figure, has_others=len(scores) > 1)
+        figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=11)
     return Drawing(figure)
+
+
+_GROUP_NAMES = tuple(group_name(*group) for group in GROUPS)
+_ANGLES = np.linspace(0, 2 * np.pi, len(GROUPS), endpoint=False)
+_ROUND = np.append(_ANGLES, 0)
+
+
+def _by_group(score: SceneScore) -> NDArray[np.float64]:
+    """Return QA of the nine groups, and of the first again; NaN where it was not asked."""
+    points = [score.mean("qa", group=group) for group in _GROUP_NAMES]
+    values = [point.value if point is not None else np.nan for point in points]
+    return np.array([*values, values[0]])
+
+
+def _spokes(axes: PolarAxes) -> None:
+    """Draw the axes of the nine groups."""
+    axes.set_theta_offset(np.pi / 2)
+    axes.set_theta_direction(-1)
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["25", "50", "75", "100 %"], color=QUIET, fontsize=7)
+    axes.set_rlabel_position(20)
+    axes.set_xticks(_ANGLES, [f"{competency}\n{_SHORT[form]}" for form, competency in GROUPS], fontsize=8)
+    for label, angle in zip(axes.get_xticklabels(), _ANGLES, strict=True):
+        label.set_horizontalalignment(
+            "center" if abs(np.sin(angle)) < 0.4 else "left" if np.sin(angle) > 0 else "right"
+        )
+    axes.grid(color=FAINT, linewidth=0.8)
+    axes.spines["polar"].set_color(FAINT)
+
+
+def _legend_of_radar(figure: Figure, *, has_others: bool) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=INK, linewidth=2.2, label="without looking"),
+        Line2D([], [], color=QUIET, linewidth=1.6, alpha=0.6, label="95 % interval"),
+    ]
+    handles += [Line2D([], [], color=LAYOUT, linewidth=0.9, label="the other models")] if has_others else []
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8.5)
 
 
 def qa_against(scores: Mapping[str, SceneScore], what: Against = "sgc", *, title: str = "") -> Drawing:
@@ -536,33 +603,35 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
+    columns = min(3, len(scores))
+    rows = -(-len(scores) // columns)
     with styled():
-        figure = new_figure(max(5.0, 1.2 + 3.1 * len(scores)), 4.3)
-        axes = figure.add_subplot()
-        width, ticks, labels = 0.8 / len(settings), [], []
-        for column, (name, score) in enumerate(scores.items()):
+        figure = new_figure(max(5.0, 0.7 + 3.2 * columns), 0.9 + 3.2 * rows)
+        panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
+        for axes, (name, score) in zip(panels, scores.items(), strict=False):
             share = _atomic_share(score)
             for i, setting in enumerate(settings):
-                x = column + (i - (len(settings) - 1) / 2) * width
-                ticks.append(x)
-                labels.append(_SETTING_NAMES[setting])
-                _bar(axes, x, width * 0.86, score, setting, share)
-            axes.annotate(name.replace(":", ":\n"), (column, 1.0), ha="center", va="bottom", weight="bold",
-                          annotation_clip=False, xycoords=("data", "axes fraction"))  # fmt: skip
-        axes.set_xticks(ticks, labels, fontsize=7.5)
-        axes.tick_params(axis="x", length=0)
-        axes.set_ylim(0, 1.04)
-        axes.set_xlim(-0.55, len(scores) - 0.45)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-        axes.set_ylabel("QA, mean over nine groups")
-        axes.yaxis.grid(visible=True)
+                _bar(axes, i, 0.82, score, setting, share)
+            axes.set_xticks(
+                range(len(settings)), [_SETTING_NAMES[setting] for setting in settings], fontsize=7.5
+            )
+            axes.tick_params(axis="x", length=0)
+            axes.set_xlim(-0.55, len(settings) - 0.45)
+            axes.set_ylim(0, 1.04)
+            axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+            axes.yaxis.grid(visible=True)
+            axes.set_title("\n".join(wrap(name, 34)), weight="bold", fontsize=9.5)
+        for axes in panels[len(scores) :]:
+            axes.set_axis_off()
+        for axes in panels[::columns]:
+            axes.set_ylabel("QA, mean over nine groups")
         handles: list[Line2D | Patch] = [
             Patch(color=_ATOMIC, label="atomic groups"),
             Patch(color=_COMPOSITIONAL, label="compositional groups"),
             Line2D([], [], color=INK, linewidth=1.3, label="95 % interval"),
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
-        axes.set_title(title, weight="bold", pad=38)
+        figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=11)
     return Drawing(figure)
 
 
@@ -691,6 +760,52 @@ def _confusion(axes: Axes, matrix: ConfusionMatrix) -> None:
     rest = ", ".join(f"{cell} {100 * values[cell]:.1f} %" for cell in _NEITHER)
     axes.set_title(f"{matrix.form}s: {n} questions", loc="left", fontsize=9.5)
     axes.set_xlabel(rest, fontsize=8, color=QUIET)
+
+
+def relation_figure(matrices: Sequence[RelationConfusion], *, title: str = "") -> Drawing:
+    """Draw a confusion matrix for each pair of opposite words: rows are true, columns were said, shares of each row.
+
+    Args:
+        matrices: From `relation_confusions`.
+        title: Above the figure.
+    """
+    from matplotlib.patches import Rectangle
+
+    with styled():
+        wide = [len(matrix.said) + 1.6 for matrix in matrices]
+        figure = new_figure(0.86 * sum(wide), 3.6)
+        for axes, matrix in zip(
+            figure.subplots(1, len(matrices), squeeze=False, width_ratios=wide)[0], matrices, strict=True
+        ):
+            for row, true in enumerate(matrix.true):
+                for column, said in enumerate(matrix.said):
+                    share = matrix.share(true, said)
+                    colour = SERIES[3] if true == said else SERIES[2]
+                    place = column, len(matrix.true) - 1 - row
+                    axes.add_patch(
+                        Rectangle(place, 1, 1, facecolor=colour, alpha=0.04 + 0.76 * share, linewidth=0)
+                    )
+                    axes.text(
+                        place[0] + 0.5,
+                        place[1] + 0.5,
+                        f"{100 * share:.0f} %",
+                        ha="center",
+                        va="center",
+                        fontsize=9,
+                    )
+            axes.set_xlim(0, len(matrix.said))
+            axes.set_ylim(0, len(matrix.true))
+            axes.set_aspect("equal")
+            axes.set_xticks(np.arange(len(matrix.said)) + 0.5, [w.replace(" ", "\n", 1) for w in matrix.said])
+            rows = [
+                f"{word.replace('in front of', 'in front')}\n{matrix.n(word)} edges" for word in matrix.true
+            ]
+            axes.set_yticks(len(matrix.true) - 0.5 - np.arange(len(matrix.true)), rows)
+            axes.tick_params(length=0, labelsize=8.5)
+            axes.set_xlabel("said", color=QUIET)
+        figure.axes[0].set_ylabel("true", color=QUIET)
+        figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=10.5)
+    return Drawing(figure)
 
 
 def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: str = "") -> Drawing:

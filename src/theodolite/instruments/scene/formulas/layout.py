@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -259,8 +259,8 @@ def triangles(graph: StarGraph) -> tuple[int, int]:
 # The graph is read as noisy observations of places on the ground. Its errors are not known, but its contradictions (triangles that do
 # not close, words on the wrong side of a triangle) tell about them:
 #
-# - each length is right up to a factor, log stated = log true + N(0, σ²); what remains at σ = 0 is rounding, and heights that are only
-#   assumed, as in `theodolite.instruments.scene.formulas.layout`
+# - each length is right up to a factor, log stated = log true + N(0, σ²); what remains at σ = 0 is rounding (if all lengths are
+#   multiples of half a metre, each stands for an interval of half a metre), and heights that are only assumed, as in `theodolite.instruments.scene.formulas.layout`
 # - each pair of words (left or right, in front of or behind) is right with probability 1 − q, with a soft threshold; otherwise it is
 #   either word or neither, equally likely
 #
@@ -293,6 +293,10 @@ _SPREAD = 0.8
 """Of the logarithms of a graph's true distances around their median."""
 _UNKNOWN = 0.7
 """The relative error of a length that is missing, around the typical length of its graph."""
+_STEPS_M = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0)
+"""Steps of round numbers."""
+_FEWEST_LENGTHS = 3
+"""Fewer lengths are round by chance."""
 _SHORTEST_M, _LONGEST_M = 0.01, 1e6
 
 
@@ -387,9 +391,11 @@ def _stated(graph: StarGraph) -> _Stated:
     ahead = _ground(centre.distance_m if centre is not None else None, drop)
     usual_apart = float(np.median([a for a in apart if a is not None] or [1.0]))
     usual_far = float(np.median([f for f in (ahead, *far) if f is not None] or [2 * usual_apart]))
-    apart_m, apart_error = _filled(apart, rises, usual_apart)
-    far_m, far_error = _filled(far, [drop + rise for rise in rises], usual_far)
-    ahead_m, ahead_error = _filled([ahead], [drop], usual_far)
+    written = [*(edge.distance_m for edge in edges), *(node.distance_m for node in graph.nodes)]
+    rounding = rounding_error_m([length for length in written if length is not None])
+    apart_m, apart_error = _filled(apart, rises, usual_apart, rounding)
+    far_m, far_error = _filled(far, [drop + rise for rise in rises], usual_far, rounding)
+    ahead_m, ahead_error = _filled([ahead], [drop], usual_far, rounding)
     words = [
         [_direction_sign(e.relation, "right", "left"), _direction_sign(e.relation, "behind", "in front of")]
         for e in edges
@@ -414,13 +420,29 @@ def _ground(slant: float | None, rise: float) -> float | None:
     return max(along_ground(min(slant, _LONGEST_M), min(abs(rise), _LONGEST_M)), _SHORTEST_M)
 
 
-def _filled(lengths: list[float | None], rises: list[float], usual: float) -> tuple[FloatArray, FloatArray]:
+def rounding_error_m(lengths: Sequence[float]) -> float:
+    """Return the standard error of lengths that are all written as multiples of one step: of an interval as wide as the step.
+
+    >>> rounding_error_m([1.5, 2.0, 4.0]), rounding_error_m([1.5, 2.0, 4.03])
+    (0.14433756729740646, 0.01)
+    """
+    steps = [
+        step
+        for step in _STEPS_M
+        if len(lengths) >= _FEWEST_LENGTHS and all(abs(x / step - round(x / step)) < 1e-6 for x in lengths)
+    ]
+    return max([10.0**-DECIMALS, *(step / math.sqrt(12) for step in steps)])
+
+
+def _filled(
+    lengths: list[float | None], rises: list[float], usual: float, rounding: float
+) -> tuple[FloatArray, FloatArray]:
     """Return lengths and their relative errors from rounding and from heights.
 
     Missing lengths get the usual one, with a large error.
     """
     known = np.array([usual if length is None else length for length in lengths])
-    error = np.hypot(10.0**-DECIMALS / known, _HEIGHT_ERROR_M * np.abs(rises) / known**2).clip(max=0.3)
+    error = np.hypot(rounding / known, _HEIGHT_ERROR_M * np.abs(rises) / known**2).clip(max=0.3)
     return known, np.where([length is None for length in lengths], _UNKNOWN, error)
 
 

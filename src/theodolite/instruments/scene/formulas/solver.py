@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -317,7 +318,7 @@ def _only_match(offered: Mapping[str, set[str]], words: set[str]) -> str | None:
 #
 # What the graph states, it means: sizes, distances from the camera and from the centre, and words about the centre are taken as they
 # stand. What it leaves open is answered from maps: where an object is after turning, distances along the ground, anything about two
-# objects without an edge, and ties. With several maps, a choice is the option with most weight of maps behind it, and a number the one
+# objects without an edge, and ties. Of the offered orders the one that fits the stated values best is taken. With several maps, a choice is the option with most weight of maps behind it, and a number the one
 # whose expected MRA over the maps is the largest.
 #
 # The geometric reading has one map, which takes all lengths as exact (`theodolite.instruments.scene.formulas.layout`). The fused
@@ -327,6 +328,7 @@ def _only_match(offered: Mapping[str, set[str]], words: set[str]) -> str | None:
 FloatArray = NDArray[np.float64]
 _CANDIDATES = np.linspace(0.02, 0.98, 49)
 """Quantiles of the maps' answers, among which a number is chosen."""
+_SAME_MISFIT = 1e-12
 _NEARNESS = 1e-6
 """The weight of being near a sector, which decides only where no map puts the object in a sector that is offered."""
 
@@ -408,32 +410,54 @@ class MapReading:
         return _most(question, [fit(words) for words in options])
 
     def which(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """Return the stated answer; ties are broken by the graph's other statements."""
-        return choice(question, str(self._ranked(question, question.objects[-2:], quantity, sign)[0]))
+        """Return the stated answer; see `_likeliest` for ties."""
+        first, second = question.objects[-2:]
+        likeliest = self._likeliest(question, ((second, first), (first, second)), quantity, sign)
+        return choice(question, str(likeliest[0]))
 
     def order(self, question: SceneQuestion, quantity: Quantity, sign: int) -> SolvedAnswer:
-        """Return the stated order; ties are broken by the graph's other statements."""
-        ranked = self._ranked(question, question.objects, quantity, sign)
-        return choice(question, "-".join(map(str, ranked)))
+        """Return the offered order that fits the stated values best; see `_likeliest` for ties."""
+        orders = [
+            order
+            for order in itertools.permutations(question.objects)
+            if question.letter_of("-".join(map(str, order)))
+        ]
+        if not orders:
+            raise CannotSolveError("its answer is not among the options")
+        likeliest = self._likeliest(question, orders, quantity, sign)
+        return choice(question, "-".join(map(str, likeliest)))
 
-    def _ranked(
-        self, question: SceneQuestion, marks: Sequence[int], quantity: Quantity, sign: int
-    ) -> list[int]:
+    def _likeliest(
+        self, question: SceneQuestion, orders: Sequence[tuple[int, ...]], quantity: Quantity, sign: int
+    ) -> tuple[int, ...]:
+        """Return the order with the smallest `misfit`, by the stated values or, of those that fit alike, by what breaks ties.
+
+        A length is often written as a round number, which stands for an interval, so equal values are in any order. What the
+        graph does not decide is decided as in the public reading: by the first of the orders.
+        """
         reference = question.objects[0]
-        values: dict[int, tuple[float, ...]] = {
-            mark: (sign * quantity.stated(self, mark, reference),) for mark in marks
-        }
-        if len(set(values.values())) < len(values):
-            values = {mark: (values[mark][0], sign * quantity.tie(self, mark, reference)) for mark in marks}
-        if len(set(values.values())) < len(values):
-            raise CannotSolveError("a tie")
-        return sorted(values, key=lambda mark: values[mark])
+        for value_of in (quantity.stated, quantity.tie):
+            try:
+                values = {
+                    mark: value_of(self, mark, reference) for mark in question.objects[-len(orders[0]) :]
+                }
+            except CannotSolveError:
+                if value_of is quantity.stated:
+                    raise
+                break
+            misfits = [misfit([values[mark] for mark in order], sign) for order in orders]
+            orders = [
+                order for order, m in zip(orders, misfits, strict=True) if m <= min(misfits) + _SAME_MISFIT
+            ]
+            if len(orders) == 1:
+                break
+        return orders[0]
 
     def ground_m(self, mark: int, reference: int | None) -> float:
         """Return the distance along the ground from a reference, or from the camera: its mean over the maps."""
         gaps = self.offsets_m(mark, reference) if reference is not None else self.maps.places_of(mark)
         if gaps is None:
-            raise CannotSolveError("a tie")
+            raise CannotSolveError("an object has no place: a distance or an edge is missing")
         return float(self.maps.weights @ np.hypot(*gaps.T))
 
     def between_m(self, first: int, second: int) -> float:
@@ -484,6 +508,23 @@ class MapReading:
         candidates = np.quantile(values, _CANDIDATES)
         fits = mean_relative_accuracy(candidates[:, None], values[None, :]) @ self.maps.weights
         return number(float(candidates[int(np.argmax(fits))]))
+
+
+def misfit(values: Sequence[float], sign: int) -> float:
+    """Return how far values are from rising (from falling, if the sign is −1): the squared changes of their logarithms.
+
+    These are the least changes that bring them into order, by pooling neighbours in the wrong order; equal values need none.
+
+    >>> misfit([1.0, 1.0, 2.0], 1), round(misfit([2.0, 1.0], 1), 2), misfit([2.0, 1.0], -1)
+    (0.0, 0.24, 0.0)
+    """
+    levels = [sign * math.log(max(value, 1e-9)) for value in values]
+    pools: list[list[float]] = []
+    for level in levels:
+        pools.append([level])
+        while len(pools) > 1 and sum(pools[-2]) / len(pools[-2]) > sum(pools[-1]) / len(pools[-1]):
+            pools[-2:] = [pools[-2] + pools[-1]]
+    return sum((level - sum(pool) / len(pool)) ** 2 for pool in pools for level in pool)
 
 
 def _most(question: SceneQuestion, fits: Sequence[float]) -> SolvedAnswer:

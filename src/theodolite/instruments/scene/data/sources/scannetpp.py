@@ -42,11 +42,11 @@ BUILDING = frozenset(
 )
 """Labels of parts of the building, and of no object at all."""
 _WIDTH_PX = 240
-_SPLAT_M = 0.04
+_SPLAT_M = 0.03
 """Half the side of the square that a vertex covers: scans have one about every 5 cm."""
 _MOST_REACH_PX = 8
 _SLACK = 0.05, 0.02
-"""A vertex is visible if nothing is nearer by more than 5 cm plus 2 % of its depth."""
+"""A surface is visible if nothing is nearer by more than 5 cm plus 2 % of its depth."""
 
 _PLY_TYPES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "float": "f4", "double": "f8",
@@ -224,9 +224,10 @@ def _mesh(scene: Path, groups: Sequence[_Group]) -> Mesh | None:
 
 
 def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) -> dict[int, float]:
-    """Return for each object the share of its vertices in the picture that nothing nearer covers.
+    """Return for each object the share that other things leave uncovered of the pixels that would show it alone.
 
-    The vertices are drawn into a small depth buffer, each as a square of a few centimetres, so that surfaces have no holes.
+    The vertices are drawn into small depth buffers, each as a square of a few centimetres, so that surfaces have no holes: all
+    into one, and those of each object into one of its own, by which its own back does not count.
     """
     small = camera.resized(thumbnail_size(camera, _WIDTH_PX))
     points = cam_SE3_world.apply(mesh.points_world)
@@ -235,7 +236,9 @@ def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) ->
     pixels = np.floor(small.project(points)).astype(np.int64)
     inside = (pixels >= 0).all(axis=1) & (pixels[:, 0] < small.width_px) & (pixels[:, 1] < small.height_px)
     pixels, depths, owners = pixels[inside], points[inside, 2], owners[inside]
-    buffer = np.full((small.height_px, small.width_px), np.inf)
+    numbers, own = np.unique(owners, return_inverse=True)
+    buffer = np.full((small.height_px, small.width_px), np.inf, np.float32)
+    alone = np.full((len(numbers), *buffer.shape), np.inf, np.float32)
     reach = np.clip(np.ceil(_SPLAT_M * small.fx_px / depths), 1, _MOST_REACH_PX)
     for dy in range(-_MOST_REACH_PX, _MOST_REACH_PX + 1):
         for dx in range(-_MOST_REACH_PX, _MOST_REACH_PX + 1):
@@ -243,8 +246,11 @@ def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) ->
             rows = np.clip(pixels[near, 1] + dy, 0, small.height_px - 1)
             columns = np.clip(pixels[near, 0] + dx, 0, small.width_px - 1)
             np.minimum.at(buffer, (rows, columns), depths[near])
-    seen = depths <= buffer[pixels[:, 1], pixels[:, 0]] + _SLACK[0] + _SLACK[1] * depths
-    return {int(k): float(seen[owners == k].mean()) for k in np.unique(owners) if k >= 0}
+            np.minimum.at(alone, (own[near], rows, columns), depths[near])
+    is_shown = np.isfinite(alone)
+    is_seen = is_shown & (alone <= buffer + _SLACK[0] + _SLACK[1] * buffer)
+    shares = is_seen.sum(axis=(1, 2)) / is_shown.sum(axis=(1, 2))
+    return {int(k): float(share) for k, share in zip(numbers, shares, strict=True) if k >= 0}
 
 
 def read_ply_vertices(path: Path) -> NDArray[np.float64]:
