@@ -35,5 +35,6 @@ def _cell(value: Any, name: str) -> str:
     if isinstance(value, str):
         return f"`{value}`"
     if isinstance(value, dict):
-        return f"{100 * value['value']:.0f}{KEEP}%"
+        low, high = (f"{100 * value[end]:.0f}" for end in ("low", "high"))
+        return f"{100 * value['value']:.0f}{KEEP}% [{low},{KEEP}{high}]"
     return f"{value:.2f}".replace("-", "−") if name != "separation" else f"{value:.2f}".replace("0.", ".", 1)

@@ -108,12 +108,19 @@ def test_chosen_parts_have_maps_of_their_own(tiny, planted):
         theodolite.explain(model, planted, "Where?", answer="left of the house", spans=["right"], tries=2)
 
 
-def test_methods_that_hide_and_methods_on_features_can_be_asked_for(tiny, planted):
+def test_methods_that_hide_and_methods_on_features_can_be_asked_for(tiny, planted, monkeypatch):
     model = open_model(f"hf:{tiny('llava')}?dtype=float32")
+    read = []
+    encode = type(model.checkpoint).encode
+    monkeypatch.setattr(
+        type(model.checkpoint), "encode", lambda *a, **k: read.append(len(a[1])) or encode(*a, **k)
+    )
     found = theodolite.explain(
         model, planted, "Where?", answer="left there", method=["gradcam", "occlusion"], tries=2
     )
     assert found.methods == ("gradcam", "occlusion")
+    once = 2  # the places of the pictures, and that the answer is not the model's own
+    assert found.n_read + found.n_passes + once == sum(read)  # nothing is asked that is not counted
     assert found.shares_by == "chefer"
     assert "blank picture" not in {finding.name for finding in found.tests[1].findings}
     assert {m.method for m in found.find("left")} == {"gradcam"}

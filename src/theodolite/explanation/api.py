@@ -326,6 +326,8 @@ class _Inside(_Task):
         super().__init__(model, request, choices, progress)
         self.checkpoint: Checkpoint = model.checkpoint  # type: ignore[attr-defined]
         self.n_passes = 0
+        self.n_windows = 0
+        """Versions of the pictures that occlusion reads."""
         progress("answering", 0, None)
         self.answer, self.own_text = self._answered()
         self.contrast = self._contrast() if choices.instead else None
@@ -384,6 +386,9 @@ class _Inside(_Task):
         rasters = [
             Raster.seen_by(each.grid) for each in place_pictures(self.checkpoint, [self.request], inputs)[0]
         ]
+        self.n_windows = len(
+            Windows.over([each.size_px for each in rasters], [each.region_px for each in rasters])
+        )
         plan = self.plan_for(rasters)
         whole, blank = self.read_whole(plan.scene)
         key = self.contrast.tokens[0] if self.contrast else int((whole.values - blank.values)[0].argmax())
@@ -490,6 +495,8 @@ class _Inside(_Task):
         answer: WrittenAnswer | None = None,
     ) -> AnswerAttribution:
         self.n_passes += 1
+        if any(method.needs & Need.PICTURES for method in methods):
+            self.reader.n_calls += self.n_windows
         return attribute_answer(
             self.model, request or self.request, answer or self.answer, spans, methods=methods
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def explanation_figure(explanation: Explanation, span: str = ANSWER, method: str
         tall = max(p.shape[0] / p.shape[1] for p in pictures) * wide
         tall = min(tall, 6.0)
         head = _LINE * (len(question) + len(answer)) + 0.75
-        foot = (2.0 if test.cautions or len(test.sentence) > 108 else 1.75) if test is not None else 0.45
+        foot = (2.0 if test.cautions or len(test.sentence) > 108 else 1.75) if test is not None else 0.6
         figure = new_figure(WIDTH, head + rows * (tall + 0.3) + foot)
         figure.set_layout_engine("none")
         top = _write_head(figure, question, answer, explanation)
@@ -88,7 +89,8 @@ def explanation_figure(explanation: Explanation, span: str = ANSWER, method: str
         if test is not None:
             _draw_test(figure, test, foot)
         elif word is not None:
-            figure.text(0.012, 0.15 / height, printable(explanation.describe(word)), color=INK, fontsize=9.5)
+            for i, line in enumerate(reversed(wrap(printable(explanation.describe(word)), 130))):
+                figure.text(0.012, (0.12 + i * 0.19) / height, line, color=INK, fontsize=9.5)
     return Drawing(figure)
 
 
@@ -161,8 +163,6 @@ def opacity(heat: Any) -> Any:
 
 def _texts(explanation: Explanation) -> tuple[list[str], list[list[tuple[str, float | None]]]]:
     """Return the lines of the question, and those of the answer: pieces of text with their picture share."""
-    from textwrap import wrap
-
     question = wrap(printable(explanation.question), 112)[:4] or [""]
     pieces: list[tuple[str, float | None]] = [("→  ", None)]
     end, text = 0, printable(explanation.answer)
@@ -260,8 +260,6 @@ def _draw_test(figure: Figure, test: MapTest, foot: float) -> None:
     """Draw what hiding costs: the marked part, as much elsewhere, and everything."""
     height = figure.get_figheight()
     tone = TONES[test.standing]
-    from textwrap import wrap
-
     y = foot - 0.18
     for line in wrap(test.sentence, 108)[:2]:
         figure.text(0.012, y / height, line, color=tone, fontsize=11, weight="bold", va="center")

@@ -154,7 +154,9 @@ def test_excess_is_sample_by_sample(real):
     ).error_deg()
     excess = stats.clustered_mean(excess_over_uniform(box, uniform), real.pictures, bounds=(-180, 180))
     assert excess.value == pytest.approx(box.mean() - uniform.mean())
-    assert excess.high < -5
+    paired, test = stats.paired_difference(box, uniform, real.pictures, bounds=(0, 180), seed=0)
+    assert paired.value == pytest.approx(excess.value)
+    assert (paired.high < 0, test.p_value < 0.01) == (True, True)
     assert not excess_over_uniform(uniform, uniform).any()
 
 
