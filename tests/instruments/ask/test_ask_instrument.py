@@ -70,7 +70,14 @@ def test_rows_show_each_question_in_each_setting(asked):
         rows = list(item_rows(ASK, run, lambda picture: picture.digest, scores))
         names = [result.item.name for result in run.results()]
     assert [row.id for row in rows] == names
-    assert {row.condition for row in rows} == {"plain", "blind", "mirror", "light", "exchanged", "exchanged-mirror"}
+    assert {row.condition for row in rows} == {
+        "plain",
+        "blind",
+        "mirror",
+        "light",
+        "exchanged",
+        "exchanged-mirror",
+    }
     assert {row.split for row in rows} == {OWN_SPLIT}
     plain = [row for row in rows if row.condition == "plain"]
     values = {each.item: each.value for each in scores if each.metric == "ask.accuracy:picture"}
