@@ -15,7 +15,14 @@ from PIL import Image
 
 from theodolite.cli.main import main
 from theodolite.core.registry import registry
-from theodolite.testing import check_explainer, check_method, check_model, check_source, check_verifier
+from theodolite.testing import (
+    check_edit,
+    check_explainer,
+    check_method,
+    check_model,
+    check_source,
+    check_verifier,
+)
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
 FILES = sorted(EXAMPLES.glob("*.py"))
@@ -64,7 +71,7 @@ def test_each_example_is_complete_in_under_eighty_lines(file):
 
 def test_there_is_one_example_of_every_kind_that_the_documentation_promises():
     kinds = {re.search(r'add\(\s*"(\w+)"', file.read_text()).group(1) for file in FILES}
-    assert kinds == {"instrument", "model", "method", "explainer", "verifier", "source"}
+    assert kinds == {"instrument", "model", "method", "explainer", "verifier", "source", "edit"}
     mine = {
         (kind, entry.name)
         for kind in kinds
@@ -227,3 +234,22 @@ def test_the_source_builds_a_data_set_with_the_right_geometry(tmp_path):
     is_from_chair = scene.star().centre == things["chair"].id
     assert edge.relation == ({"right"} if is_from_chair else {"left"})
     assert edge.distance_m == pytest.approx(np.hypot(2.0, 0.1), abs=0.01)
+
+
+def test_the_edit_fills_a_place_with_what_lies_beside_it():
+    from theodolite.geometry import Box
+    from theodolite.pairs.pictures import Cutout, try_remove
+
+    assert check_edit("mirrored").remarks == ()
+    x = np.arange(160)
+    pixels = (
+        np.repeat(np.where(x // 5 % 2 == 0, 90, 98)[None, :, None], 120, axis=0)
+        .repeat(3, axis=2)
+        .astype(np.uint8)
+    )
+    without = pixels.copy()
+    pixels[50:70, 70:90] = (250, 30, 30)
+    edited = try_remove(pixels, Cutout(Box(70, 50, 90, 70)), fill="mirrored")
+    assert edited.is_fit
+    assert np.abs(edited.picture.pixels().astype(int) - without).max() <= 12, "no red is left"
+    assert edited.picture.pixels()[55:65, 75:85].std() > 1, "and it has the stripes"

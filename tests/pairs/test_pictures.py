@@ -194,8 +194,10 @@ def test_what_would_not_look_right_is_refused_with_its_reason():
         Unfit.TOUCH,
     }
     assert reason(lambda: remove(ground(), Cutout(Box(-10, -10, 30, 30)))) == Unfit.CUT_OFF
-    assert reason(lambda: remove(ground(), Cutout(Box(1, 1, WIDTH - 1, HEIGHT - 1)))) == Unfit.TRACE
-    assert reason(lambda: remove(ground()[:9, :9], Cutout(Box(2, 2, 7, 7)))) == Unfit.TRACE, "a tiny picture"
+    assert reason(found(Cutout(Box(2, 40, 20, 60)))) == Unfit.CUT_OFF, "annotated boxes are loose"
+    assert reason(found(Cutout(Box(40, 40, 48, 100)))) == Unfit.SLIVER
+    assert reason(lambda: remove(ground(), Cutout(Box(4, 4, WIDTH - 4, HEIGHT - 4)))) == Unfit.LARGE
+    assert reason(lambda: remove(ground()[:9, :9], Cutout(Box(3, 3, 6, 6)))) == Unfit.LARGE, "a tiny picture"
 
 
 def test_traces_and_objects_that_are_not_seen_are_refused():
@@ -208,10 +210,11 @@ def test_traces_and_objects_that_are_not_seen_are_refused():
     assert reason(lambda: remove(pixels, thing)) == Unfit.TRACE
     assert reason(lambda: move(ground(), Cutout(Box(90, 70, 110, 90)), (30, 0))) == Unfit.UNSEEN
     half = ground()
-    half[:, 120:] = 250
+    half[:, 120:] = 180
     half[60:80, 40:60] = 0
     boxed = Cutout(Box(30, 50, 70, 90))  # brings its dark background into the bright half
-    assert reason(lambda: move(half, boxed, (120, 0))) == Unfit.TRACE
+    assert Studio(half, (boxed,)).attempt("move", [(120, 0)]).quality.measures["brought"] > 35
+    assert reason(lambda: move(half, boxed, (120, 0))) == Unfit.OUT_OF_PLACE
     blurred = Studio(pixels, (thing,), fill="blurred").draw([None])
     assert blurred.shape == pixels.shape, "a blur is never refused"
 
@@ -230,11 +233,12 @@ def test_a_copied_fill_has_the_detail_of_the_background():
     polygons, _ = disc(120, 90, 22)
     alpha = outline_alpha(SIZE, polygons)
     shown = painted(grass, alpha, RED)
-    copied, misfit = patched(shown, alpha)
+    patch = patched(shown, alpha)
     inside = alpha == 1
-    assert copied[inside].std() == pytest.approx(18, rel=0.2)
+    assert patch.pixels[inside].std() == pytest.approx(18, rel=0.2)
     assert without(shown, alpha)[inside].std() < 6, "a blur has none"
-    assert misfit == pytest.approx(np.abs(rng.normal(0, 18 * math.sqrt(2), 10_000)).mean(), rel=0.15)
+    assert patch.smear < patch.misfit, "grass is no smear"
+    assert patch.misfit == pytest.approx(np.abs(rng.normal(0, 18 * math.sqrt(2), 10_000)).mean(), rel=0.15)
 
 
 def test_objects_that_must_not_be_copied_are_not():

@@ -22,6 +22,7 @@ _KINDS: dict[str, Kind] = {
     "sources": "source",
     "families": "family",
     "behaviours": "behaviour",
+    "edits": "edit",
 }
 
 

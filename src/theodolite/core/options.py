@@ -296,6 +296,11 @@ MODEL = Option(
 )
 DATA = Option("The data set.")
 IMAGES = Option("The folder with the pictures. Default: that of the data.", metavar="DIR")
+FILL = Option(
+    "What fills the place of an object that is cut out: one of `theodolite list edits`.",
+    metavar="NAME",
+    stored="if given",
+)
 RUN = Option("A run folder.", metavar="RUN", is_argument=True)
 RUNS = Option("Run folders.", metavar="RUN…", is_argument=True, can_be_empty=False)
 SEED = Option("Seed of all random draws.", least=0)

@@ -37,12 +37,14 @@ Kind: TypeAlias = Literal[
     "command",
     "figure",
     "grader",
+    "edit",
     "older",
 ]
 """The kinds of plug-ins. A model entry is the scheme of a model name, such as ``hf`` in ``hf:path``. A family entry is
 a transformers model type, such as ``qwen2_vl``. A behaviour is a function from a request to an answer, used as
 ``scripted:<name>``. A command is a Typer app or a function for the command line. A figure is
-a function that draws a diagnosis. A grader reads and scores one answer. An older entry, named after a kind of run, is a
+a function that draws a diagnosis. A grader reads and scores one answer. An edit is a function that fills a part of a
+photograph, given the picture, the part and a seed. An older entry, named after a kind of run, is a
 function that completes an item, given the settings of its run, that was stored before items carried their truth."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -223,7 +225,13 @@ def register(add: Registrar) -> None:
     for behaviour, function, summary in BEHAVIOURS:
         add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
     _readers(add)
+    _edits(add)
     add("figure", "looking", "theodolite.report.slide:looking_figure", summary="outcomes of all pairs")
+
+
+def _edits(add: Registrar) -> None:
+    for fill, summary in EDITS:
+        add("edit", fill, f"theodolite.pairs.pictures.filling:{fill}", summary=summary)
 
 
 def _readers(add: Registrar) -> None:
@@ -346,6 +354,13 @@ GRADERS = (
     ("trace", "trace.claims.steps:grade", "the final answer of a trace"),
 )
 """The graders of answers that are not simply equal to the right one, or are no answers: name, place, summary."""
+
+
+EDITS = (
+    ("copied", "a piece of the background beside it, blended at the rim"),
+    ("blurred", "a blur of the background around it"),
+)
+"""What fills the place of an object that was cut out of a photograph: name, summary."""
 
 
 OLDER = (

@@ -8,16 +8,34 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, is_there, read_each, read_json, read_list
+from theodolite.core.types import Picture
 from theodolite.core.views import Form, Name, Number, Whole
 from theodolite.geometry import Box
+from theodolite.geometry.directions import CARDINAL, OPPOSITE
+from theodolite.pairs.pictures.neutral import neutral_exchange, neutral_move, neutral_removal
+from theodolite.pairs.pictures.objects import (
+    Cutout,
+    Edited,
+    Fill,
+    Studio,
+    Unfit,
+    UnfitError,
+    fault_of,
+    find_move,
+    overlap,
+    try_exchange,
+    try_remove,
+)
+from theodolite.pairs.pictures.quality import Quality
 from theodolite.pairs.pictures.whole import polygons_of
 
 __all__ = [
@@ -32,7 +50,8 @@ __all__ = [
 AreaOf: TypeAlias = Literal["box", "mask"]
 """What an object's area is: its box, or the area that the annotation states (COCO: of the mask)."""
 _COCO_PARTS = (b"images", b"annotations", b"categories")
-"""No corner of an outline is farther away."""
+_KNOWN_SHAPES, _SLIVER = 5, 0.4
+"""An object is a sliver if its box is narrower than this share of what is usual for its kind, where so many are known."""
 
 
 _Side: TypeAlias = Annotated[int, Field(ge=1, le=100_000)]
@@ -81,6 +100,23 @@ class Instance:
     outline: tuple[tuple[float, ...], ...] = ()
     """Polygons x0, y0, x1, y1, … in pixels; empty where the annotation has none, or a run-length mask."""
 
+    @property
+    def narrowness(self) -> float:
+        """The shorter side of its box as a share of the longer one; 0 without a box."""
+        if self.box is None:
+            return 0.0
+        return min(self.box.width_px, self.box.height_px) / max(self.box.width_px, self.box.height_px)
+
+    def cutout(self) -> Cutout:
+        """Return how it is cut out.
+
+        Raises:
+            UsageError: It has no box.
+        """
+        if self.box is None:
+            raise UsageError(f"a {self.name} has no box")
+        return Cutout(self.box, self.outline)
+
     def area(self, of: AreaOf) -> float | None:
         """Return the share of the picture; None if the annotation does not state it."""
         return self.box_area if of == "box" else self.mask_area
@@ -107,6 +143,32 @@ class AnnotatedPicture:
             if instance.box is not None and all(instance is not one for one in taken)
         )
 
+    def other_cutouts(self, *taken: Instance) -> tuple[Cutout, ...]:
+        """Return all objects but these, in the order of `other_boxes`; a crowd without its outline."""
+        return tuple(
+            Cutout(instance.box, () if instance.is_crowd else instance.outline)
+            for instance in self.instances
+            if instance.box is not None and all(instance is not one for one in taken)
+        )
+
+    def unfit(self, thing: Instance, usual: Mapping[str, float]) -> Unfit | None:
+        """Return why an object cannot be cut out whole and alone; None if it can.
+
+        Args:
+            thing: One of its objects.
+            usual: `Instances.narrowness` of all kinds.
+        """
+        if thing.box is None:
+            return Unfit.CUT_OFF
+        if any(
+            each.is_crowd and each.box is not None and overlap(thing.box, each.box) > 0
+            for each in self.instances
+        ):
+            return Unfit.CROWD
+        if thing.narrowness < _SLIVER * usual.get(thing.name, 0.0):
+            return Unfit.SLIVER
+        return fault_of(thing.cutout(), self.size_px, self.other_cutouts(thing))
+
     @property
     def counts(self) -> Counter[str]:
         """The number of objects of each name, crowds included: beside a crowd of people no person is unique."""
@@ -121,6 +183,15 @@ class Instances:
     categories: tuple[str, ...]
     problems: tuple[Problem, ...] = ()
     """The broken records of the files."""
+
+    def narrowness(self) -> dict[str, float]:
+        """Return how narrow the boxes of each kind usually are, where enough are known: the median."""
+        shapes: defaultdict[str, list[float]] = defaultdict(list)
+        for picture in self.pictures:
+            for thing in picture.instances:
+                if thing.box is not None and not thing.is_crowd:
+                    shapes[thing.name].append(thing.narrowness)
+        return {name: median(each) for name, each in shapes.items() if len(each) >= _KNOWN_SHAPES}
 
     def by_file_name(self) -> dict[str, AnnotatedPicture]:
         """Return the pictures by file name, without folders."""
@@ -204,6 +275,128 @@ def _instance(annotation: _Annotation, names: Mapping[int, str], image: _Image) 
         None if annotation.area is None else annotation.area / whole,
         polygons_of(annotation.segmentation),
     )
+
+
+# The edits of single objects that annotated photographs allow, each with its neutral one.
+
+
+_ASKED_AREA = 0.01
+"""The least share of the picture that an object covers which is asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditTrial:
+    """An edit of an annotated photograph that was tried."""
+
+    picture: AnnotatedPicture
+    names: tuple[str, ...]
+    """The objects that a question about it would be about."""
+    edited: Edited
+    is_neutral: bool = False
+
+
+def try_edits(
+    picture: AnnotatedPicture,
+    shown: Picture,
+    usual: Mapping[str, float],
+    *,
+    fill: Fill = "copied",
+    seed: int = 0,
+) -> Iterator[EditTrial]:
+    """Yield every removal, move and exchange of the objects that are alone of their kind, and the neutral one to each that is fit.
+
+    Args:
+        picture: The annotations.
+        shown: The photograph.
+        usual: `Instances.narrowness` of the data.
+        fill: What fills places.
+        seed: Seed of the fill.
+    """
+    trials = _Trials(picture, shown, usual, {"fill": fill, "seed": seed})
+    for thing in trials.alone:
+        yield from trials.removal(thing)
+        for other in trials.alone:
+            if other is not thing:
+                yield from trials.move(thing, other)
+    for one, other in combinations(trials.free, 2):
+        yield from trials.exchange(one, other)
+
+
+class _Trials:
+    """Tries edits of one photograph."""
+
+    def __init__(
+        self, picture: AnnotatedPicture, shown: Picture, usual: Mapping[str, float], how: Mapping[str, Any]
+    ) -> None:
+        self._picture, self._shown, self._how = picture, shown, how
+        self.alone = [
+            each
+            for each in picture.instances
+            if each.name and picture.counts[each.name] == 1 and each.box_area >= _ASKED_AREA
+        ]
+        self._unfit = {each.name: picture.unfit(each, usual) for each in self.alone}
+        self.free = [each for each in self.alone if self._unfit[each.name] is None]
+
+    def removal(self, thing: Instance) -> Iterator[EditTrial]:
+        reason = self._unfit[thing.name]
+        if reason is not None:
+            yield self._trial(_refused("remove", thing, reason), thing)
+            return
+        removed = try_remove(self._shown, thing.cutout(), others=self._others(thing), **self._how)
+        yield self._trial(removed, thing)
+        if removed.is_fit:
+            spare, others = self._spare(thing)
+            neutral = neutral_removal(self._shown, thing.cutout(), spare, others=others, **self._how)
+            yield self._trial(neutral, thing, is_neutral=True)
+
+    def move(self, thing: Instance, other: Instance) -> Iterator[EditTrial]:
+        """Move an object to the opposite side of another one."""
+        reason = self._unfit[thing.name]
+        if reason is not None:
+            yield self._trial(_refused("move", thing, reason), thing, other)
+            return
+        cutout, fixed, others = thing.cutout(), other.cutout(), self._others(thing, other)
+        ways = [OPPOSITE[CARDINAL.between(fixed.box, cutout.box).name]]
+        try:
+            step = find_move(
+                cutout, fixed, self._picture.size_px, directions=ways, others=others, picture=self._shown
+            )
+        except UnfitError as error:
+            yield self._trial(_refused("move", thing, error.reason), thing, other)
+            return
+        moved = Studio(self._shown, (cutout,), others=[fixed, *others], **self._how).attempt("move", [step])
+        yield self._trial(moved, thing, other)
+        if moved.is_fit:
+            spare, others = self._spare(thing, other)
+            neutral = neutral_move(
+                self._shown, cutout, fixed, step, unrelated=spare, others=others, **self._how
+            )
+            yield self._trial(neutral, thing, other, is_neutral=True)
+
+    def exchange(self, one: Instance, other: Instance) -> Iterator[EditTrial]:
+        first, second = one.cutout(), other.cutout()
+        swapped = try_exchange(self._shown, first, second, others=self._others(one, other), **self._how)
+        yield self._trial(swapped, one, other)
+        if swapped.is_fit:
+            spare, others = self._spare(one, other)
+            neutral = neutral_exchange(self._shown, first, second, spare, others=others, **self._how)
+            yield self._trial(neutral, one, other, is_neutral=True)
+
+    def _others(self, *taken: Instance) -> tuple[Cutout, ...]:
+        return self._picture.other_cutouts(*taken)
+
+    def _spare(self, *asked: Instance) -> tuple[list[Cutout], tuple[Cutout, ...]]:
+        """Return the objects that may be edited in place of those asked about, and all further ones."""
+        spare = [each for each in self.free if all(each is not one for one in asked)]
+        return [each.cutout() for each in spare], self._others(*asked, *spare)
+
+    def _trial(self, edited: Edited, *about: Instance, is_neutral: bool = False) -> EditTrial:
+        return EditTrial(self._picture, tuple(each.name for each in about), edited, is_neutral)
+
+
+def _refused(kind: Literal["remove", "move"], thing: Instance, reason: Unfit) -> Edited:
+    changed = () if thing.box is None else ((thing.cutout(), None),)
+    return Edited(kind, changed, Quality(refused=reason))
 
 
 def find_coco(path: Path, images: Path | None) -> tuple[Path, Path] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from theodolite.testing.check_edit import check_edit
 from theodolite.testing.check_explainer import check_explainer
 from theodolite.testing.check_instrument import check_instrument
 from theodolite.testing.check_method import check_method
@@ -17,6 +18,7 @@ __all__ = [
     "BrokenContractError",
     "Family",
     "Findings",
+    "check_edit",
     "check_explainer",
     "check_instrument",
     "check_method",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import Kind, registry
+from theodolite.testing.check_edit import check_edit
 from theodolite.testing.check_explainer import check_explainer
 from theodolite.testing.check_instrument import check_instrument
 from theodolite.testing.check_method import check_method
@@ -15,7 +16,16 @@ from theodolite.testing.check_source import check_source
 from theodolite.testing.check_verifier import check_verifier
 from theodolite.testing.findings import BrokenContractError, Findings
 
-CHECKED: tuple[Kind, ...] = ("instrument", "model", "method", "explainer", "verifier", "source", "behaviour")
+CHECKED: tuple[Kind, ...] = (
+    "instrument",
+    "model",
+    "method",
+    "explainer",
+    "verifier",
+    "source",
+    "behaviour",
+    "edit",
+)
 """The kinds that can be checked."""
 
 
@@ -61,6 +71,7 @@ def _check(name: str, kind: Kind, data: str | Path | None) -> Findings:
         "method": check_method,
         "explainer": check_explainer,
         "verifier": check_verifier,
+        "edit": check_edit,
     }
     if kind not in checks:
         raise UsageError(f"the kind {kind!r} cannot be checked; there are: {', '.join(CHECKED)}")

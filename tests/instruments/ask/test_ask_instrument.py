@@ -38,7 +38,8 @@ def test_every_metric_is_scored_and_has_its_mean_in_a_table(asked):
         score = score_ask(run)
         settings, comparisons, pairs = ASK.tables(run)
     assert {each.metric for each in scores} == {metric.key for metric in ASK.metrics} - {
-        "ask.accuracy:remove"
+        "ask.accuracy:remove",
+        "ask.accuracy:remove-other",
     }
     assert {each.split for each in scores} == {OWN_SPLIT}
     means = {metric.key: score_mean(metric, scores) for metric in ASK.metrics}
@@ -69,7 +70,14 @@ def test_rows_show_each_question_in_each_setting(asked):
         rows = list(item_rows(ASK, run, lambda picture: picture.digest, scores))
         names = [result.item.name for result in run.results()]
     assert [row.id for row in rows] == names
-    assert {row.condition for row in rows} == {"plain", "blind", "mirror", "light"}
+    assert {row.condition for row in rows} == {
+        "plain",
+        "blind",
+        "mirror",
+        "light",
+        "exchanged",
+        "exchanged-mirror",
+    }
     assert {row.split for row in rows} == {OWN_SPLIT}
     plain = [row for row in rows if row.condition == "plain"]
     values = {each.item: each.value for each in scores if each.metric == "ask.accuracy:picture"}

@@ -138,3 +138,41 @@ def test_one_command_asks_about_objects_and_directions(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     own = {row["name"] for row in found["instruments"]}
     assert own == {"ask", "compass"}
+
+
+def test_a_sheet_of_edits_is_drawn_and_every_refusal_is_counted(tmp_path, capsys):
+    data = coco(tmp_path, [["ball"], ["ball", "umbrella"], ["ball", "ball"]])
+    out = tmp_path / "sheets"
+    assert main(["ask", "figures", "--data", str(data), "--out", str(out), "--json"]) == 0
+    (table,) = json.loads(capsys.readouterr().out)["tables"]
+    rows = {row["edit"]: row for row in table["rows"]}
+    assert (rows["remove"]["tried"], rows["remove"]["accepted"]) == (3, 3), (
+        "two balls are not alone of their kind"
+    )
+    assert rows["remove, neutral"]["accepted"] + rows["in place, neutral"]["accepted"] >= 3
+    for row in table["rows"]:
+        told = sum(int(part.split(" ×")[0]) for part in (row["refused"] or "").split("; ") if part)
+        assert row["accepted"] + told == row["tried"]
+    assert {"accepted.png", "neutral.png"} <= {path.name for path in out.iterdir()}
+    with Image.open(out / "accepted.png") as sheet:
+        assert min(sheet.size) > 200
+
+
+def test_slivers_crowds_and_what_touches_stay_where_they_are(tmp_path):
+    from theodolite.instruments.coco import read_instances
+    from theodolite.pairs.pictures import Unfit
+
+    data = coco(tmp_path, [["ball"]] * 5 + [["ball", "umbrella", "scissors"]])
+    content = json.loads(data.read_text())
+    content["annotations"][4]["bbox"] = [8, 8, 5, 16]
+    content["annotations"][6]["bbox"] = [38, 8, 40, 16]  # the umbrella reaches into the scissors
+    content["annotations"].append({"image_id": 0, "category_id": 1, "bbox": [2, 2, 60, 60], "iscrowd": 1})
+    data.write_text(json.dumps(content))
+    instances = read_instances(data)
+    usual = instances.narrowness()
+    reasons = [[each.unfit(thing, usual) for thing in each.instances] for each in instances.pictures]
+    assert usual == {"ball": 1.0}, "of the others too few are known"
+    assert reasons[0][0] == Unfit.CROWD
+    assert reasons[1] == [None]
+    assert reasons[4] == [Unfit.SLIVER]
+    assert reasons[5][1:] == [Unfit.COVERED, Unfit.COVERED]

@@ -97,12 +97,16 @@ def photographs(tmp_path):
         data = io.BytesIO()
         Image.fromarray(rng.integers(0, 256, (24, 40, 3), dtype=np.uint8)).save(data, "JPEG", exif=exif)
         (tmp_path / f"{i}.jpg").write_bytes(data.getvalue())
-    answers = ("left", "right", "left")
+    about = (("plate", "left"), ("bowl", "right"), ("jug", "left"))
     return [
         Question(
-            f"q{i}", f"Is {i} left?", answer, (Picture.from_path(tmp_path / f"{i}.jpg"),), ("left", "right")
+            f"q{i}",
+            f"Where is the cup relative to the {name}?",
+            answer,
+            (Picture.from_path(tmp_path / f"{i}.jpg"),),
+            ("left", "right"),
         )
-        for i, answer in enumerate(answers)
+        for i, (name, answer) in enumerate(about)
     ]
 
 
@@ -111,7 +115,8 @@ def test_originals_and_edits_have_one_encoding(tmp_path, photographs, in_memory)
     folder = None if in_memory else tmp_path / "edited"
     items = {item.name: item for item in plan_questions(photographs, folder=folder)}
     shown = {name: item.request.pictures[0] for name, item in items.items() if item.request.pictures}
-    assert {name.split("/")[1] for name in shown} == {"picture", "swapped", "mirror", "light"}
+    settings = {"picture", "swapped", "mirror", "light", "exchanged", "exchanged-mirror"}
+    assert {name.split("/")[1] for name in shown} == settings
     headers = set()
     for name, picture in shown.items():
         with Image.open(io.BytesIO(picture.read())) as image:

@@ -321,7 +321,7 @@ def test_photographs_of_every_kind_are_edited(tmp_path):
     exif[0x0112] = 6
     Image.fromarray(np.rot90(pixels)).save(images / "d.png", "JPEG", quality=95, exif=exif)
     items = items_of(study_of(folder))
-    unseen = "not exchanged or moved: the object would hardly be seen in its new place"
+    unseen = "not exchanged or moved: the object hardly differs from what is behind it"
     assert set(COMPASS.unused(study_of(folder))) == {unseen}, (
         "without colours the ball is as grey as the background"
     )

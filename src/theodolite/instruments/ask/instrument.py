@@ -9,7 +9,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from theodolite.core.options import ANSWER, DATA, IMAGES, MAX_TOKENS, Option, Options, Seed, out_of, size_of
+from theodolite.core.errors import UsageError
+from theodolite.core.options import (
+    ANSWER,
+    DATA,
+    FILL,
+    IMAGES,
+    MAX_TOKENS,
+    Option,
+    Options,
+    Seed,
+    out_of,
+    size_of,
+)
 from theodolite.core.scores import OWN_SPLIT, Capability, ItemScore
 from theodolite.core.tables import Table
 from theodolite.core.types import Item
@@ -33,7 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AskRun",
+    "DrawEdits",
     "MakeQuestions",
+    "draw_edits",
     "make_questions",
     "plan_asked",
 ]
@@ -56,6 +70,7 @@ class AskRun(RunOptions):
     ] = SETTINGS
     answer: Annotated[Answering, ANSWER] = "write"
     max_tokens: Annotated[int, MAX_TOKENS] = 512
+    fill: Annotated[str, FILL] = "copied"
 
 
 def plan_asked(study: Study, options: AskRun, data: Path) -> RunPlan:
@@ -68,7 +83,7 @@ def plan_asked(study: Study, options: AskRun, data: Path) -> RunPlan:
     if recorded and not has_pictures(study.model):
         chosen = tuple(setting for setting in chosen if setting in {"picture", "swapped"}) or ("picture",)
     if not recorded:
-        loaded = draw_questions(loaded, len(loaded.questions), study.seed)
+        loaded = draw_questions(loaded, len(loaded.questions), study.seed, fill=options.fill)
     items = partial(
         plan_questions,
         loaded.questions,
@@ -77,6 +92,7 @@ def plan_asked(study: Study, options: AskRun, data: Path) -> RunPlan:
         max_tokens=options.max_tokens,
         folder=None if study.is_preview else study.folder / "edited",
         model=study.model,
+        fill=options.fill,
     )
     notes = [f"left out: {n} × {reason}" for reason, n in loaded.unused.items()]
     if recorded and not study.is_preview:
@@ -125,6 +141,36 @@ def make_questions(options: MakeQuestions, messages: Messages) -> Outcome:  # no
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class DrawEdits(Options):
+    """What `theodolite ask figures` takes."""
+
+    data: Annotated[Path, DATA.but(help="COCO instances: a file, or the folder that holds it.")]
+    images: Annotated[Path | None, IMAGES] = None
+    out: Annotated[Path, out_of("Where to write the sheets.")]
+    fill: Annotated[str, FILL] = "copied"
+    size: Annotated[int, size_of("edits per sheet")] = 48
+    seed: Seed = 0
+
+
+def draw_edits(options: DrawEdits, messages: Messages) -> Outcome:
+    """Draw sheets of the edits that photographs allow: the accepted, their neutral ones, and the refused, with the reason."""
+    from theodolite.instruments.ask.edits import edits_table, try_all, write_sheets
+    from theodolite.instruments.coco import find_coco
+
+    found = find_coco(options.data, options.images)
+    if found is None:
+        raise UsageError(f"{options.data} holds no COCO instances; edits need the boxes of objects")
+    trials, unused = try_all(*found, fill=options.fill, seed=options.seed, progress=messages.progress)
+    messages.notes(f"left out: {n} × {reason}" for reason, n in unused.items())
+    written = write_sheets(trials, options.out, size=options.size, seed=options.seed)
+    return Outcome(
+        [edits_table(trials)],
+        {"sheets": [str(path) for path in written]},
+        notes=[f"wrote {path}" for path in written],
+    )
+
+
 _MAX_TOKENS = 512
 _QUESTIONS: Mapping[str, int] = {"quick": 100, "standard": 1000, "large": 10_000}
 """The largest number of questions, by size."""
@@ -142,8 +188,12 @@ class Ask(Instrument):
     run_help = "Ask your own questions with the picture, without it, with another one, and with it edited; and score."
 
     def verbs(self) -> Mapping[str, Verb[Any]]:
-        """Make questions, and score."""
-        return {**super().verbs(), "make": Verb(MakeQuestions, make_questions)}
+        """Make questions, score, and draw the edits of photographs."""
+        return {
+            **super().verbs(),
+            "make": Verb(MakeQuestions, make_questions),
+            "figures": Verb(DrawEdits, draw_edits),
+        }
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Plan the questions with their pictures, without them, with others, and with edited ones."""

@@ -224,6 +224,7 @@ def plan_questions(
     max_tokens: int = 512,
     folder: Path | None = None,
     model: str = "",
+    fill: str = "copied",
 ) -> Iterator[Item]:
     """Yield the items of a run, question by question, so that the start of a plan has all settings; then repeats.
 
@@ -237,8 +238,9 @@ def plan_questions(
         max_tokens: Maximum length of an answer.
         folder: Where edited pictures are kept. Default: in memory.
         model: The name of the model. For a log, no answer is requested twice.
+        fill: What fills the places of removed objects.
     """
-    draft = _Draft(tuple(settings), max_tokens, folder)
+    draft = _Draft(tuple(settings), max_tokens, folder, fill, seed)
     yield from with_repeats(_plan(questions, draft, seed), lambda item: item.truth.is_plain, model=model)
 
 
@@ -306,6 +308,8 @@ class _Draft:
     settings: tuple[Setting, ...]
     max_tokens: int
     folder: Path | None
+    fill: str
+    seed: int
 
     def item(  # noqa: PLR0911 - one return for each setting
         self,
@@ -351,8 +355,9 @@ class _Draft:
         self, question: Question, removal: Removal, setting: Setting, truth: Truth, meta: dict[str, Json]
     ) -> Item:
         """Return the question about its picture without an object."""
-        how = partial(remove, thing=removal.thing, others=removal.others)
-        name = f"without-{content_hash([astuple(removal.thing.box)])[:16]}"
+        how = partial(remove, thing=removal.thing, others=removal.others, fill=self.fill, seed=self.seed)
+        filled: list[Json] = [] if self.fill == "copied" else [self.fill, self.seed]
+        name = f"without-{content_hash([astuple(removal.thing.box), *filled])[:16]}"
         edited = _edit(question.pictures[0], name, how, self.folder)
         return self._made(question, setting, (edited,), truth, meta)
 
@@ -362,7 +367,7 @@ class _Draft:
         """Return the question with roles exchanged, about the picture or its mirror image."""
         own = replace(truth, golds=(turned.answer,))
         if setting == "exchanged":
-            return self._made(turned, setting, question.pictures, own, meta)
+            return self._made(turned, setting, self._shown(question.pictures), own, meta)
         edited = replace(truth, golds=(question.answer,), edit=MIRROR.name)
         return self._made(turned, setting, self._edited(question.pictures, "mirror"), edited, meta)
 
@@ -418,7 +423,7 @@ def _edit(picture: Picture, name: str, how: Callable[[Picture], Picture], folder
 
 
 _EDITS = {"plain": _plain, "mirror": mirror, "light": light}
-_EDITED: frozenset[Setting] = frozenset({"mirror", "light", "remove"})
+_EDITED: frozenset[Setting] = frozenset({"mirror", "exchanged-mirror", "light", "remove", "remove-other"})
 
 
 def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:

@@ -40,7 +40,7 @@ from theodolite.instruments.compass.data.drawn import (
     moved_unasked,
     part_box,
 )
-from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
+from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts, other_cutouts, unfit_role
 from theodolite.pairs.outcomes import (
     EXCHANGE,
     EXCHANGE_UNASKED,
@@ -490,8 +490,6 @@ _CLEAR_DEG = 10.0
 """How much nearer the direction of moved objects must be than the next one."""
 _TILT_DEG = 15.0
 """How far moved objects may lie from the exact direction, of eight."""
-_LEAST_LENGTH = 0.25
-"""The shortest neutral move of a photographed object, as a share of the move that changes the answer."""
 NO_MAPS = "no_maps"
 """The key of an item's meta that leaves out relevance maps."""
 
@@ -628,11 +626,11 @@ def _object_edits(
     """Return the edits of a pair's objects that look right, and the reasons against the others."""
     edits: list[EditedPair] = []
     unfit: list[Unfit] = []
-    studio = Studio(pair.picture, things, others=pair.others)
+    studio = Studio(pair.picture, things, others=other_cutouts(pair))
     for condition in (EXCHANGED, TARGET_MOVED, REFERENCE_MOVED):
         try:
             steps = _steps(pair, things, condition, vocabulary)
-            studio.draw(steps)
+            studio.attempt("exchange" if condition == EXCHANGED else "move", steps).accepted()
         except UnfitError as error:
             unfit.append(error.reason)
         else:
@@ -650,21 +648,17 @@ def _neutral_moves(
     pair: Pair, things: tuple[Cutout, Cutout], edit: EditedPair, studio: Studio, vocabulary: Vocabulary
 ) -> Iterator[EditedPair]:
     """Yield the move of one of the objects about as far as under another edit, but without a change of the answer."""
-    reference, target = things
-    how: dict[str, Any] = {"others": pair.others, "options": _placing(vocabulary)}
-    how["far_px"] = max(math.hypot(*step) for step in cast("Any", edit.how["steps"]))
-    for moving, fixed, seen in (
-        (target, reference, pair.direction),
-        (reference, target, opposite(pair.direction)),
-    ):
+    length = max(math.hypot(*step) for step in cast("Any", edit.how["steps"]))
+    placing = replace(_placing(vocabulary), length_px=length)
+    roles: Sequence[Literal["target", "reference"]] = ("target", "reference")
+    for role in roles:
         try:
-            step = find_move(moving, fixed, pair.size_px, directions=[str(seen)], **how)
-            steps = (step, (0, 0)) if moving is reference else ((0, 0), step)
-            studio.draw(steps)
+            steps = _steps_of_move(pair, things, role, pair.direction, placing)
+            studio.attempt("move", steps).accepted()
         except UnfitError:
             continue
         moved = _moved(pair, steps, vocabulary)
-        if moved.direction == pair.direction and math.hypot(*step) >= how["far_px"] * _LEAST_LENGTH:
+        if moved.direction == pair.direction:
             yield _with_step_list(MOVED_UNASKED, moved, steps)
             return
 
@@ -685,17 +679,42 @@ def _steps(
     Raises:
         UnfitError: If the objects cannot be moved like that.
     """
-    reference, target = things
     if condition == EXCHANGED:
-        return find_exchange(reference, target, pair.size_px, others=pair.others)
+        _check_fit(pair, "reference", "target")
+        return find_exchange(*things, pair.size_px, others=other_cutouts(pair))
     if is_diagonal(pair.direction):
         raise UnfitError(Unfit.DIAGONAL)
-    how: dict[str, Any] = {"others": pair.others, "options": _placing(vocabulary)}
-    if condition == TARGET_MOVED:
-        ways = [opposite(pair.direction) or ""]
-        return (0, 0), find_move(target, reference, pair.size_px, directions=ways, **how)
-    # Seen from the target, the reference goes to where the target was, seen from the reference.
-    return find_move(reference, target, pair.size_px, directions=[pair.direction], **how), (0, 0)
+    role: Literal["target", "reference"] = "target" if condition == TARGET_MOVED else "reference"
+    return _steps_of_move(pair, things, role, str(opposite(pair.direction)), _placing(vocabulary))
+
+
+def _steps_of_move(
+    pair: Pair,
+    things: tuple[Cutout, Cutout],
+    role: Literal["target", "reference"],
+    direction: str,
+    placing: PlacingOptions,
+) -> tuple[Step, Step]:
+    """Return the steps of reference and target if one of them moves so that the target lies in a direction.
+
+    Raises:
+        UnfitError: If it cannot be moved like that.
+    """
+    _check_fit(pair, role)
+    reference, target = things
+    how: dict[str, Any] = {"others": other_cutouts(pair), "options": placing, "picture": pair.picture}
+    if role == "target":
+        return (0, 0), find_move(target, reference, pair.size_px, directions=[direction], **how)
+    seen = str(opposite(direction))  # where the reference lies from the target
+    return find_move(reference, target, pair.size_px, directions=[seen], **how), (0, 0)
+
+
+def _check_fit(pair: Pair, *roles: Literal["reference", "target"]) -> None:
+    """Raise an `UnfitError` if the data say of an object what its pair cannot: it is a sliver, or stands in a crowd."""
+    for role in roles:
+        reason = unfit_role(pair, role)
+        if reason is not None and reason in {Unfit.SLIVER, Unfit.CROWD}:
+            raise UnfitError(reason)
 
 
 def _moved(pair: Pair, steps: tuple[Step, Step], vocabulary: Vocabulary) -> Pair:
@@ -853,7 +872,7 @@ def _with_steps(pair: Pair, steps: Sequence[Sequence[int]]) -> Picture:
         reference=Region(pair.reference.name, pair.reference.box.moved(-there[0][0], -there[0][1])),
         target=Region(pair.target.name, pair.target.box.moved(-there[1][0], -there[1][1])),
     )
-    studio = Studio(before.picture, cutouts(before), others=before.others)
+    studio = Studio(before.picture, cutouts(before), others=other_cutouts(before))
     return Picture.from_array(studio.draw(there))
 
 

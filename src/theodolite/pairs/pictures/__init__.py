@@ -7,7 +7,11 @@ first, as their EXIF data say. Results depend on the arguments alone.
 - `light`, `noise`, `reencode`: brighter or darker, with noise, compressed as JPEG
 - `exchange`, `move`, `remove`: two objects exchange their places, one moves, one is removed. Objects are `Cutout`s: a box,
   and an outline if it is known. An edit that would not look right raises an `UnfitError`
+- `try_exchange`, `try_remove`, `Studio.attempt`: the same as an `Edited`, with its `Quality`, also where it is refused
+- `neutral_exchange`, `neutral_move`, `neutral_removal`, `paste_in_place`: edits of the same kind and strength that leave the
+  answer as it is
 - `find_move`, `find_exchange`: where objects can go
+- `developed`: originals stored as edits are, so that nothing but the edit tells them apart
 
 >>> from theodolite.geometry import Box
 >>> import numpy as np
@@ -21,26 +25,33 @@ first, as their EXIF data say. Results depend on the arguments alone.
 (220, 90)
 """
 
+from theodolite.pairs.pictures.neutral import neutral_exchange, neutral_move, neutral_removal
 from theodolite.pairs.pictures.objects import (
     Cutout,
+    Edited,
     PlacingOptions,
     Studio,
-    Unfit,
-    UnfitError,
     exchange,
     find_exchange,
     find_move,
     move,
+    paste_in_place,
     remove,
+    try_exchange,
+    try_remove,
 )
-from theodolite.pairs.pictures.whole import flip, light, mirror, noise, reencode
+from theodolite.pairs.pictures.quality import Quality, Unfit, UnfitError
+from theodolite.pairs.pictures.whole import developed, flip, light, mirror, noise, reencode
 
 __all__ = [
     "Cutout",
+    "Edited",
     "PlacingOptions",
+    "Quality",
     "Studio",
     "Unfit",
     "UnfitError",
+    "developed",
     "exchange",
     "find_exchange",
     "find_move",
@@ -48,7 +59,13 @@ __all__ = [
     "light",
     "mirror",
     "move",
+    "neutral_exchange",
+    "neutral_move",
+    "neutral_removal",
     "noise",
+    "paste_in_place",
     "reencode",
     "remove",
+    "try_exchange",
+    "try_remove",
 ]

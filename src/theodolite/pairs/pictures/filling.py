@@ -2,17 +2,28 @@
 
 hole         the object's coverage grown by a few pixels, so that mixed colours at the rim are removed too
 membrane     a smooth surface: each pixel is the mean of its neighbours, with known values as the boundary
-blurred      the membrane of the blurred background. It has the background's colours at the rim, and no detail inside
+blurred      the membrane of the blurred background. It has the background's colours at the rim, and no detail inside: right
+             for a wall, a desk, a sky
 copied       a piece of the background beside the hole, plus the membrane of the difference at the rim
+by plug-in   what a function of the registry's kind ``edit`` draws there: picture, mask, seed -> picture
+
+The copied piece was compared with OpenCV's inpainting on places of COCO photographs with nothing in them. Those of Telea and
+Navier and Stokes have half of the detail that was there; pieces put together by shift map differ more from it, and take nine
+times as long. So no other library is asked for.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import ContractError, UsageError
+from theodolite.core.registry import registry
 from theodolite.core.types import Pixels
 from theodolite.pairs.pictures.whole import as_pixels, bounds
 
@@ -31,6 +42,36 @@ _OFFSET_COST, _DISTANCE_COST = 0.25, 4.0
 """What a piece of another colour costs, and one at the distance of the hole's size, in grey levels."""
 
 
+class Inpainter(Protocol):
+    """A plug-in of the kind ``edit``: fills a part of a picture with background."""
+
+    def __call__(self, pixels: Pixels, mask: NDArray[np.bool_], seed: int, /) -> Pixels:
+        """Return the picture with the masked part filled.
+
+        Args:
+            pixels: The picture, uint8 of shape (height, width, 3). Not to be changed.
+            mask: True where the picture is to be filled, of shape (height, width).
+            seed: The seed of everything random. The same arguments give the same picture.
+
+        Returns:
+            A picture of the same shape and type. Outside the mask it is not used.
+
+        Raises:
+            UsageError: The part cannot be filled.
+        """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patch:
+    """A picture with a copied piece of background in it, and how well the piece fits."""
+
+    pixels: Pixels
+    misfit: float
+    """Mean difference between the piece and the background along the rim, apart from a common offset, in grey levels."""
+    smear: float
+    """The ninth decile of that difference after a blur, which takes out texture: what the fill has to blend over."""
+
+
 def without(pixels: Pixels, alpha: NDArray[np.float32], *, keep: NDArray[np.float32] | None = None) -> Pixels:
     """Return the picture with an object removed and its place filled with blurred background.
 
@@ -42,16 +83,31 @@ def without(pixels: Pixels, alpha: NDArray[np.float32], *, keep: NDArray[np.floa
     Raises:
         UsageError: The object leaves no background to fill from.
     """
-    growth = _growth_px(alpha)
+    growth = growth_px(alpha)
     window = _around(alpha > 0, growth)
     inside = alpha[window]
-    hole = _grown(inside > 0, growth)
-    known = ~hole if keep is None else ~hole & ~_grown(keep[window] > 0, 2)
+    hole = grown(inside > 0, growth)
+    known = ~hole if keep is None else ~hole & ~grown(keep[window] > 0, 2)
     if not known.any():
         raise UsageError("the object covers the whole picture: there is no background to fill its place with")
     part = pixels[window].astype(np.float32)
     filled = _membrane(_blurred(part, known), known)
     return _put(pixels, window, filled, hole, inside, keep)
+
+
+def roughness(
+    pixels: Pixels, alpha: NDArray[np.float32], *, keep: NDArray[np.float32] | None = None
+) -> float:
+    """Return the mean detail of the background along an object's rim, in grey levels: what a blurred fill would lack."""
+    growth = growth_px(alpha)
+    window = _around(alpha > 0, growth)
+    hole = grown(alpha[window] > 0, growth)
+    known = ~hole if keep is None else ~hole & ~grown(keep[window] > 0, 2)
+    rim = grown(hole, _RIM_PX) & known
+    if not rim.any():
+        return float("inf")
+    part = pixels[window].astype(np.float32)
+    return float(np.abs(part - _blurred(part, known)).mean(axis=2)[rim].mean())
 
 
 def patched(
@@ -60,7 +116,7 @@ def patched(
     *,
     keep: NDArray[np.float32] | None = None,
     avoid: NDArray[np.float32] | None = None,
-) -> tuple[Pixels, float] | None:
+) -> Patch | None:
     """Remove an object and fill its place with a copied piece of the background.
 
     Args:
@@ -70,28 +126,80 @@ def patched(
         avoid: The coverage of all that must not be copied.
 
     Returns:
-        The picture, and the misfit: the mean difference between the piece and the background along the rim, apart from
-        a common offset, in grey levels. None if there is no piece of background large enough.
+        The picture and its fit; None if there is no piece of background large enough.
     """
-    growth = _growth_px(alpha)
+    growth = growth_px(alpha)
     rows, columns = bounds(alpha > 0, growth + _RIM_PX)
     size = max(rows.stop - rows.start, columns.stop - columns.start)
     window = bounds(alpha > 0, growth + 2 * _RIM_PX + round(1.5 * size))
     inside = alpha[window]
-    hole = _grown(inside > 0, growth)
+    hole = grown(inside > 0, growth)
     taken = hole.copy()
     for other in (keep, avoid):
         if other is not None:
-            taken |= _grown(other[window] > 0, 2)
-    rim = _grown(hole, _RIM_PX) & ~taken
+            taken |= grown(other[window] > 0, 2)
+    rim = grown(hole, _RIM_PX) & ~taken
     part = pixels[window].astype(np.float32)
     found = _best_piece(part, hole, rim, taken)
     if found is None:
         return None
     (down, right), misfit = found
     piece = np.roll(part, (-down, -right), (0, 1))
-    filled = piece + _membrane(_blurred(part - piece, rim), rim)
-    return _put(pixels, window, filled, hole, inside, keep), misfit
+    blend = _blurred(part - piece, rim)
+    uneven = np.abs(blend[rim] - blend[rim].mean(axis=0)).mean(axis=1)
+    filled = piece + _membrane(blend, rim)
+    return Patch(_put(pixels, window, filled, hole, inside, keep), misfit, float(np.quantile(uneven, 0.9)))
+
+
+def inpainted(
+    pixels: Pixels,
+    alpha: NDArray[np.float32],
+    fill: str,
+    *,
+    keep: NDArray[np.float32] | None = None,
+    seed: int = 0,
+) -> Pixels:
+    """Remove an object and have a plug-in fill its place. What stays in front is put back.
+
+    Args:
+        pixels: The picture.
+        alpha: The object's coverage.
+        fill: The name of a plug-in of the kind ``edit``.
+        keep: The coverage of an object that stays in front.
+        seed: Seed of the plug-in.
+
+    Raises:
+        UsageError: There is no such plug-in, or it cannot fill the place.
+        ContractError: It returns something else than a picture of the same size.
+    """
+    growth = growth_px(alpha)
+    hole = grown(alpha > 0, growth)
+    shown = pixels.view()
+    shown.flags.writeable = False
+    inpaint = cast(
+        "Callable[[Pixels, NDArray[np.bool_], int], object]", registry().entry("edit", fill).load()
+    )
+    filled = inpaint(shown, hole.copy(), seed)
+    if not isinstance(filled, np.ndarray) or filled.dtype != np.uint8 or filled.shape != pixels.shape:
+        got = type(filled).__name__
+        if isinstance(filled, np.ndarray):
+            got = f"{filled.dtype} of shape {filled.shape}"
+        raise ContractError(f"the edit {fill!r} returned {got}, not uint8 of shape {pixels.shape}")
+    window = bounds(alpha > 0, growth + 4 * _RIM_PX)
+    return _put(pixels, window, filled[window].astype(np.float32), hole[window], alpha[window], keep)
+
+
+def copied(pixels: Pixels, mask: NDArray[np.bool_], seed: int) -> Pixels:  # noqa: ARG001 - nothing is drawn at random
+    """Fill a part of a picture with a piece of the background beside it."""
+    patch = patched(pixels, mask.astype(np.float32))
+    if patch is None:
+        raise UsageError("there is no piece of background large enough")
+    return patch.pixels
+
+
+def blurred(pixels: Pixels, mask: NDArray[np.bool_], seed: int) -> Pixels:  # noqa: ARG001 - nothing is drawn at random
+    """Fill a part of a picture with a blur of the background around it."""
+    return without(pixels, mask.astype(np.float32))
 
 
 def _best_piece(
@@ -155,22 +263,23 @@ def _put(
     return out
 
 
-def _growth_px(alpha: NDArray[np.float32]) -> int:
+def growth_px(alpha: NDArray[np.float32]) -> int:
+    """Return how much wider than the outline the hole is."""
     size = float(np.sqrt(max(1.0, float(alpha.sum()))))
     return round(min(_GROW_MOST_PX, max(_GROW_LEAST_PX, _GROW_SHARE * size)))
 
 
-def _grown(inside: NDArray[np.bool_], by_px: int) -> NDArray[np.bool_]:
-    """All pixels within a distance of the inside."""
+def grown(inside: NDArray[np.bool_], by_px: int) -> NDArray[np.bool_]:
+    """Return all pixels within a distance of the inside."""
     if not inside.any():
         return inside
     return np.asarray(ndimage.distance_transform_edt(~inside) <= by_px)
 
 
-def _around(inside: NDArray[np.bool_], growth_px: int) -> tuple[slice, slice]:
+def _around(inside: NDArray[np.bool_], growth: int) -> tuple[slice, slice]:
     """Return the part of the picture around a hole: its bounds and half as much again on every side."""
     rows, columns = bounds(inside, 0)
-    margin = max(32 + growth_px, (rows.stop - rows.start) // 2, (columns.stop - columns.start) // 2)
+    margin = max(32 + growth, (rows.stop - rows.start) // 2, (columns.stop - columns.start) // 2)
     return bounds(inside, margin)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -16,18 +16,33 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Pixels
 from theodolite.geometry import Box
 from theodolite.geometry.directions import CARDINAL, OPPOSITE
-from theodolite.pairs.pictures.filling import patched, without
-from theodolite.pairs.pictures.whole import AnyPicture, box_alpha, outline_alpha, pasted, pixels_of
+from theodolite.pairs.pictures.filling import grown, growth_px, inpainted, patched, roughness, without
+from theodolite.pairs.pictures.quality import (
+    Ground,
+    Measure,
+    Quality,
+    Unfit,
+    UnfitError,
+    foreign_share,
+    remaining_edge,
+)
+from theodolite.pairs.pictures.whole import AnyPicture, bounds, box_alpha, outline_alpha, pasted, pixels_of
 
 __all__ = [
     "Cutout",
+    "Edited",
     "Fill",
     "Studio",
+    "Thing",
+    "Unfit",
+    "UnfitError",
     "exchange",
     "exchange_steps",
     "find_exchange",
     "find_move",
     "move",
+    "paste_in_place",
+    "relation",
     "remove",
 ]
 
@@ -44,35 +59,37 @@ UNIT: dict[str, tuple[int, int]] = {"left": (-1, 0), "right": (1, 0), "above": (
 
 _TRIED = 9
 """Distances, and places aside, that are tried for a clear place."""
+LIKE = 4.0
+"""Objects are of similar size, and steps of similar length, up to this factor."""
 LEAST_GAP_PX = 1.0
 """Boxes that are nearer than this touch."""
 _ON = 0.95
 """An object is on another if this share of its box lies in the other's, such as a cup on a table."""
+_SURROUNDED, _TOUCHED = 0.9, 0.05
+"""With outlines: an object is on another that has this share of its rim, and is touched by one that has more than that share."""
+_EDGE_PX = 3.0
+"""A box that is nearer to the edge of the picture may go on beyond it: annotated boxes are loose by a pixel or two."""
+_LIKE_GROUND = 15.0
+"""Grounds whose mean colours differ by less than this, in grey levels, are alike."""
+_WHOLE = 0.75
+"""An object whose largest part is less of it is hidden by something that may not be annotated."""
+_LEAST_SIDE = 0.05
+"""A box whose shorter side is a smaller share of that of the picture is a sliver."""
 
 
-class Unfit(StrEnum):
-    """Why an edit cannot be made. The value is the reason in words."""
+@dataclass(frozen=True, slots=True)
+class Cutout:
+    """An object in a picture, and how it is cut out."""
 
-    OVERLAP = "the boxes overlap and there are no outlines: one object cannot be cut out without the other"
-    TOUCH = "the boxes of the two objects touch or overlap"
-    CUT_OFF = "the object is cut off by the edge of the picture"
-    COVERED = "another object touches or overlaps it"
-    NO_ROOM = "there is no room for the object in that direction"
-    FEW_PLACES = "the pair has room in too few directions for a family"
-    NO_OPPOSITE = "the direction has no known opposite"
-    NOT_SWAPPED = "the objects do not fit into each other's places"
-    DIAGONAL = "objects are moved along the sides of the picture alone, and the opposite lies across"
-    UNCLEAR = "the objects would lie between two directions"
-    TRACE = "the edit would leave a visible trace"
-    UNSEEN = "the object would hardly be seen in its new place"
+    box: Box
+    outline: tuple[tuple[float, ...], ...] = ()
+    """Polygons x0, y0, x1, y1, … in pixels. Without them the object is cut out by its box."""
 
 
-class UnfitError(UsageError):
-    """An edit that cannot be made. `reason` says why."""
+Thing: TypeAlias = "Box | Cutout"
+"""Another object in the picture: its box, or with its outline."""
 
-    def __init__(self, reason: Unfit) -> None:
-        super().__init__(f"the picture cannot be edited so: {reason.value}")
-        self.reason = reason
+Relation: TypeAlias = Literal["apart", "on", "touching"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +108,10 @@ class PlacingOptions:
     """The shortest joint translation."""
     min_places: int = 2
     """A pair with room in fewer directions is left out of a family; 4 takes complete families only."""
+
+    length_px: float | None = None
+    """How long the step of a single object should be, up to the factor `LIKE`; in its own direction such a step is a neutral
+    edit. Default: as the distance between the two objects changes least."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_tilt_deg < 45:
@@ -142,35 +163,46 @@ def step_to(
 
 
 def clear_step(
-    moving: Box,
+    thing: Thing,
     fixed: Box,
     direction: str,
     size_px: tuple[int, int],
-    others: Sequence[Box] = (),
+    others: Sequence[Thing] = (),
     options: PlacingOptions | None = None,
-    far_px: float | None = None,
+    *,
+    ground: Ground | None = None,
 ) -> Step | None:
-    """Return the step that moves a box into a direction from another, clear of all other boxes; None if there is no room.
+    """Return the step that moves an object into a direction from a box, clear of all others; None if there is no room.
 
-    Of all places that are tried, the one that changes distance and height least is taken, or the one that is nearest to `far_px`
-    away from the old place. A box that lies on another box, such as a cup on a table, stays on it or leaves it as a whole.
+    Of all places that are tried, the one that changes distance and height least is taken; with a length, the one whose step
+    is nearest to it. With its ground, places on other ground come last. An object that lies on another one, such as a cup on
+    a table, stays on it or leaves it as a whole.
 
     >>> clear_step(Box(10, 40, 20, 50), Box(40, 40, 60, 60), "right", (100, 100), [Box(82, 0, 92, 90)])
     (57, 0)
     """
     options = options or PlacingOptions()
     along = 0 if UNIT[direction][0] else 1
+    cutout = as_cutout(thing)
+    moving = within(cutout.box, size_px)
     before = math.dist(moving.centre_px, fixed.centre_px)
 
-    def cost(step: Step) -> float:
-        if far_px is not None:
-            return abs(math.hypot(*step) - far_px)
-        moved = moving.moved(*step)
-        return abs(math.dist(moved.centre_px, fixed.centre_px) - before) + 2 * abs(step[1 - along])
+    def is_as_long(step: Step) -> bool:
+        length = options.length_px
+        return length is None or length / LIKE <= math.hypot(*step) <= length * LIKE
 
-    for step in sorted(_tried_steps(moving, fixed, direction, size_px, options), key=cost):
+    def cost(step: Step) -> tuple[int, float]:
         moved = moving.moved(*step)
-        if is_clear(moved, [fixed], options.gap_px) and fits(moving, moved, others, options.gap_px):
+        elsewhere = 0 if ground is None else int(ground.difference(moved) / _LIKE_GROUND)
+        if options.length_px is not None:
+            return elsewhere, abs(math.hypot(*step) - options.length_px)
+        farther = abs(math.dist(moved.centre_px, fixed.centre_px) - before)
+        return elsewhere, farther + 2 * abs(step[1 - along])
+
+    tried = filter(is_as_long, _tried_steps(moving, fixed, direction, size_px, options))
+    for step in sorted(tried, key=cost):
+        is_apart = is_clear(moving.moved(*step), [fixed], options.gap_px)
+        if is_apart and fits(cutout, step, others, size_px, options.gap_px):
             return step
     return None
 
@@ -248,24 +280,111 @@ def is_on(box: Box, other: Box) -> bool:
     return box.area_px < other.area_px and overlap(box, other) >= _ON
 
 
-def fits(before: Box, after: Box, others: Sequence[Box], gap_px: float = 0.0) -> bool:
-    """Return True if a box that is moved stays on another one that it lay on, or is clear of it."""
-    return all(
-        is_clear(after, [other], gap_px) or (is_on(before, other) and is_on(after, other)) for other in others
+def as_cutout(thing: Thing) -> Cutout:
+    """Return an object as a cutout."""
+    return thing if isinstance(thing, Cutout) else Cutout(thing)
+
+
+def relation(
+    thing: Cutout,
+    other: Cutout,
+    size_px: tuple[int, int],
+    *,
+    step: Step = (0, 0),
+    gap_px: float = LEAST_GAP_PX,
+) -> Relation:
+    """Return whether an object is apart from another, on it, or touches it: is held, hidden or cut by it.
+
+    With outlines, a person's hand around a glove touches it, and a person farther away in the same box does not.
+
+    Args:
+        thing: The object.
+        other: Another object.
+        size_px: Width and height of the picture.
+        step: How far the object is moved.
+        gap_px: Boxes that are nearer than this touch.
+    """
+    box = thing.box.moved(*step)
+    if is_clear(box, [other.box], gap_px):
+        return "apart"
+    if not (thing.outline and other.outline):
+        return "on" if is_on(box, other.box) else "touching"
+    rim, inside, (top, left) = _rim(thing, size_px)
+    top, left = top + step[1], left + step[0]
+    covered = np.zeros(rim.shape, np.bool_)
+    around, (row, column) = _mask(other, size_px)
+    rows, columns = (
+        slice(max(here, there), min(here + mine, there + other_length))
+        for here, there, mine, other_length in zip(
+            (top, left), (row, column), rim.shape, around.shape, strict=True
+        )
     )
+    if rows.start < rows.stop and columns.start < columns.stop:
+        covered[rows.start - top : rows.stop - top, columns.start - left : columns.stop - left] = around[
+            rows.start - row : rows.stop - row, columns.start - column : columns.stop - column
+        ]
+    share = float(covered[rim].mean()) if rim.any() else 1.0
+    if share >= _SURROUNDED:
+        return "on"
+    smaller = max(1, min(int(inside.sum()), int(around.sum())))
+    return "touching" if max(share, float((covered & inside).sum()) / smaller) > _TOUCHED else "apart"
 
 
-def fault_of(box: Box, size_px: tuple[int, int], others: Sequence[Box]) -> Unfit | None:
+@lru_cache(maxsize=64)
+def _mask(thing: Cutout, size_px: tuple[int, int]) -> tuple[NDArray[np.bool_], tuple[int, int]]:
+    """Return the pixels of an outlined object, and the row and column at which they begin."""
+    alpha = outline_alpha(size_px, thing.outline) > 0.5
+    rows, columns = bounds(alpha, 0)
+    return alpha[rows, columns], (rows.start, columns.start)
+
+
+@lru_cache(maxsize=64)
+def _rim(
+    thing: Cutout, size_px: tuple[int, int]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], tuple[int, int]]:
+    """Return the rim of an outlined object as wide as its hole grows, its pixels, and where both begin."""
+    mask, (row, column) = _mask(thing, size_px)
+    wide = growth_px(mask.astype(np.float32))
+    inside = np.pad(mask, wide)
+    return grown(inside, wide) & ~inside, inside, (row - wide, column - wide)
+
+
+def fits(
+    thing: Cutout, step: Step, others: Sequence[Thing], size_px: tuple[int, int], gap_px: float = 0.0
+) -> bool:
+    """Return True if an object that is moved stays on another one that it lay on, or is clear of it."""
+    for other in map(as_cutout, others):
+        after = relation(thing, other, size_px, step=step, gap_px=gap_px)
+        if after == "touching" or (after == "on" and relation(thing, other, size_px) != "on"):
+            return False
+    return True
+
+
+def fault_of(thing: Thing, size_px: tuple[int, int], others: Sequence[Thing]) -> Unfit | None:
     """Return why an object cannot be cut out whole and alone; None if it can."""
-    if is_cut_off(box, size_px):
+    cutout = as_cutout(thing)
+    if is_cut_off(cutout.box, size_px):
         return Unfit.CUT_OFF
-    is_alone = all(is_clear(box, [other], LEAST_GAP_PX) or is_on(box, other) for other in others)
+    if min(cutout.box.width_px, cutout.box.height_px) < _LEAST_SIDE * min(size_px):
+        return Unfit.SLIVER
+    if cutout.outline and _largest_part(cutout, size_px) < _WHOLE:
+        return Unfit.PARTS
+    is_alone = all(relation(cutout, as_cutout(other), size_px) != "touching" for other in others)
     return None if is_alone else Unfit.COVERED
+
+
+@lru_cache(maxsize=64)
+def _largest_part(thing: Cutout, size_px: tuple[int, int]) -> float:
+    """Return how much of an outlined object its largest part is."""
+    mask, _ = _mask(thing, size_px)
+    parts, _ = ndimage.label(mask, np.ones((3, 3)))
+    sizes = np.bincount(parts.ravel())[1:]
+    return float(sizes.max() / sizes.sum()) if len(sizes) else 0.0
 
 
 def is_cut_off(box: Box, size_px: tuple[int, int]) -> bool:
     """Return True if a box reaches the edge of the picture, so that a part of the object may not be seen."""
-    return box.x0 < 1 or box.y0 < 1 or box.x1 > size_px[0] - 1 or box.y1 > size_px[1] - 1
+    return min(box.x0, box.y0) < _EDGE_PX or box.x1 > size_px[0] - _EDGE_PX or box.y1 > size_px[1] - _EDGE_PX
 
 
 def overlap(first: Box, second: Box) -> float:
@@ -284,21 +403,16 @@ def _whole(step: float) -> int:
 # Objects are cut out by their outline where it is known, else by their box. What cannot be edited so that it looks right raises
 # an `UnfitError` with the reason:
 #
-# - An object to be moved must lie whole in the picture, and no other box may touch it before or after, unless it lies on a
-#   larger one (a cup on a table) and stays on it or leaves it as a whole.
-# - The old place is filled with a piece of the background (`theodolite.pairs.pictures.filling`). If no piece fits along the
-#   rim to within `MOST_MISFIT` grey levels, there would be a visible trace. The same holds for the rim of an object that is cut
-#   out by its box, and so brings some of its old background along.
-# - In its new place the object must differ from what it covers by `LEAST_CONTRAST` grey levels.
+# - An object to be moved must lie whole in the picture, be more than a sliver, and nothing may touch it before or after, unless
+#   it lies on another object (a cup on a table) and stays on it or leaves it as a whole.
+# - The old place is filled with a piece of the background (`theodolite.pairs.pictures.filling`). What then remains there is
+#   measured, and so is the object in its new place (`theodolite.pairs.pictures.quality`).
 
 
-Fill: TypeAlias = Literal["copied", "blurred"]
-"""What fills the old place of an object: a piece of the background, checked for traces, or a blur of it, unchecked."""
+Fill: TypeAlias = str
+"""What fills the old place of an object: ``copied``, a piece of the background; ``blurred``, a blur of it, whose traces are
+not checked; or a plug-in of the kind ``edit``."""
 
-MOST_MISFIT = 35.0
-"""The largest misfit of a copied piece, or of an object cut out by its box, along the rim, in grey levels."""
-LEAST_CONTRAST = 16.0
-"""The least mean difference between an object and what it covers, in grey levels."""
 _BOX_RIM_PX, _SAME_LEVELS = 4, 20.0
 """In the rim of a box, what differs less than this from the filled background is background."""
 _OUTLINE_FEATHER_PX = 1.0
@@ -307,60 +421,149 @@ _BOX_FEATHER_SHARE = 0.04
 
 
 @dataclass(frozen=True, slots=True)
-class Cutout:
-    """An object in a picture, and how it is cut out."""
+class Edited:
+    """An edit of a photograph that was tried: the picture, what was changed, and how it looks."""
 
-    box: Box
-    outline: tuple[tuple[float, ...], ...] = ()
-    """Polygons x0, y0, x1, y1, … in pixels. Without them the object is cut out by its box."""
+    kind: Literal["remove", "move", "exchange", "in place"]
+    changed: tuple[tuple[Cutout, Step | None], ...]
+    """Each object with its step; None if it was removed."""
+    quality: Quality
+    picture: Picture | None = None
+    """None if it could not be drawn. A picture with a fault in its quality is there to be looked at, not to be used."""
+
+    @property
+    def is_fit(self) -> bool:
+        """True if it looks right."""
+        return self.picture is not None and self.quality.fault is None
+
+    def accepted(self) -> Picture:
+        """Return the picture.
+
+        Raises:
+            UnfitError: If it would not look right.
+        """
+        if self.quality.fault is not None:
+            raise UnfitError(self.quality.fault)
+        if self.picture is None:
+            raise UnfitError(Unfit.TRACE)
+        return self.picture
 
 
-def exchange(picture: AnyPicture, first: Cutout, second: Cutout, *, others: Sequence[Box] = ()) -> Picture:
+def exchange(
+    picture: AnyPicture,
+    first: Cutout,
+    second: Cutout,
+    *,
+    others: Sequence[Thing] = (),
+    fill: Fill = "copied",
+    seed: int = 0,
+) -> Picture:
     """Exchange the places of two objects.
 
     Args:
         picture: The picture.
         first: An object.
         second: Another object.
-        others: The boxes of all other objects.
+        others: All other objects; with outlines, things that do not touch may be nearer to each other.
+        fill: What fills their places.
+        seed: Seed of the fill.
 
     Raises:
         UnfitError: If it cannot be done so that it looks right.
     """
-    pixels = pixels_of(picture)
-    steps = find_exchange(first, second, _size(pixels), others=others)
-    return Picture.from_array(Studio(pixels, (first, second), others=others).draw(steps))
+    return try_exchange(picture, first, second, others=others, fill=fill, seed=seed).accepted()
 
 
-def move(picture: AnyPicture, thing: Cutout, step_px: Step, *, others: Sequence[Box] = ()) -> Picture:
+def move(
+    picture: AnyPicture,
+    thing: Cutout,
+    step_px: Step,
+    *,
+    others: Sequence[Thing] = (),
+    fill: Fill = "copied",
+    seed: int = 0,
+) -> Picture:
     """Move one object by a step, right and down; `find_move` finds one.
 
     Args:
         picture: The picture.
         thing: The object.
         step_px: Right and down, in whole pixels.
-        others: The boxes of all other objects.
+        others: All other objects.
+        fill: What fills its place.
+        seed: Seed of the fill.
 
     Raises:
         UnfitError: If it cannot be done so that it looks right.
     """
-    return Picture.from_array(Studio(picture, (thing,), others=others).draw([step_px]))
+    studio = Studio(picture, (thing,), others=others, fill=fill, seed=seed)
+    return studio.attempt("move", [step_px]).accepted()
 
 
-def remove(picture: AnyPicture, thing: Cutout, *, others: Sequence[Box] = ()) -> Picture:
+def remove(
+    picture: AnyPicture, thing: Cutout, *, others: Sequence[Thing] = (), fill: Fill = "copied", seed: int = 0
+) -> Picture:
     """Remove one object and fill its place with background.
 
     Args:
         picture: The picture.
         thing: The object.
-        others: The boxes of all other objects.
+        others: All other objects.
+        fill: What fills its place.
+        seed: Seed of the fill.
 
     Raises:
         UnfitError: If it cannot be done so that it looks right.
     """
+    return try_remove(picture, thing, others=others, fill=fill, seed=seed).accepted()
+
+
+def try_remove(
+    picture: AnyPicture, thing: Cutout, *, others: Sequence[Thing] = (), fill: Fill = "copied", seed: int = 0
+) -> Edited:
+    """Remove one object as `remove` does, and return the picture with its quality also where it is refused."""
     pixels = pixels_of(picture)
-    _check_free(thing.box, _size(pixels), others)
-    return Picture.from_array(Studio(pixels, (thing,), others=others).draw([None]))
+    fault = fault_of(thing, _size(pixels), others)
+    if fault is not None:
+        return Edited("remove", ((thing, None),), Quality(refused=fault))
+    return Studio(pixels, (thing,), others=others, fill=fill, seed=seed).attempt("remove", [None])
+
+
+def try_exchange(
+    picture: AnyPicture,
+    first: Cutout,
+    second: Cutout,
+    *,
+    others: Sequence[Thing] = (),
+    fill: Fill = "copied",
+    seed: int = 0,
+) -> Edited:
+    """Exchange two objects as `exchange` does, and return the picture with its quality also where it is refused."""
+    pixels = pixels_of(picture)
+    try:
+        steps = find_exchange(first, second, _size(pixels), others=others)
+    except UnfitError as error:
+        return Edited("exchange", ((first, (0, 0)), (second, (0, 0))), Quality(refused=error.reason))
+    return Studio(pixels, (first, second), others=others, fill=fill, seed=seed).attempt("exchange", steps)
+
+
+def paste_in_place(
+    picture: AnyPicture, thing: Cutout, *, others: Sequence[Thing] = (), fill: Fill = "copied", seed: int = 0
+) -> Edited:
+    """Cut an object out, fill its place, and paste it back where it was: every trace of a move, and nothing moved.
+
+    Args:
+        picture: The picture.
+        thing: The object.
+        others: All other objects.
+        fill: What fills its place.
+        seed: Seed of the fill.
+    """
+    pixels = pixels_of(picture)
+    fault = fault_of(thing, _size(pixels), others)
+    if fault is not None:
+        return Edited("in place", ((thing, (0, 0)),), Quality(refused=fault))
+    return Studio(pixels, (thing,), others=others, fill=fill, seed=seed).attempt("in place", [(0, 0)])
 
 
 def find_move(
@@ -369,9 +572,9 @@ def find_move(
     size_px: tuple[int, int],
     *,
     directions: Sequence[str],
-    others: Sequence[Box] = (),
+    others: Sequence[Thing] = (),
     options: PlacingOptions | None = None,
-    far_px: float | None = None,
+    picture: AnyPicture | None = None,
 ) -> Step:
     """Find the step that brings an object into the first direction from another that has room.
 
@@ -380,9 +583,9 @@ def find_move(
         other: The object from which the direction is seen. It stays.
         size_px: Width and height of the picture.
         directions: Left, right, above or below, in order of preference.
-        others: The boxes of all other objects.
+        others: All other objects.
         options: How objects are moved.
-        far_px: How far it should move. Default: as little as the direction allows.
+        picture: The picture, to find a place on ground like the object's own.
 
     Raises:
         UnfitError: If there is no clear place.
@@ -390,9 +593,10 @@ def find_move(
     box, fixed = within(thing.box, size_px), within(other.box, size_px)
     if not is_clear(box, [fixed], LEAST_GAP_PX):
         raise UnfitError(Unfit.TOUCH)
-    _check_free(thing.box, size_px, others)
+    _check_free(thing, size_px, others)
+    ground = None if picture is None else Ground(pixels_of(picture), box)
     for direction in directions:
-        step = clear_step(box, fixed, direction, size_px, others, options, far_px)
+        step = clear_step(thing, fixed, direction, size_px, others, options, ground=ground)
         if step is not None:
             return step
     raise UnfitError(Unfit.NO_ROOM)
@@ -403,7 +607,7 @@ def find_exchange(
     second: Cutout,
     size_px: tuple[int, int],
     *,
-    others: Sequence[Box] = (),
+    others: Sequence[Thing] = (),
     options: PlacingOptions | None = None,
 ) -> tuple[Step, Step]:
     """Find the steps by which two objects exchange their places, so that the direction between them is the opposite.
@@ -416,7 +620,7 @@ def find_exchange(
     if not is_clear(a, [b], LEAST_GAP_PX):
         raise UnfitError(Unfit.TOUCH)
     for each in (first, second):
-        _check_free(each.box, size_px, others)
+        _check_free(each, size_px, others)
     steps = exchange_steps(a, b, size_px)
     moved = a.moved(*steps[0]), b.moved(*steps[1])
     before, after = CARDINAL.between(a, b), CARDINAL.between(*moved)
@@ -425,7 +629,8 @@ def find_exchange(
     )
     is_apart = is_clear(moved[0], [moved[1]], options.gap_px)
     is_free = all(
-        fits(here, there, others, options.gap_px) for here, there in zip((a, b), moved, strict=True)
+        fits(each, step, others, size_px, options.gap_px)
+        for each, step in zip((first, second), steps, strict=True)
     )
     if not (is_opposite and is_apart and is_free):
         raise UnfitError(Unfit.NOT_SWAPPED)
@@ -445,98 +650,150 @@ class Studio:
         picture: AnyPicture,
         things: Sequence[Cutout],
         *,
-        others: Sequence[Box] = (),
+        others: Sequence[Thing] = (),
         fill: Fill = "copied",
+        seed: int = 0,
     ) -> None:
         self._picture = picture
         self._things = tuple(things)
-        self._others = tuple(others)
+        self._others = tuple(map(as_cutout, others))
         self._fill = fill
+        self._seed = seed
         self._pixels: Pixels | None = None
         self._alphas: list[NDArray[np.float32]] = []
         self._is_outlined = all(thing.outline for thing in self._things)
         self._feather = _feather_px(self._things)
-        self._grounds: dict[tuple[bool, ...], Pixels] = {}
+        self._grounds: dict[tuple[bool, ...], tuple[Pixels, Quality]] = {}
 
     def draw(self, steps: Sequence[Step | None]) -> Pixels:
         """Draw the picture with each object moved by its step, or removed if it is None.
 
-        Moving objects are cut out, their places filled, and then they are pasted, the larger one first.
+        Moving objects are cut out, their places filled, and then they are pasted, the larger one first. Only places that
+        cannot be filled are refused; `attempt` measures how it looks.
 
         Raises:
-            UnfitError: If the fill is copied and leaves a trace, or an object is hardly seen in its new place.
+            UnfitError: If there is no background to fill a place with.
         """
+        return self._draw(steps, [step != (0, 0) for step in steps])[0]
+
+    def attempt(
+        self, kind: Literal["remove", "move", "exchange", "in place"], steps: Sequence[Step | None]
+    ) -> Edited:
+        """Draw the picture and measure how it looks. Objects with the step (0, 0) stay, or are pasted ``in place``."""
+        changed = tuple(zip(self._things, steps, strict=True))
+        try:
+            pixels, quality = self._draw(steps, [kind == "in place" or step != (0, 0) for step in steps])
+        except UnfitError as error:
+            return Edited(kind, changed, Quality(refused=error.reason))
+        return Edited(kind, changed, quality, Picture.from_array(pixels))
+
+    def _draw(self, steps: Sequence[Step | None], leaves: Sequence[bool]) -> tuple[Pixels, Quality]:
         if self._pixels is None:
             self._pixels = pixels_of(self._picture)
             self._alphas = _alphas(self._things, _size(self._pixels))
-        leaves = tuple(step != (0, 0) for step in steps)
-        if leaves not in self._grounds:
-            self._grounds[leaves] = self._ground(self._pixels, leaves)
-        drawn = self._grounds[leaves]
+        going = tuple(leaves)
+        if going not in self._grounds:
+            self._grounds[going] = self._ground(self._pixels, going)
+        ground, quality = self._grounds[going]
+        drawn = ground
         moving = [
             (alpha, step)
-            for alpha, step in zip(self._alphas, steps, strict=True)
-            if step is not None and step != (0, 0)
+            for alpha, step, goes in zip(self._alphas, steps, going, strict=True)
+            if step is not None and goes
         ]
-        if len(moving) > 1 and all(leaves) and len({step for _, step in moving}) == 1:
+        if len(moving) > 1 and all(going) and len({step for _, step in moving}) == 1:
             # They move as one object, so that what covers what stays the same.
             moving = [(_union([alpha for alpha, _ in moving]), moving[0][1])]
+        if self._fill != "blurred":
+            for thing, step, goes in zip(self._things, steps, going, strict=True):
+                if goes and step is not None and step != (0, 0):
+                    beside = Ground(ground, thing.box).difference(thing.box.moved(*step))
+                    quality = quality.joined({"ground": beside})
         for alpha, step in sorted(moving, key=lambda each: -float(each[0].sum())):
             after = pasted(drawn, self._pixels, alpha, step, feather_px=self._feather)
-            if self._fill == "copied":
-                _check_seen(drawn, after, alpha, step)
+            if self._fill != "blurred":
+                seen: dict[Measure, float] = {"contrast": _contrast(drawn, after, alpha, step)}
                 if not self._is_outlined:
-                    _check_box(self._pixels, self._grounds[leaves], after, alpha, step)
+                    seen["brought"] = _brought(self._pixels, ground, after, alpha, step)
+                quality = quality.joined(seen)
             drawn = after
-        return drawn
+        return drawn, quality
 
-    def _ground(self, pixels: Pixels, leaves: tuple[bool, ...]) -> Pixels:
-        """Return the picture without the objects that leave their places."""
+    def _ground(self, pixels: Pixels, leaves: tuple[bool, ...]) -> tuple[Pixels, Quality]:
+        """Return the picture without the objects that leave their places, and how it looks."""
         going = [alpha for alpha, goes in zip(self._alphas, leaves, strict=True) if goes]
         staying = [alpha for alpha, goes in zip(self._alphas, leaves, strict=True) if not goes]
+        quality = Quality()
         if not going:
-            return pixels
+            return pixels, quality
         keep = _union(staying) if staying else None
         if self._fill == "blurred":
-            return without(pixels, _union(going), keep=keep)
-        size = _size(pixels)
-        for place, alpha in enumerate(going):
-            # What an object lies on may be copied, all else may not.
-            own = [thing.box for thing, goes in zip(self._things, leaves, strict=True) if goes][place]
-            around = [box_alpha(size, box) for box in self._others if not is_on(own, box)]
+            return without(pixels, _union(going), keep=keep), quality
+        own = [thing for thing, goes in zip(self._things, leaves, strict=True) if goes]
+        before = pixels
+        for thing, alpha in zip(own, going, strict=True):
             others = [each for each in going if each is not alpha]
-            filled = patched(
-                pixels, alpha, keep=keep, avoid=_union([*around, *others]) if around or others else None
+            pixels, fit = self._filled(pixels, thing, alpha, keep, others)
+            quality = quality.joined(fit)
+        for alpha in going:
+            quality = quality.joined(
+                {
+                    "foreign": foreign_share(before, pixels, alpha),
+                    "contrast": float(_difference(before, pixels)[alpha > 0].mean()),
+                    "remains": remaining_edge(pixels, alpha),
+                }
             )
-            if filled is None or filled[1] > MOST_MISFIT:
-                raise UnfitError(Unfit.TRACE)
-            pixels = filled[0]
-        return pixels
+        return pixels, quality
+
+    def _filled(
+        self,
+        pixels: Pixels,
+        thing: Cutout,
+        alpha: NDArray[np.float32],
+        keep: NDArray[np.float32] | None,
+        others: Sequence[NDArray[np.float32]],
+    ) -> tuple[Pixels, dict[Measure, float]]:
+        """Return the picture with the place of one object filled, and how well the fill fits."""
+        if self._fill != "copied":
+            return inpainted(pixels, alpha, self._fill, keep=keep, seed=self._seed), {}
+        size = _size(pixels)
+        # What an object lies on may be copied, all else may not.
+        around = [_alpha_of(other, size) for other in self._others if relation(thing, other, size) != "on"]
+        avoid = _union([*around, *others]) if around or others else None
+        patch = patched(pixels, alpha, keep=keep, avoid=avoid)
+        fit: dict[Measure, float] = {"hole": float(alpha.mean())}
+        if patch is not None:
+            fit |= {"misfit": patch.misfit, "smear": patch.smear}
+        if patch is None or Quality(fit).fault is not None:
+            smooth: dict[Measure, float] = {"hole": fit["hole"], "rough": roughness(pixels, alpha, keep=keep)}
+            if Quality(smooth).fault is None:
+                return without(pixels, alpha, keep=keep), smooth
+        if patch is None:
+            raise UnfitError(Quality(fit).fault or Unfit.TRACE)
+        return patch.pixels, fit
 
 
-def _check_free(box: Box, size_px: tuple[int, int], others: Sequence[Box]) -> None:
+def _check_free(thing: Thing, size_px: tuple[int, int], others: Sequence[Thing]) -> None:
     """Raise an `UnfitError` if an object is not whole, or another one touches it."""
-    fault = fault_of(box, size_px, others)
+    fault = fault_of(thing, size_px, others)
     if fault is not None:
         raise UnfitError(fault)
 
 
-def _check_seen(before: Pixels, after: Pixels, alpha: NDArray[np.float32], step: Step) -> None:
-    """Raise an `UnfitError` if an object hardly differs from what it covers."""
+def _contrast(before: Pixels, after: Pixels, alpha: NDArray[np.float32], step: Step) -> float:
+    """Return how much a pasted object differs from what it covers."""
     there = np.roll(alpha > 0, (step[1], step[0]), (0, 1))
-    if _difference(after, before)[there].mean() < LEAST_CONTRAST:
-        raise UnfitError(Unfit.UNSEEN)
+    return float(_difference(after, before)[there].mean())
 
 
-def _check_box(pixels: Pixels, ground: Pixels, after: Pixels, alpha: NDArray[np.float32], step: Step) -> None:
-    """Raise an `UnfitError` if an object that is cut out by its box brings other background along than is there."""
+def _brought(pixels: Pixels, ground: Pixels, after: Pixels, alpha: NDArray[np.float32], step: Step) -> float:
+    """Return how much the background differs that an object cut out by its box brings along."""
     rim = (alpha > 0) & ~ndimage.binary_erosion(alpha > 0, iterations=_BOX_RIM_PX)
     brought = rim & (_difference(pixels, ground) < _SAME_LEVELS)
     if not brought.any():
-        return  # the object fills its box
+        return 0.0  # the object fills its box
     there = np.roll(brought, (step[1], step[0]), (0, 1))
-    if _difference(after, ground)[there].mean() > MOST_MISFIT:
-        raise UnfitError(Unfit.TRACE)
+    return float(_difference(after, ground)[there].mean())
 
 
 def _difference(first: Pixels, second: Pixels) -> NDArray[np.float32]:
@@ -546,18 +803,20 @@ def _difference(first: Pixels, second: Pixels) -> NDArray[np.float32]:
 
 def _alphas(things: Sequence[Cutout], size_px: tuple[int, int]) -> list[NDArray[np.float32]]:
     """Return the coverage of each object; where outlines overlap, the smaller is in front."""
-    found = [
-        outline_alpha(size_px, thing.outline)
-        if thing.outline
-        else box_alpha(size_px, within(thing.box, size_px))
-        for thing in things
-    ]
+    found = [_alpha_of(thing, size_px) for thing in things]
     outlined = [place for place, thing in enumerate(things) if thing.outline]
     outlined.sort(key=lambda place: (float(found[place].sum()), -place))
     for rank, place in enumerate(outlined):
         for smaller in outlined[:rank]:
             found[place] = np.minimum(found[place], 1 - found[smaller])
     return found
+
+
+def _alpha_of(thing: Cutout, size_px: tuple[int, int]) -> NDArray[np.float32]:
+    """Return the coverage of an object by its outline, or by its box."""
+    if thing.outline:
+        return outline_alpha(size_px, thing.outline)
+    return box_alpha(size_px, within(thing.box, size_px))
 
 
 def _feather_px(things: Sequence[Cutout]) -> float:

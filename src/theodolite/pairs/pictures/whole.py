@@ -17,6 +17,7 @@ from theodolite.geometry import Box
 
 __all__ = [
     "AnyPicture",
+    "developed",
     "flip",
     "light",
     "mirror",
@@ -145,6 +146,32 @@ def bounds(inside: NDArray[np.bool_], margin_px: int) -> tuple[slice, slice]:
 
 AnyPicture: TypeAlias = "Picture | Pixels"
 """A picture, or its pixels as they are shown."""
+
+
+def developed(picture: AnyPicture, *, scale: float = 0.9) -> Picture:
+    """Return a picture as all pictures of a pair are to be shown, so that none can be told by how it was stored.
+
+    It is decoded, turned upright, resampled, and stored without loss and without metadata, as edits are. Edit the developed
+    picture, and show it in place of the original: then the grid of the original's compression, which a mirrored or pasted part
+    would shift, is in none of them.
+
+    Args:
+        picture: The picture.
+        scale: Size of the new picture. Boxes and outlines scale with it; at 1 it is not resampled, and the grid stays.
+
+    Raises:
+        UsageError: If the scale is not above 0 and at most 1.
+    """
+    from PIL import Image
+
+    if not 0 < scale <= 1:
+        raise UsageError(f"the scale must be above 0 and at most 1, not {scale}")
+    pixels = pixels_of(picture)
+    height, width = pixels.shape[:2]
+    size = max(1, round(scale * width)), max(1, round(scale * height))
+    if size == (width, height):
+        return _picture(pixels)
+    return _picture(np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS)))
 
 
 def mirror(picture: AnyPicture) -> Picture:

@@ -29,7 +29,6 @@ from theodolite.answers.options import (
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, counted_problems, lies_inside
 from theodolite.core.types import Picture, content_hash
-from theodolite.geometry import Box
 from theodolite.instruments.coco import AnnotatedPicture, Instance, Instances, find_coco, read_instances
 from theodolite.models.tables import (
     NAMES,
@@ -47,7 +46,6 @@ from theodolite.models.tables import (
     values,
 )
 from theodolite.pairs.pictures import Cutout, UnfitError, remove
-from theodolite.pairs.pictures.objects import fault_of
 
 __all__ = [
     "EXPECTED",
@@ -82,8 +80,8 @@ class Removal:
     """An object that can be removed from the picture."""
 
     thing: Cutout
-    others: tuple[Box, ...]
-    """The boxes of all other objects."""
+    others: tuple[Cutout, ...]
+    """All other objects."""
     answer: str
     """The right answer without it."""
 
@@ -492,6 +490,8 @@ def _all(value: Any, finder: PictureFinder) -> Iterator[Picture]:
 _SMALLEST = 0.01
 """The least share of the picture that an object covers."""
 _LARGEST_COUNT = 5
+NOT_REMOVED = "not removed"
+"""Before the reason why an object stays, where left-outs are counted."""
 
 
 def object_questions(
@@ -530,7 +530,7 @@ def _asked_about(
     instances: Instances, seed: int, unused: Counter[str]
 ) -> Iterator[tuple[AnnotatedPicture, str, str, Instance | None]]:
     """Yield picture, name, right answer and the object to remove, if there is one."""
-    without = _Absent(instances.pictures, seed)
+    without, usual = _Absent(instances.pictures, seed), instances.narrowness()
     for picture in instances.pictures:
         for name, n in sorted(picture.counts.items()):
             objects = picture.named(name)
@@ -538,8 +538,10 @@ def _asked_about(
             if reason:
                 unused[reason] += n
                 continue
-            removable = (instance for instance in objects if _can_be_cut(picture, instance))
-            thing = next(removable, None)
+            faults = [picture.unfit(instance, usual) for instance in objects]
+            thing = next((each for each, fault in zip(objects, faults, strict=True) if fault is None), None)
+            if thing is None and faults[0] is not None:
+                unused[f"{NOT_REMOVED}: {faults[0].value}"] += 1
             if n > 1:
                 yield picture, name, str(n), thing
                 continue
@@ -562,16 +564,9 @@ def _fault(name: str, objects: Sequence[Instance]) -> str:
     return ""
 
 
-def _can_be_cut(picture: AnnotatedPicture, thing: Instance) -> bool:
-    """Return True if an object lies whole in the picture and nothing touches it; traces are detected on removal."""
-    return thing.box is not None and fault_of(thing.box, picture.size_px, picture.other_boxes(thing)) is None
-
-
 def _removal(picture: AnnotatedPicture, thing: Instance, answer: str) -> Removal:
-    if thing.box is None:
-        raise UsageError(f"the {thing.name} of {picture.file_name} has no box")
     after = str(int(answer) - 1) if answer.isdigit() else "no"
-    return Removal(Cutout(thing.box, thing.outline), picture.other_boxes(thing), after)
+    return Removal(thing.cutout(), picture.other_cutouts(thing), after)
 
 
 class _Absent:
@@ -805,7 +800,7 @@ def _with_own_ids(questions: Iterable[Question]) -> list[Question]:
     return renamed
 
 
-def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
+def draw_questions(loaded: Questions, n: int, seed: int, *, fill: str = "copied") -> Questions:
     """Draw at most `n` questions whose pictures can be decoded, in their order.
 
     Questions that have another one with the same words and another answer are drawn first, together with it.
@@ -813,7 +808,8 @@ def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
     Args:
         loaded: The questions of a file.
         n: The most questions to draw.
-        seed: Seed of the draw.
+        seed: Seed of the draw, and of the fill.
+        fill: What fills the places of removed objects.
     """
     groups = natural_groups(loaded.questions)
     order = [groups[i] for i in np.random.default_rng(seed).permutation(len(groups))]
@@ -829,24 +825,26 @@ def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
             unused["picture cannot be decoded"] += 1
     if not drawn:
         raise UsageError("none of the pictures can be decoded; save them as PNG or JPEG")
-    kept = [_checked(each, unused) for each in loaded.questions if each.id in drawn]
+    kept = [_checked(each, unused, fill, seed) for each in loaded.questions if each.id in drawn]
     return Questions(tuple(kept), dict(unused))
 
 
-def _checked(question: Question, unused: Counter[str]) -> Question:
+def _checked(question: Question, unused: Counter[str], fill: str, seed: int) -> Question:
     """Drop the removal of a question if it would not look right."""
-    reason = "" if question.removal is None else removal_fault(question.pictures[0], question.removal)
+    reason = (
+        "" if question.removal is None else removal_fault(question.pictures[0], question.removal, fill, seed)
+    )
     if not reason:
         return question
-    unused[f"not removed: {reason}"] += 1
+    unused[f"{NOT_REMOVED}: {reason}"] += 1
     return replace(question, removal=None)
 
 
 @lru_cache(maxsize=4096)  # a draw is planned and counted, and a removal takes a tenth of a second
-def removal_fault(picture: Picture, removal: Removal) -> str:
+def removal_fault(picture: Picture, removal: Removal, fill: str = "copied", seed: int = 0) -> str:
     """Return why an object cannot be removed without visible traces; empty if it can."""
     try:
-        remove(picture, removal.thing, others=removal.others)
+        remove(picture, removal.thing, others=removal.others, fill=fill, seed=seed)
     except UnfitError as error:
         return error.reason.value
     return ""

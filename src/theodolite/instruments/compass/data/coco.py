@@ -27,7 +27,7 @@ from theodolite.instruments.compass.data.pairs import (
     read_pairs,
 )
 from theodolite.instruments.instrument import UserData, first_keys, has_file
-from theodolite.pairs.pictures.objects import LEAST_GAP_PX, fault_of, is_clear
+from theodolite.pairs.pictures.objects import LEAST_GAP_PX, Cutout, is_clear
 
 # Names matched to the boxes of COCO instance annotations.
 
@@ -172,6 +172,7 @@ def coco_pairs(
     """
     filters = filters or PairFilters()
     instances = read_instances(annotations)
+    usual = instances.narrowness()
     sieve = Sieve("coco-pairs", {**asdict(filters), "directions": dict(vocabulary.angles_deg)})
     folder = PictureFolder(Path(images))
     pairs: list[Pair] = []
@@ -195,7 +196,11 @@ def coco_pairs(
                     direction=vocabulary.between(a, b).name,
                     others=picture.other_boxes(reference, target),
                     source="coco-pairs",
-                    meta={"areas": [reference.box_area, target.box_area], **_outlines(reference, target)},
+                    meta={
+                        "areas": [reference.box_area, target.box_area],
+                        **_outlines(reference, target, picture.other_cutouts(reference, target)),
+                        **_unfit(picture, reference, target, usual),
+                    },
                 )
             )
     sieve.notes += folder.note()
@@ -203,16 +208,30 @@ def coco_pairs(
     return sieve.finish(pairs, n=n, seed=seed)
 
 
-def _outlines(reference: Instance, target: Instance) -> dict[str, Json]:
-    """Return the polygons by which both objects can be cut out; empty if one has none."""
+def _outlines(reference: Instance, target: Instance, others: Sequence[Cutout]) -> dict[str, Json]:
+    """Return the polygons by which both objects can be cut out, and those of the others; empty if one has none."""
     if not (reference.outline and target.outline):
         return {}
     return {
         "outlines": {
-            role: [list(polygon) for polygon in instance.outline]
-            for role, instance in (("reference", reference), ("target", target))
+            "reference": _polygons(reference.outline),
+            "target": _polygons(target.outline),
+            "others": [_polygons(other.outline) for other in others],
         }
     }
+
+
+def _polygons(outline: Sequence[Sequence[float]]) -> list[Json]:
+    return [list(polygon) for polygon in outline]
+
+
+def _unfit(
+    picture: AnnotatedPicture, reference: Instance, target: Instance, usual: Mapping[str, float]
+) -> dict[str, Json]:
+    """Return why an object cannot be cut out, by role; empty if both can."""
+    roles = (("reference", reference), ("target", target))
+    reasons = {role: reason for role, thing in roles if (reason := picture.unfit(thing, usual)) is not None}
+    return {"unfit": {role: reason.value for role, reason in reasons.items()}} if reasons else {}
 
 
 def _ordered(count: int) -> int:
@@ -352,10 +371,9 @@ def _is_usable(pair: Pair, sieve: Sieve, vocabulary: Vocabulary = CARDINAL) -> b
 
 def _is_movable(pair: Pair) -> bool:
     """Return True if reference or target can be cut out whole and alone."""
-    a, b = pair.reference.box, pair.target.box
-    return is_clear(a, [b], LEAST_GAP_PX) and any(
-        fault_of(box, pair.size_px, pair.others) is None for box in (a, b)
-    )
+    unfit = pair.meta.get("unfit")
+    is_any_fit = not (isinstance(unfit, Mapping) and {"reference", "target"} <= set(unfit))
+    return is_any_fit and is_clear(pair.reference.box, [pair.target.box], LEAST_GAP_PX)
 
 
 def _balanced(pairs: Sequence[Pair], n: int, seed: int, sieve: Sieve) -> list[Pair]:

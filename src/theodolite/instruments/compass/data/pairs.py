@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -35,7 +35,7 @@ from theodolite.core.views import Number
 from theodolite.geometry import Box, direction_deg
 from theodolite.geometry.directions import CARDINAL, EIGHT, Vocabulary, check_direction
 from theodolite.instruments.coco import AreaOf
-from theodolite.pairs.pictures import Cutout
+from theodolite.pairs.pictures import Cutout, Unfit
 from theodolite.pairs.pictures.whole import polygons_of
 
 # A pair of objects and the question about it: in this picture, where is the target relative to the reference?
@@ -120,6 +120,25 @@ def cutouts(pair: Pair) -> tuple[Cutout, Cutout]:
     if not all(outlines):
         outlines = [(), ()]
     return Cutout(pair.reference.box, outlines[0]), Cutout(pair.target.box, outlines[1])
+
+
+def other_cutouts(pair: Pair) -> tuple[Cutout, ...]:
+    """Return all other objects as cut-outs, with the outlines of ``meta["outlines"]`` where they are known."""
+    stored = pair.meta.get("outlines")
+    listed = stored.get("others") if isinstance(stored, Mapping) else None
+    outlines = (
+        listed if isinstance(listed, list) and len(listed) == len(pair.others) else [None] * len(pair.others)
+    )
+    return tuple(
+        Cutout(box, polygons_of(outline)) for box, outline in zip(pair.others, outlines, strict=True)
+    )
+
+
+def unfit_role(pair: Pair, role: Literal["reference", "target"]) -> Unfit | None:
+    """Return why the reference or the target cannot be cut out, if it was said in ``meta["unfit"]``."""
+    stored = pair.meta.get("unfit")
+    said = stored.get(role) if isinstance(stored, Mapping) else None
+    return next((reason for reason in Unfit if reason.value == said), None)
 
 
 def pair_cautions(pairs: Iterable[Pair], *, vocabulary: Vocabulary = EIGHT) -> dict[str, tuple[str, ...]]:
