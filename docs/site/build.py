@@ -49,7 +49,10 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "findings": ("papers",),
     "numbers": ("definitions", "glossary"),
     "extend/index": (
-        *(f"extend/{kind}" for kind in ("instrument", "model", "method", "explainer", "verifier", "source", "edit")),
+        *(
+            f"extend/{kind}"
+            for kind in ("instrument", "model", "method", "explainer", "verifier", "source", "edit")
+        ),
         "architecture",
         "licences",
     ),

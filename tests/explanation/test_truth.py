@@ -13,7 +13,7 @@ from theodolite.explanation.truth import (
     SHARE,
     STEPS,
     HidingPlan,
-    Scene,
+    HidingScene,
     elsewhere,
     first_cells,
     likeness,
@@ -48,7 +48,7 @@ class Brightness:
 def scene_with_a_square():
     pixels = np.full((160, 160, 3), 128, np.uint8)
     pixels[40:80, 90:130] = 255
-    return Scene((Picture.from_array(pixels),), (RASTER,))
+    return HidingScene((Picture.from_array(pixels),), (RASTER,))
 
 
 def map_at(row, column):
@@ -138,7 +138,7 @@ def test_equal_relevance_is_marked_by_chance_and_exactly(share, seed):
 
 
 def test_a_uniform_map_is_spread_evenly():
-    scene = Scene(scene_with_a_square().pictures, (RASTER,))
+    scene = HidingScene(scene_with_a_square().pictures, (RASTER,))
     for share in STEPS:
         cells = first_cells(scene.even(), share, np.random.default_rng(0))[0]
         quarters = [cells[r : r + 8, c : c + 8].mean() for r in (0, 8) for c in (0, 8)]

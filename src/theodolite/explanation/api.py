@@ -29,10 +29,18 @@ from theodolite.core.pictures import decode
 from theodolite.core.tables import percent
 from theodolite.core.types import Picture, Request
 from theodolite.diagnose.request import ModelLike, given_models, opened
-from theodolite.explanation.reading import Reader, Reading, TextReader, TokenReader
+from theodolite.explanation.reading import AnswerReader, Reading, TextReader, TokenReader
 from theodolite.explanation.record import ALIKE, ANSWER, Explanation, Finding, MapTest, Word
 from theodolite.explanation.shuffled import shuffled
-from theodolite.explanation.truth import TRIES, Cells, HidingPlan, Outcome, Scene, likeness, pointing
+from theodolite.explanation.truth import (
+    TRIES,
+    Cells,
+    HidingPlan,
+    HidingResult,
+    HidingScene,
+    likeness,
+    pointing,
+)
 from theodolite.instruments.trace.data.sources.videos import length_s, shots, spread
 from theodolite.models import Checkpoint, VisionLanguageModel, find_family, place_pictures
 
@@ -222,7 +230,7 @@ def _why_no_maps(model: VisionLanguageModel) -> str:
 class _Task:
     """What both kinds of models share: the scene, the plan of what is hidden, and the tests."""
 
-    reader: Reader
+    reader: AnswerReader
 
     def __init__(
         self, model: VisionLanguageModel, request: Request, choices: Choices, progress: Progress
@@ -245,16 +253,16 @@ class _Task:
         self.progress(step, 0, total)
 
     def plan_for(self, rasters: Sequence[Raster]) -> HidingPlan:
-        scene = Scene(self.request.pictures, tuple(rasters), self.choices.fill)
+        scene = HidingScene(self.request.pictures, tuple(rasters), self.choices.fill)
         return HidingPlan(scene, self.rng, self.choices.tries)
 
-    def read_whole(self, scene: Scene) -> tuple[Reading, Reading]:
+    def read_whole(self, scene: HidingScene) -> tuple[Reading, Reading]:
         """Read the pictures themselves, and with all of them hidden."""
         both = self.reader.read([list(self.request.pictures), scene.hidden(scene.everything)])
         whole, blank = both.row(0), both.row(1)
         return whole, blank
 
-    def evidence_cells(self, scene: Scene) -> Cells | None:
+    def evidence_cells(self, scene: HidingScene) -> Cells | None:
         """Return the cells of the given boxes and mask; None if there is none."""
         choices = self.choices
         if not choices.boxes and choices.mask is None:
@@ -456,7 +464,7 @@ class _Inside(_Task):
         self,
         part: tuple[str, int, int, tuple[int, ...]],
         found: AnswerAttribution,
-        outcome: Outcome,
+        outcome: HidingResult,
         method: str,
         shares_by: str,
     ) -> Word:
@@ -527,7 +535,7 @@ class _Inside(_Task):
         methods: Sequence[Method],
         spans: dict[str, Span],
         key: int,
-        scene: Scene,
+        scene: HidingScene,
         main: AnswerAttribution,
     ) -> dict[str, AnswerAttribution]:
         """Return the maps of the other answer, of a blank picture, and of shuffled weights."""

@@ -45,7 +45,7 @@ BENCH_METHODS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class BenchCase:
     """One question with the boxes of the objects that it asks about."""
 
     question: str
@@ -53,7 +53,7 @@ class Case:
     boxes: tuple[Box, ...]
 
 
-def cases(size: int, seed: int, data: Path | None, images: Path | None) -> list[Case]:
+def cases(size: int, seed: int, data: Path | None, images: Path | None) -> list[BenchCase]:
     """Return questions about pairs of objects, drawn or of COCO.
 
     Raises:
@@ -68,7 +68,7 @@ def cases(size: int, seed: int, data: Path | None, images: Path | None) -> list[
         raise UsageError(f"there is no pair of objects in {data}")
     prompt = default_prompt(pairs)
     return [
-        Case(
+        BenchCase(
             prompt.ask(pair),
             pair.picture,
             tuple((r.box.x0, r.box.y0, r.box.x1, r.box.y1) for r in (pair.target, pair.reference)),

@@ -50,7 +50,7 @@ class Reading:
         return cls(np.concatenate([p.values for p in parts]), np.concatenate([p.is_same for p in parts]))
 
 
-class Reader(Protocol):
+class AnswerReader(Protocol):
     """Reads an answer from versions of its pictures, all of the sizes of the original."""
 
     unit: str

@@ -22,7 +22,7 @@ from scipy.stats import rankdata
 
 from theodolite.attribution.hiding import Fill, Raster, filling, hide
 from theodolite.core.types import Picture, Pixels
-from theodolite.explanation.reading import Reader, Reading
+from theodolite.explanation.reading import AnswerReader, Reading
 from theodolite.explanation.record import Curve, MapTest
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ _STRIDES = 0.7548776662466927, 0.5698402909980532
 
 
 @dataclass(frozen=True)
-class Scene:
+class HidingScene:
     """The pictures of a request with their rasters, of which parts can be hidden."""
 
     pictures: tuple[Picture, ...]
@@ -143,7 +143,7 @@ def elsewhere(amounts: Sequence[Floats], n: int, rng: np.random.Generator) -> li
 class HidingPlan:
     """Which cells are hidden, one version of the pictures after the other, by name."""
 
-    scene: Scene
+    scene: HidingScene
     rng: np.random.Generator
     n_tries: int = TRIES
     versions: dict[tuple[object, ...], Cells] = field(default_factory=dict)
@@ -175,7 +175,7 @@ class HidingPlan:
         for cells in self.versions.values():
             yield self.scene.hidden(cells)
 
-    def read(self, reader: Reader, whole: Reading, blank: Reading) -> Outcome:
+    def read(self, reader: AnswerReader, whole: Reading, blank: Reading) -> HidingResult:
         """Read all versions.
 
         Args:
@@ -185,11 +185,11 @@ class HidingPlan:
         """
         reading = reader.read(self.pictures())
         rows = {name: i for i, name in enumerate(self.versions)}
-        return Outcome(reading, rows, self, whole, blank, self.n_tries, reader.unit)
+        return HidingResult(reading, rows, self, whole, blank, self.n_tries, reader.unit)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class HidingResult:
     """The readings of a plan."""
 
     reading: Reading

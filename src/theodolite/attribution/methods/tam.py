@@ -40,7 +40,7 @@ SIDE = 3
 _SMALL = 1e-8
 
 
-class Word(NamedTuple):
+class TokenAt(NamedTuple):
     """A token before the explained one."""
 
     position: int
@@ -104,13 +104,13 @@ def _tam(evidence: Evidence, target: str) -> torch.Tensor:
     for row in range(len(relevance)):
         for position, token, weight in evidence.explained_tokens(target, row):
             scores = activation_map(
-                evidence, row, Word(position, token), earlier_words(evidence, row, position)
+                evidence, row, TokenAt(position, token), earlier_words(evidence, row, position)
             )
             relevance[row] += weight * torch.from_numpy(scores).to(relevance)
     return relevance.clamp(min=0)
 
 
-def earlier_words(evidence: Evidence, row: int, position: int) -> list[Word]:
+def earlier_words(evidence: Evidence, row: int, position: int) -> list[TokenAt]:
     """Return the words of the question, and those of the answer that were written before a position."""
     ids = evidence.input_ids[row].tolist()
     if evidence.is_question is not None:
@@ -119,7 +119,7 @@ def earlier_words(evidence: Evidence, row: int, position: int) -> list[Word]:
         first = 1 + max(int(picture.positions.max()) for picture in evidence.placed[row])
         question = list(range(first, position + 1))
     written = [] if evidence.rows is None else [p for p in evidence.rows.tolist() if p < position]
-    return [*(Word(p, ids[p]) for p in question), *(Word(p, ids[p + 1]) for p in written)]
+    return [*(TokenAt(p, ids[p]) for p in question), *(TokenAt(p, ids[p + 1]) for p in written)]
 
 
 def torch_positions(mask: torch.Tensor) -> list[int]:
@@ -128,7 +128,7 @@ def torch_positions(mask: torch.Tensor) -> list[int]:
     return positions
 
 
-def activation_map(evidence: Evidence, row: int, explained: Word, earlier: list[Word]) -> Values:
+def activation_map(evidence: Evidence, row: int, explained: TokenAt, earlier: list[TokenAt]) -> Values:
     """Return the map of one token, (tokens,), between 0 and 1.
 
     Args:

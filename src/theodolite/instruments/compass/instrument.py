@@ -857,7 +857,7 @@ def _size(study: Study) -> int:
     return _PAIRS[study.size] if isinstance(study.size, str) else study.size
 
 
-def _run_plan(
+def _run_plan(  # noqa: PLR0913 - what a run of pairs is made of
     name: str,
     pairs: Mapping[str, Callable[[], Sequence[Pair]]],
     edits: EditsOf,

@@ -62,6 +62,7 @@ from theodolite.pairs.pictures import (
     Studio,
     Unfit,
     UnfitError,
+    developed,
     find_exchange,
     find_move,
     flip,
@@ -837,7 +838,13 @@ def shown_item(item: Item) -> Item:
     """Return an item with the picture edited according to its condition."""
     condition, is_exchanged = _picture_condition(item.truth.condition)
     if condition == PLAIN:
-        return item
+        (picture,) = item.request.pictures
+        if picture.media_type == "image/png":
+            return item
+        shown = developed(picture, scale=1)  # stored like its edits, so that none can be told by its file
+        return replace(
+            item, request=replace(item.request, messages=(Message.user(shown, item.request.text),))
+        )
     pair = _pair_of(item)
     if is_exchanged:
         pair = replace(
