@@ -45,6 +45,9 @@ ELSEWHERE = {
     "other walls",
     "decoy elsewhere",
     "edit other frames",
+    "exchange, not asked for",
+    "another camera, not asked for",
+    "exchange the marks, not asked for",
 }
 """Edits of scenes, grids and episodes, tested with their instruments."""
 
@@ -217,8 +220,8 @@ def changed(name, scene):
     picture = scene.picture()
     now = look(Question(target, reference), picture)
     is_sideways = now in {"left", "right"}
-    if (name == "mirror" and not is_sideways) or (
-        name in {"upside down", "mirror, not asked for"} and is_sideways
+    if name in (
+        {"upside down", "mirror, not asked for"} if is_sideways else {"mirror", "upside down, not asked for"}
     ):
         return None
     rest = scene.boxes_but(target, reference)
@@ -233,10 +236,13 @@ def changed(name, scene):
         "light": lambda: light(picture),
         "noise": lambda: noise(picture),
         "re-encode": lambda: reencode(picture),
-        "unrelated objects removed": lambda: remove(
-            picture, scene.cutout(third), others=scene.boxes_but(third)
+        **dict.fromkeys(
+            ("unrelated objects removed", "remove, not asked for"),
+            lambda: remove(picture, scene.cutout(third), others=scene.boxes_but(third)),
         ),
+        "move, not asked for": lambda: moved(scene, third, reference, OPPOSITE[now]),
         "mirror, not asked for": lambda: mirror(picture),
+        "upside down, not asked for": lambda: flip(picture),
         "ask again": scene.picture,
     }
     return question, picture, edited[name]()
