@@ -240,10 +240,10 @@ def figure(scores: dict[str, AskScore]) -> Drawing:
 
         drawn.legend(
             handles=[
-                Patch(color=TRUE, label="followed: right about both photographs"),
-                Patch(color=_INVERTED, label="inverted: each right for the other"),
+                Patch(color=TRUE, label="followed: right about both"),
+                Patch(color=_INVERTED, label="inverted: both exchanged"),
                 Patch(color=_MOVED, label="moved elsewhere"),
-                Patch(color=_UNMOVED, label="unmoved: the same answer to both"),
+                Patch(color=_UNMOVED, label="unmoved: the same answer"),
             ],
             loc="outside upper left",
             ncols=4,

@@ -42,10 +42,10 @@ def test_an_estimate_is_stored_without_its_p_value():
 def test_a_newer_an_older_and_a_foreign_document_are_refused(tmp_path):
     path = write_diagnosis(sample_diagnosis(), tmp_path)
     value = json.loads(path.read_text())
-    path.write_text(json.dumps(value | {"schema_version": 4}))
+    path.write_text(json.dumps(value | {"schema_version": 5}))
     with pytest.raises(UsageError, match="newer Theodolite"):
         read_diagnosis(tmp_path)
-    path.write_text(json.dumps(value | {"schema_version": 2}))
+    path.write_text(json.dumps(value | {"schema_version": 3}))
     with pytest.raises(UsageError, match="older Theodolite"):
         read_diagnosis(tmp_path)
     path.write_text(json.dumps(value | {"surprise": 1}))

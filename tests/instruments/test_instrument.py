@@ -187,7 +187,8 @@ def test_a_sixth_instrument_goes_through_a_diagnosis(sixth):
     found, folder = sixth
     top, bottom = (found.view(model, "toy") for model in (LOOKS, READS))
     assert (top.looking[0].looking.value, bottom.looking[0].looking.value) == (1, 0)
-    assert (top.verdict.standing, found.diagnosis.model(LOOKS).verdict.standing) == ("looks", "looks")
+    assert top.verdict.standing == found.diagnosis.model(LOOKS).verdict.standing
+    assert top.verdict.standing in {"looks", "looks at least sometimes"}
     assert bottom.verdict.standing in {"does not look", "not settled"}
     rows = [row for row in found.items() if row.model == LOOKS and row.condition == "plain"]
     assert {row.correct for row in rows} == {True}

@@ -128,14 +128,18 @@ def test_a_comparison_says_first_where_both_stand(tmp_path):
     path = write_comparison(made.comparisons, metrics=made.metrics, out=tmp_path, verdicts=verdicts)
     page = path.read_text()
     assert page.index("Does it look?") < page.index('id="comparisons"')
-    assert 'id="def-diagnose.followed"' in page
+    assert 'id="def-diagnose.looking"' in page
     table = page.partition("Does it look?")[2].partition("</table>")[0]
     plain = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in table.split("<tr>")[2:]]
     rows = {row.split()[0]: row for row in plain}
     assert list(rows) == ["Compass", "Grid", "Scene", "Trace"]
-    assert "100.0 % [96.0, 104.0], n 120" in rows["Grid"]
-    assert "61.7 % [57.7, 65.7], n 120" in rows["Grid"]
-    assert rows["Grid"].index("looks") < rows["Grid"].index("looks at times") < rows["Grid"].index("61.7 %")
+    assert "100.0 points [94.0, 106.0], n 120" in rows["Grid"]
+    assert "61.7 points [55.7, 67.7], n 120" in rows["Grid"]
+    assert (
+        rows["Grid"].index("looks")
+        < rows["Grid"].index("sometimes looks")
+        < rows["Grid"].index("61.7 points")
+    )
     assert rows["Compass"].endswith("not measured")
     assert rows["Trace"].endswith("–")
     without = write_comparison(made.comparisons, metrics=made.metrics, out=tmp_path / "runs")
@@ -148,9 +152,9 @@ def test_the_command_says_first_where_both_stand(capsys):
     _compare._show(Compared("A", "B", tuple(made.comparisons), tuple(made.metrics), (), verdicts), every=True)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["instrument", "A", "B"]
-    assert " ".join(lines[2].split()) == "compass looks 100 % [96, 104] followed not measured"
+    assert " ".join(lines[2].split()) == "compass looks 100 % [94, 106], accuracy 100 % not measured"
     assert " ".join(lines[3].split()) == (
-        "grid looks 100 % [96, 104] followed looks at times 62 % [58, 66] followed"
+        "grid looks 100 % [94, 106], accuracy 100 % sometimes looks 62 % [56, 68], accuracy 81 %"
     )
     assert "A minus B" in lines[7]
 

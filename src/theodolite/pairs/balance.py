@@ -118,7 +118,8 @@ class Balance:
         from theodolite.stats.clustered import agreeing, signed_interval
 
         looking = replace(signed_interval(*moments, level=LEVEL), n=n, n_items=n_items)
-        return cls(agreeing(looking, test[0]), *test, moments[2], moments[1])
+        agreed = replace(agreeing(looking, test[0]), p_value=None)  # it stands in the balance
+        return cls(agreed, *test, moments[2], moments[1])
 
 
 def balance_of(pairs: Sequence[AnsweredPair], *, seed: int = 0) -> Balance:

@@ -211,6 +211,10 @@ def clustered_difference(
         _scaled(np.concatenate(sides), bounds)  # refuses values outside the bounds
     width = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
     gaps = without_rounding(sides[0], sides[1])
+    if bounds not in (None, SHARE):  # angles seldom lie on their bounds, which would only widen the interval
+        estimate = clustered_mean(gaps, clusters, bounds=None, groups=groups, level=level)
+        if estimate is not None:
+            return estimate
     return clustered_mean(gaps, clusters, bounds=width, groups=groups, level=level)
 
 

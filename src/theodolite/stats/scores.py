@@ -87,7 +87,7 @@ class Scores:
     0.900 [0.699, 0.972] (n=20)
     >>> (difference,) = scores.difference()
     >>> print(f"{difference.estimate:.2f}", difference.test.p_value)
-    0.40 [0.16, 0.61] (n=20) 0.0078125
+    0.40 [0.11, 0.62] (n=20) 0.0078125
     """
 
     def __init__(

@@ -150,7 +150,9 @@ def test_a_model_is_shown_the_changed_picture_and_the_record_belongs_to_the_item
     items = list(plan_conditions([squares()], gives="text"))
     records = ConditionsMeasurer(Model(), "text").measure(items)
     assert [record.item_id for record in records] == [item.id for item in items]
-    assert seen == [shown_item(item).request.pictures[0].digest for item in items]
+    assert sorted(seen) == sorted(
+        shown_item(item).request.pictures[0].digest for item in items
+    )  # batches are shuffled
     assert len(set(seen)) == 3
 
 

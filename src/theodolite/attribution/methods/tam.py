@@ -71,7 +71,7 @@ def rank_filter(values: Values) -> Values:
     """Smooth rows and columns of values, which are mirrored at the edges.
 
     >>> rank_filter(np.array([[0.0, 0, 0], [0, 9, 0], [0, 0, 0]]))[1].round(3).tolist()
-    [0.27, 0.27, 0.27]
+    [0.737, 0.525, 0.737]
     """
     windows = np.lib.stride_tricks.sliding_window_view(
         np.pad(values, SIDE // 2, mode="reflect"), (SIDE, SIDE)
