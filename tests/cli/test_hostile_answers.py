@@ -63,7 +63,7 @@ def asked(folder, *words):
 
 
 def ask_run(folder):
-    write_questions(make_squares(48), folder / "data")
+    write_questions(make_squares(160), folder / "data")
     return asked(folder, "ask", "run", "--data", folder / "data", "--settings", "picture")
 
 

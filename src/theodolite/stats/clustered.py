@@ -211,10 +211,6 @@ def clustered_difference(
         _scaled(np.concatenate(sides), bounds)  # refuses values outside the bounds
     width = None if bounds is None else (bounds[0] - bounds[1], bounds[1] - bounds[0])
     gaps = without_rounding(sides[0], sides[1])
-    if bounds not in (None, SHARE):  # angles seldom lie on their bounds, which would only widen the interval
-        estimate = clustered_mean(gaps, clusters, bounds=None, groups=groups, level=level)
-        if estimate is not None:
-            return estimate
     return clustered_mean(gaps, clusters, bounds=width, groups=groups, level=level)
 
 
@@ -398,11 +394,20 @@ def _signed(
     weights: ArrayLike | None,
     level: float,
 ) -> Estimate | None:
-    """Compute the mean of values that may be negative."""
+    """Compute the mean of values that may be negative.
+
+    Differences of shares get two pseudo-clusters at their bounds, where they often lie. Angles seldom do, so theirs is Student's
+    interval, and pseudo-clusters stand in only if they do not vary.
+    """
     width = max(-bounds[0], bounds[1])
     given = finite_array(values, "values")
     if given.size:
         _scaled(given, bounds)  # refuses values outside the bounds
+    if width > 1:
+        whole = _Mean.of(given, clusters, None, groups, weights)
+        plain = None if whole is None else _unbounded(whole, level)
+        if plain is not None:
+            return plain
     mean = _Mean.of(given / width, clusters, None, groups, weights)
     if mean is None:
         return None

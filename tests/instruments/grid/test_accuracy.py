@@ -154,7 +154,9 @@ def test_items_of_older_versions_get_their_truth(folder):
             for item in plan_explanations(ExplainPlan(str(folder), ("removal",)))
         ),
     ]
-    for item in items:
+    older = [item for item in items if not item.truth.condition.startswith("turned")]  # these are newer
+    assert len(older) > 0.5 * len(items)
+    for item in older:
         completed = with_truth(stored_before(item), {})
         assert (completed.truth, completed.meta) == (item.truth, item.meta)
 
