@@ -52,7 +52,7 @@ TABLES = {
     "trace-audit": "trace audit --data data/episodes",
     "compare-ask": "compare runs/ask-pocket runs/ask-guesser --all",
     "compare-grid": "compare runs/grid-explain-pure runs/grid-explain-bow --all",
-    "compare-diagnosis": "compare report#pocket:grounded report#pocket:shortcut --all",
+    "compare-diagnosis": "compare report/runs/pocket-grounded report/runs/pocket-shortcut --all",
     "runs-list": "runs list runs/",
     "runs-show": "runs show runs/scene-disconnected",
 }
