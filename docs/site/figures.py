@@ -98,7 +98,7 @@ def _sides(figure: Any, items: Any, folder: Path, ink: str, quiet: str) -> list[
 
 def _outcomes(figure: Any, found: Diagnosed, ink: str, quiet: str, rule: str) -> None:
     """One bar for each model, level with its answers, and the verdict."""
-    left, width = 0.625, 0.225
+    left, width = 0.615, 0.215
     words = {
         "followed": "followed: right both times",
         "inverted": "inverted: each right for the other picture",
