@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -373,7 +374,7 @@ def test_reply(program, tmp_path, command, fault_server):
     strange = {**json.loads(lines[0]), "question": "fault:deep is it left or right?", "id": "strange"}
     data = tmp_path / "data"
     data.mkdir()
-    (data / "pictures").symlink_to(program.squares / "pictures")
+    shutil.copytree(program.squares / "pictures", data / "pictures")
     (data / "questions.jsonl").write_text("\n".join([*lines, json.dumps(strange)]))
     program.squares = data
     model = f"openai:some-model@{fault_server.url}?retries=0&timeout=20"

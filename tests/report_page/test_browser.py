@@ -30,12 +30,7 @@ def test_it_renders_the_verdict_first_and_a_bar_per_instrument_and_model(visit, 
     for bar in bars:
         assert bar.bounding_box()["width"] > 150
     whole = page.locator(".look svg.shares").first
-    bound, followed = (
-        whole.locator(part).first.bounding_box() for part in (".share-bound", ".share-followed")
-    )
-    assert bound["x"] == pytest.approx(
-        whole.bounding_box()["x"] + 0.25 * whole.bounding_box()["width"], abs=2
-    )
+    followed = whole.locator(".share-followed").first.bounding_box()
     assert followed["width"] == pytest.approx(whole.bounding_box()["width"], abs=2)
 
 
@@ -301,7 +296,7 @@ def test_every_figure_can_be_saved_in_light_colours(visit, sample, tmp_path, kin
     page = visit(sample[1], scheme="dark")
     figures = page.locator(".savable")
     assert figures.count() == figures.locator(f"> .save button:text-is('{kind}')").count() > 4
-    for name in ("figure[data-name=followed]", ".exhibit .savable"):
+    for name in ("figure[data-name=looking]", ".exhibit .savable"):
         with page.expect_download() as saved:
             page.locator(name).first.locator(f"button:text-is('{kind}')").click()
         path = tmp_path / saved.value.suggested_filename

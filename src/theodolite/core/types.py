@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -48,7 +47,7 @@ _DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "yes-no": ("yes", "no"),
     "direction": ("left", "right", "above", "below"),
 }
-_NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
+_NO_OPTIONS: Mapping[str, str] = {}  # a read-only view could not be sent to another process
 
 PLAIN = "plain"
 """The condition of an item that shows its own picture, unedited."""
