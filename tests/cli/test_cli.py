@@ -154,7 +154,7 @@ def test_a_plan_is_shown_although_no_server_answers(squares, tmp_path, capsys, a
     if as_json:
         assert json.loads(printed.out)["plan"]["requests"] == 15
     else:
-        assert re.search(r"openai:x@\S+ +ask +15 +11 +– +at most 7,680 +–", printed.out)
+        assert re.search(r"openai:x@\S+ +ask +15 +12 +– +at most 7,680 +–", printed.out)
         assert "no server answers at http://127.0.0.1:9/v1" in printed.err
     assert not (tmp_path / "run").exists()
 
@@ -203,6 +203,7 @@ def test_everything_that_can_be_used_is_listed(capsys):
 
 KINDS = {
     *("instruments", "models", "methods", "explainers", "verifiers", "sources", "families", "behaviours"),
+    "edits",
 }
 
 
