@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -72,9 +73,9 @@ def _command(pid):
 
 
 @pytest.fixture
-def machines(tmp_path_factory):
+def machines():
     """Two machines with a cable between them."""
-    folder = tmp_path_factory.mktemp("c")
+    folder = Path(tempfile.mkdtemp(prefix="th"))  # the names of sockets below it have at most 107 letters
     names = f"th{os.getpid()}a", f"th{os.getpid()}b"
     commands = [
         f"ip netns add {names[0]}",
