@@ -1,6 +1,7 @@
 """Clusters that change: two machines, each a network namespace of its own; a head, an agent and a driver that are killed."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -102,6 +103,7 @@ def machines():
     finally:
         for name in names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
