@@ -43,6 +43,7 @@ def test_nothing_that_is_printed_acts_on_the_terminal(printed):
 
 
 def test_colours_of_our_own_are_kept(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)  # other tests set it
     stream = io.StringIO()
     console = output._console(file=stream, force_terminal=True, color_system="standard")
     console.print(Text("red \x1b[7m", style="red"))
