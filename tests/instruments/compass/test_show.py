@@ -74,7 +74,7 @@ def test_the_baselines_are_the_known_ones(all_pairs, capsys):
             assert knows_nothing["edge_accuracy"]["value"] == pytest.approx(0.66, abs=0.03)
         # a picture's mass lies where the target lies: all but what knows the boxes is level with nothing
         assert uniform["excess_dae"] is None
-        assert abs(noise["excess_dae"]["value"]) < 2
+        assert abs(noise["excess_dae"]["value"]) < 3
         assert box["excess_dae"]["high"] < 0
         assert labels["box-only"]["aligned"]["value"] > 0.95
 
@@ -85,7 +85,7 @@ def test_the_layout_alone_answers_better_than_a_model_of_random_weights(all_pair
     rows = {row["method"]: row for row in found["rerank"]["rows"]}
     assert rows["uniform-map"]["gain"]["low"] > 0.02
     assert rows["attention-rollout"]["role"] == "answer"
-    assert rows["attention-rollout"]["gain"]["low"] > 0.02
+    assert rows["attention-rollout"]["gain"]["value"] > 0.05
     assert rows["attention-rollout"]["excess"]["low"] < 0.02
     selective = {row["score"]: row for row in found["selective"]["rows"]}
     error = 1 - found["answers"]["rows"][0]["right"]["value"]
