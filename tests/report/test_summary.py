@@ -18,11 +18,12 @@ from PIL import Image
 from theodolite.cli.diagnose import show_verdict
 from theodolite.cli.main import main
 from theodolite.diagnose.api import open_diagnosis
+from theodolite.diagnose.pair_verdicts import claim_of
 from theodolite.diagnose.record import short_names
 from theodolite.report.card import model_card
 from theodolite.report.figures import metrics_figure
 from theodolite.report.slide import slide_figure
-from theodolite.report.summary import summaries, telling
+from theodolite.report.summary import example, summaries, telling
 
 
 def of(model, diagnosis=None):
@@ -42,17 +43,40 @@ def test_looking_is_told_from_most_to_least():
     shares = [share for _, share in of(GROUNDED).by_name]
     assert shares == sorted(shares, reverse=True)
     assert len(shares) == 4
-    assert of(GROUNDED).at_what.startswith("Looking: ")
+    assert not of(GROUNDED).at_what  # the bars show it
 
 
 def test_own_data_decide_alone():
     diagnosis = with_looking(SERVER, looking(0.5, "own"), looking(0.95))
     assert [label for label, _ in of(SERVER, diagnosis).lookings] == ["your pictures, edited (grid)"]
-    told = of(SERVER, diagnosis).how_surely
-    assert told.startswith(
-        "In at least 44 % of the pairs the answers used what differs between the pictures. "
+    summary = of(SERVER, diagnosis)
+    assert summary.how_sure.startswith("120 pairs of 120 pictures, 99 % intervals.")
+
+
+@pytest.mark.parametrize(
+    ("found", "claim"),
+    [
+        ({"a": looking(0.5), "b": looking(0.9)}, "In at least 44 to 84 of 100 pairs its answers used the picture; its accuracy on them is 75 to 95 %."),
+        ({"a": looking(0.5), "b": looking(0.0)}, "In at least 44 of 100 pairs of a its answers used the picture; its accuracy on them is 75 %."),
+    ],
+)  # fmt: skip
+def test_what_is_claimed_is_one_sentence(found, claim):
+    assert claim_of("sometimes looks", list(found.items())) == claim
+
+
+def test_without_looking_the_sentence_is_of_the_pairs_that_show_it():
+    none, unread = (
+        replace(looking(0.0), standing=standing) for standing in ("does not look", "cannot be read")
     )
-    assert "Of 120 pairs about 120 pictures: looking 50 % [44, 56], accuracy 75 %." in told
+    told = claim_of("does not look", [("a", none), ("b", unread)])
+    assert told == "Its answers do not use the picture (120 pairs of a); its accuracy on them is 50 %."
+    assert claim_of("not measured", []) == ""
+
+
+def test_the_example_is_of_the_model_that_looks_least():
+    summary, _, pair = example(summaries(sample_diagnosis()))
+    assert summary.model.name == SHORTCUT
+    assert pair.is_relevant
 
 
 def test_unread_answers_say_nothing_of_looking():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from theodolite.cli.options import one_command
 from theodolite.cli.output import Bar, err, note, notes, out, print_json, print_table, progress_bars, show
 from theodolite.core.errors import UsageError
 from theodolite.core.options import IMAGES, INSTRUMENTS, KEPT_FOLDER, MODEL, Option, Seed, named_size_of
-from theodolite.core.tables import duration
+from theodolite.core.tables import duration, upper_first
 from theodolite.diagnose.api import (
     CAPTION,
     DEFAULT_MODELS,
@@ -37,12 +38,21 @@ from theodolite.diagnose.api import (
     verdict_rows,
 )
 from theodolite.diagnose.compare import lookings
-from theodolite.diagnose.pair_verdicts import readability_table, tone_of
-from theodolite.diagnose.record import Diagnosis, OpenQuestion, schema, with_short_names
+from theodolite.diagnose.pair_verdicts import OUTCOMES, readability_table, tone_of
+from theodolite.diagnose.record import (
+    Diagnosis,
+    OpenQuestion,
+    PairExample,
+    ShownAnswer,
+    schema,
+    with_short_names,
+)
 from theodolite.diagnose.request import given_models
 from theodolite.models.replay import recording_notes
 from theodolite.pairs import Standing
+from theodolite.pairs.outcomes import NATURAL, what_was_done
 from theodolite.report.html.write import write_report
+from theodolite.report.summary import Summary, asked, example, summaries
 from theodolite.runs import Run, Tally
 
 _MOST_LINES = 4
@@ -135,16 +145,20 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     """Print the verdict, short enough for one screen."""
     diagnosis = with_short_names(found.diagnosis)
     models = [model.name for model in diagnosis.models]
+    told = summaries(diagnosis)
+    for summary in told:
+        out.print(
+            Text(f"{summary.name}: ", style="bold") + _standing(summary.standing) + Text(f". {summary.claim}")
+        )
+    out.print()
     rows: list[list[str | Text]] = [
         [label, *(_standing(standing) + Text(f"\n{words}" if words else "") for words, standing, _ in cells)]
         for label, cells in verdict_rows(diagnosis)
     ]
-    rows.append(["verdict", *(_standing(model.verdict.standing) for model in diagnosis.models)])
     print_table(["measured on", *models], rows, title="Does it look?")
+    _show_example(told)
     out.print(Text(CAPTION, style="dim"))
     out.print()
-    for model in diagnosis.models:
-        out.print(Text(f"{model.name}: ", style="bold") + Text(model.verdict.sentence))
     _list("without pairs", _without_pairs(diagnosis))
     for model in diagnosis.models:
         _show_strategies(model.name, diagnosis)
@@ -161,6 +175,29 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     out.print(Text("Signatures name behaviour, not its cause.", style="dim"))
     if page is not None:
         out.print(Text(f"Full report: {page}"), soft_wrap=True)
+
+
+def _show_example(told: Sequence[Summary]) -> None:
+    """Print one pair with both answers."""
+    chosen = example(told)
+    if chosen is None:
+        return
+    summary, label, pair = chosen
+    sides = [(what, side.read_as or side.answer, side.gold) for what, side in _sides(pair)]
+    answers = "; ".join(
+        f"{what}: {answer}" + ("" if answer == gold else f" (it is {gold})") for what, answer, gold in sides
+    )
+    words = f"{OUTCOMES[pair.outcome]}, {pair.why.rpartition(', as ')[2]}"
+    out.print(
+        Text(f"A pair of {label} ({summary.name}; {words}): ", style="bold")
+        + Text(f"{asked(pair.question)} {upper_first(answers)}.")
+    )
+
+
+def _sides(pair: PairExample) -> tuple[tuple[str, ShownAnswer], tuple[str, ShownAnswer]]:
+    is_edit = pair.edit != NATURAL.name
+    first, second = ("before", what_was_done(pair.edit)) if is_edit else ("one picture", "another picture")
+    return (first, pair.before), (second, pair.after)
 
 
 def _show_strategies(model: str, diagnosis: Diagnosis) -> None:

@@ -27,7 +27,7 @@ from theodolite.core.scores import Capability, ItemScore
 from theodolite.core.tables import Estimate, duration, interval, percent, upper_first
 from theodolite.core.types import Picture
 from theodolite.core.views import ItemRow
-from theodolite.diagnose.compare import lookings
+from theodolite.diagnose.compare import claim, lookings
 from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, label_of, tone_of
 from theodolite.diagnose.record import (
     DIAGNOSIS_FILE,
@@ -416,7 +416,7 @@ def text_lines(diagnosis: Diagnosis) -> Iterator[str]:
     diagnosis = with_short_names(diagnosis)
     rows = verdict_rows(diagnosis)
     for column, model in enumerate(diagnosis.models):
-        yield f"{model.name}: {model.verdict.standing}. {model.verdict.sentence}"
+        yield f"{model.name}: {model.verdict.standing}. {claim(diagnosis, model)}"
         for label, cells in rows:
             words, standing, _ = cells[column]
             yield f"  {label:30} {standing:26} {words}".rstrip()
@@ -444,7 +444,7 @@ def html_table(diagnosis: Diagnosis) -> str:
     )
     listed = f"<p>Signatures raised (behaviour, not cause):</p><ul>{signs}</ul>" if signs else ""
     items = "".join(
-        f"<li><b>{escape(model.name)}</b>: {escape(model.verdict.sentence)}</li>"
+        f"<li><b>{escape(model.name)}</b>: {escape(claim(diagnosis, model))}</li>"
         for model in diagnosis.models
     )
     return f"<table>{''.join(rows)}</table><ul>{items}</ul><p>{CAPTION}</p>{listed}"

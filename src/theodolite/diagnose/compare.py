@@ -10,7 +10,7 @@ from typing import Literal
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, column
 from theodolite.core.tables import Cell, Column, Estimate, Table
-from theodolite.diagnose.pair_verdicts import by_source, label_of
+from theodolite.diagnose.pair_verdicts import by_source, claim_of, label_of
 from theodolite.diagnose.record import (
     DIAGNOSIS_FILE,
     Comparison,
@@ -18,6 +18,7 @@ from theodolite.diagnose.record import (
     InstrumentOfModel,
     LookingResult,
     MetricEntry,
+    ModelResult,
     PairsResult,
     TestResult,
     read_diagnosis,
@@ -40,8 +41,10 @@ __all__ = [
     "LookingChange",
     "Side",
     "Verdicts",
+    "claim",
     "compare",
     "compare_looking",
+    "deciding",
     "differences_table",
     "looking_changes_table",
     "looking_summary",
@@ -203,6 +206,17 @@ def lookings(diagnosis: Diagnosis) -> Iterator[tuple[str, InstrumentOfModel, Loo
                             view,
                             looking,
                         )
+
+
+def deciding(diagnosis: Diagnosis, model: str) -> list[tuple[str, LookingResult]]:
+    """Return the verdicts that decide on a model, with their labels: those on the user's own data, or else all."""
+    every = [(label, each) for label, view, each in lookings(diagnosis) if view.model == model]
+    return [each for each in every if each[1].source == "own"] or every
+
+
+def claim(diagnosis: Diagnosis, model: ModelResult) -> str:
+    """Say in one sentence what is claimed of a model; without pairs, its verdict."""
+    return claim_of(model.verdict.standing, deciding(diagnosis, model.name)) or model.verdict.sentence
 
 
 def looking_table(diagnosis: Diagnosis) -> Table:

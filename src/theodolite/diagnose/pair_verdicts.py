@@ -40,6 +40,7 @@ from theodolite.stats.power import clusters_needed
 
 __all__ = [
     "by_source",
+    "claim_of",
     "instrument_verdict",
     "label_of",
     "looking_result",
@@ -400,6 +401,55 @@ def model_verdict(standings: Mapping[str, Standing], own: Collection[str] = ()) 
         rest = {name: standing for name, standing in standings.items() if name not in own}
         words = _told(first) + (f". On drawn pictures: {_told(rest)}" if rest else "")
     return Verdict(standing=overall, sentence=(upper_first(words) or "Nothing was measured") + ".")
+
+
+_OTHERWISE: Mapping[Standing, str] = {
+    "refuses": "It declines most of the questions",
+    "cannot be read": "Most of its answers cannot be read",
+    "differs by relation": "It follows some relations and answers others the other way round",
+    "answers the other way round": "It tells the pictures apart, but answers the other way round",
+    "tells them apart, names them wrongly": "It tells the pictures apart, but names them wrongly",
+    "changes with the picture, not with the truth": "Its answers change with the picture, but not with the right answer",
+    "does not look": "Its answers do not use the picture",
+    "no looking found": "No sign was found that its answers use the picture",
+    "not settled": "It is not settled whether its answers use the picture",
+}
+"""What is said where looking is not proven."""
+_LEAST_TOLD = 0.005
+"""Smaller shares would be rounded to zero."""
+
+
+def claim_of(standing: Standing, lookings: Sequence[tuple[str, LookingResult]]) -> str:
+    """Say in one sentence what is claimed of a model, with its accuracy on the same pairs. Empty if nothing was measured.
+
+    Args:
+        standing: The verdict on the model.
+        lookings: The verdicts that decide, with their labels.
+    """
+    judged = [
+        (label, each, each.looking, each.accuracy.value)
+        for label, each in lookings
+        if each.looking is not None and each.accuracy is not None
+    ]
+    if not judged:
+        return ""
+    is_claimed = standing in _PROVEN and any(each.is_proven for _, each, *_ in judged)
+    told = [
+        one for one in judged if (one[1].is_proven if is_claimed else one[1].standing == standing)
+    ] or judged
+    where = f" of {listed([label for label, *_ in told])}" if len(told) < len(judged) else ""
+    accuracy = f"its accuracy on them is {_range([right for *_, right in told])} %"
+    if not is_claimed:
+        n = sum(each.n_relevant for _, each, *_ in told)
+        return f"{_OTHERWISE.get(standing, upper_first(standing))} ({n} pairs{where}); {accuracy}."
+    lows = [looking.low for _, _, looking, _ in told]
+    some = "In some" if min(lows) < _LEAST_TOLD else f"In at least {_range(lows)} of 100"
+    return f"{some} pairs{where} its answers used the picture; {accuracy}."
+
+
+def _range(shares: Sequence[float]) -> str:
+    low, high = (f"{100 * end:.0f}" for end in (min(shares), max(shares)))
+    return low if low == high else f"{low} to {high}"
 
 
 def _told(standings: Mapping[str, Standing]) -> str:

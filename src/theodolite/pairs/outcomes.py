@@ -227,6 +227,42 @@ EDITS: dict[str, Edit] = {
 """The library of edits, by name."""
 
 
+_DONE: dict[str, str] = {
+    "mirror": "mirrored",
+    "upside down": "turned upside down",
+    "exchange": "two objects exchanged",
+    "move the target": "target moved",
+    "move the reference": "reference moved",
+    "move an object": "one object moved",
+    "another camera": "seen from another place",
+    "exchange the marks": "two marks exchanged",
+    "remove": "object removed",
+    "edit the frames": "frames changed",
+    "light": "other light",
+    "noise": "noise added",
+    "re-encode": "compressed again",
+    "decoy elsewhere": "look-alike added elsewhere",
+    "mirror, not asked for": "mirrored",
+    "upside down, not asked for": "turned upside down",
+    "exchange, not asked for": "two unrelated objects exchanged",
+    "move, not asked for": "unrelated object moved",
+    "another camera, not asked for": "seen from another place",
+    "exchange the marks, not asked for": "two unrelated marks exchanged",
+    "remove, not asked for": "unrelated object removed",
+    "edit other frames": "other frames changed",
+    "ask again": "asked again",
+}
+
+
+def what_was_done(edit: str) -> str:
+    """Say what an edit did to the picture, as a reader would.
+
+    >>> what_was_done("move the target"), what_was_done("another picture")
+    ('target moved', 'another picture')
+    """
+    return _DONE.get(edit, edit)
+
+
 IN_KIND: dict[str, Edit] = {
     MIRROR.name: MIRROR_UNASKED,
     FLIP.name: FLIP_UNASKED,

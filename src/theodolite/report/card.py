@@ -48,7 +48,8 @@ def model_card(diagnosis: Diagnosis) -> str:
 
 
 def _answers(summary: Summary) -> str:
-    return " ".join(filter(None, (summary.at_what, summary.how_surely)))
+    left = f"Not excluded: {', '.join(summary.not_excluded)}." if summary.not_excluded else ""
+    return " ".join(filter(None, (summary.claim, summary.at_what, summary.how_sure, left)))
 
 
 def _shares(looking: LookingResult) -> list[str]:

@@ -14,7 +14,7 @@ from theodolite.diagnose.api import Diagnosed, picture_of
 from theodolite.diagnose.compare import lookings
 from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, OUTCOMES, tone_of
 from theodolite.diagnose.record import Diagnosis, LookingResult, PairExample, short_names
-from theodolite.report.summary import Summary, asked, summaries, telling
+from theodolite.report.summary import Summary, asked, example, summaries
 from theodolite.twins.separate import PASSES, Separation, SeparationTable
 
 if TYPE_CHECKING:
@@ -426,7 +426,7 @@ def slide_figure(found: Diagnosed) -> Drawing:
 
 def _evidence(figure: Figure, shown: Sequence[Summary], diagnosed: Diagnosed) -> None:
     """Draw the bars, and an example if there is one."""
-    chosen = _example(shown)
+    chosen = example(shown)
     names = _labels(shown)
     kinds = list(dict.fromkeys(label for summary in shown for label, _ in summary.lookings))[:_MOST_BARS]
     rows: list[_Row] = [
@@ -439,7 +439,7 @@ def _evidence(figure: Figure, shown: Sequence[Summary], diagnosed: Diagnosed) ->
     else:
         _bars(figure.add_axes(place), shown, rows, names)
     if chosen is not None:
-        summary, exhibit = chosen
+        summary, _, exhibit = chosen
         _pair_panel(figure, exhibit, names[summary.name] if len(shown) > 1 else "", diagnosed)
 
 
@@ -549,34 +549,6 @@ def _bars(axes: Axes, shown: Sequence[Summary], rows: Sequence[_Row], names: Map
         axes.text(axes.get_xlim()[0], y + 0.5 + line * 0.6, text, fontsize=14, color=INK, va="center")
     axes.set_ylim(max(y, _LEAST_HEIGHT), -0.35)
     axes.set_axis_off()
-
-
-def _example(shown: Sequence[Summary]) -> tuple[Summary, PairExample] | None:
-    """Choose one example: of the first model that does not always look, since that shows more; else of the first."""
-    having = [
-        (summary, looking)
-        for summary in shown
-        for _, looking in summary.lookings
-        if _relevant(looking.exhibits)
-    ]
-    if not having:
-        return None
-    summary, looking = next((both for both in having if both[0].standing != "looks"), having[0])
-    return summary, _relevant(looking.exhibits)[0]
-
-
-def _relevant(exhibits: Sequence[PairExample]) -> list[PairExample]:
-    """Return the examples of relevant edits with pictures, those that turn from right to wrong first."""
-    relevant = [
-        exhibit
-        for exhibit in telling(exhibits)
-        if exhibit.is_relevant and exhibit.before.pictures and exhibit.after.pictures
-    ]
-    return sorted(relevant, key=lambda exhibit: _rights(exhibit) != (True, False))
-
-
-def _rights(exhibit: PairExample) -> tuple[bool, ...]:
-    return tuple(side.read_as == side.gold for side in (exhibit.before, exhibit.after))
 
 
 def _pair_panel(figure: Figure, exhibit: PairExample, name: str, diagnosed: Diagnosed) -> None:

@@ -1,4 +1,4 @@
-"""Summarise each model: does it look, at what, and how certain is that."""
+"""Summarise each model: what is claimed of it, how sure that is, and what else could explain its answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from theodolite.core.tables import interval, listed, percent, upper_first
-from theodolite.diagnose.compare import lookings
+from theodolite.diagnose.compare import claim, deciding
+from theodolite.diagnose.pair_verdicts import tone_of
 from theodolite.diagnose.record import (
     Diagnosis,
     LookingResult,
@@ -18,7 +19,7 @@ from theodolite.diagnose.record import (
 )
 from theodolite.pairs import Standing
 
-__all__ = ["Summary", "asked", "summaries", "telling"]
+__all__ = ["Summary", "asked", "example", "summaries", "telling"]
 
 
 _MOST_NAMED = 4
@@ -39,10 +40,13 @@ class Summary:
     name: str
     """Its short name."""
     standing: Standing
-    looks: str
+    claim: str
+    """What is claimed, in one sentence. Empty if nothing was measured."""
     at_what: str
-    """Empty if the data do not show it."""
-    how_surely: str
+    """Where looking is largest and smallest. Empty if the data do not show it."""
+    how_sure: str
+    not_excluded: tuple[str, ...]
+    """Strategies that could explain the answers where looking is proven."""
     lookings: tuple[tuple[str, LookingResult], ...]
     """The verdicts that decide, by label: those on the user's own data, or else all."""
     by_name: tuple[tuple[str, float], ...]
@@ -54,13 +58,9 @@ class Summary:
         return upper_first(self.standing)
 
     @property
-    def questions(self) -> tuple[tuple[str, str], ...]:
-        """Questions and answers, without unanswered ones."""
-        every = (
-            ("Does it look?", self.looks),
-            ("At what?", self.at_what),
-            ("How surely?", self.how_surely),
-        )
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """What is said below the claim, with a heading each."""
+        every = (("At what?", self.at_what), ("How sure?", self.how_sure))
         return tuple(each for each in every if each[1])
 
 
@@ -69,18 +69,18 @@ def summaries(diagnosis: Diagnosis) -> list[Summary]:
     names = short_names(model.name for model in diagnosis.models)
     results = []
     for model in diagnosis.models:
-        every = [(label, each) for label, view, each in lookings(diagnosis) if view.model == model.name]
-        deciding = [each for each in every if each[1].source == "own"] or every
-        by_name = _by_name(deciding)
+        own = deciding(diagnosis, model.name)
+        by_name = _by_name(own)
         results.append(
             Summary(
                 model,
                 names[model.name],
                 model.verdict.standing,
-                model.verdict.sentence,
-                _at_what(by_name),
-                _how_surely(diagnosis, model.name, deciding),
-                tuple(deciding),
+                claim(diagnosis, model),
+                _at_what(by_name) if len(own) == 1 else "",
+                _how_sure(diagnosis, model.name, own),
+                _not_excluded(own),
+                tuple(own),
                 by_name,
             )
         )
@@ -115,9 +115,42 @@ def telling(exhibits: Sequence[PairExample]) -> list[PairExample]:
     return sorted(exhibits, key=lambda exhibit: exhibit is not first[exhibit.outcome])
 
 
-def _by_name(deciding: Sequence[tuple[str, LookingResult]]) -> tuple[tuple[str, float], ...]:
+def example(shown: Sequence[Summary]) -> tuple[Summary, str, PairExample] | None:
+    """Choose one example, with its model and the label of its pictures. None if no pair has pictures to show.
+
+    It has the most frequent outcome of the model that looks least, since that shows most; it turns from right to wrong if one
+    does.
+    """
+    having = [
+        (summary, label, _relevant(looking.exhibits))
+        for summary in sorted(shown, key=lambda each: _TONES.index(tone_of(each.standing).name))
+        for label, looking in summary.lookings
+    ]
+    return next(((summary, label, known[0]) for summary, label, known in having if known), None)
+
+
+_TONES = ("bad", "unsure", "good", "quiet")
+
+
+def _relevant(exhibits: Sequence[PairExample]) -> list[PairExample]:
+    relevant = [
+        exhibit
+        for exhibit in exhibits
+        if exhibit.is_relevant and exhibit.before.pictures and exhibit.after.pictures
+    ]
+    frequent = relevant[0].outcome if relevant else ""
+    return sorted(
+        relevant, key=lambda exhibit: (exhibit.outcome != frequent, _rights(exhibit) != (True, False))
+    )
+
+
+def _rights(exhibit: PairExample) -> tuple[bool, ...]:
+    return tuple(side.read_as == side.gold for side in (exhibit.before, exhibit.after))
+
+
+def _by_name(lookings: Sequence[tuple[str, LookingResult]]) -> tuple[tuple[str, float], ...]:
     """Return looking by name, the largest first. Empty if most pairs are lost."""
-    judged = [(label, each) for label, each in deciding if each.standing not in {"cannot be read", "refuses"}]
+    judged = [(label, each) for label, each in lookings if each.standing not in {"cannot be read", "refuses"}]
     shares = [(label, each.looking) for label, each in judged]
     if len(judged) == 1:
         forms = judged[0][1].relations
@@ -139,39 +172,23 @@ def _at_what(by_name: Sequence[tuple[str, float]]) -> str:
     return f"Looking: {listed(named)}."
 
 
-def _how_surely(diagnosis: Diagnosis, model: str, deciding: Sequence[tuple[str, LookingResult]]) -> str:
-    """State the claim, the number of pairs, what is not excluded, and what would settle the rest."""
-    judged = [(label, each) for label, each in deciding if each.looking is not None]
+def _how_sure(diagnosis: Diagnosis, model: str, lookings: Sequence[tuple[str, LookingResult]]) -> str:
+    """State the number of pairs, and what would settle what is not settled."""
+    judged = [each for _, each in lookings if each.looking is not None]
     if not judged:
         return ""
-    n = sum(each.n_relevant for _, each in judged)
-    parts = _claim([(label, each) for label, each in judged if each.is_proven], n_judged=len(judged))
-    if len(judged) == 1:
-        _, only = judged[0]
-        if only.standing == "cannot be read" and only.lost is not None:
-            return f"{n} pairs: {interval(only.lost)} have an answer that cannot be read."
-        if only.accuracy is not None and only.looking is not None:
-            pictures = f"{only.looking.n} pictures: looking {interval(only.looking)}, accuracy {percent(only.accuracy.value)}"
-            parts.append(f"Of {n} pairs about {pictures}.")
-    else:
-        parts.append(f"{n} pairs, 99 % intervals.")
-    return " ".join(parts) + _open(diagnosis, model)
+    n = sum(each.n_relevant for each in judged)
+    if len(judged) == 1 and judged[0].standing == "cannot be read" and judged[0].lost is not None:
+        return f"{n} pairs: {interval(judged[0].lost)} have an answer that cannot be read."
+    pictures = sum(each.looking.n for each in judged if each.looking is not None)
+    return f"{n} pairs of {pictures} pictures, 99 % intervals." + _open(diagnosis, model)
 
 
-def _claim(proven: Sequence[tuple[str, LookingResult]], *, n_judged: int) -> list[str]:
-    """State what is claimed where looking is proven, as a sentence. None if it is nowhere."""
-    if not proven:
-        return []
-    shares = []
-    for label, each in proven:
-        low = 0.0 if each.looking is None else each.looking.low
-        least = f"at least {percent(low)}" if low >= _LEAST_TOLD else "some"
-        shares.append(least + (f" ({label})" if n_judged > 1 else ""))
-    return [f"In {listed(shares)} of the pairs the answers used what differs between the pictures."]
-
-
-_LEAST_TOLD = 0.005
-"""Smaller shares would be rounded to zero."""
+def _not_excluded(lookings: Sequence[tuple[str, LookingResult]]) -> tuple[str, ...]:
+    """Return the strategies that no proven looking excludes."""
+    proven = [each for _, each in lookings if each.is_proven]
+    excluded = {name for each in proven for name in each.excluded}
+    return tuple(dict.fromkeys(name for each in proven for name in each.not_excluded if name not in excluded))
 
 
 def _open(diagnosis: Diagnosis, model: str) -> str:

@@ -45,7 +45,7 @@ from theodolite.report.html.parts import (
     show_number,
     spread,
 )
-from theodolite.report.summary import summaries, telling
+from theodolite.report.summary import example, summaries, telling
 from theodolite.report.tables import as_html
 
 _SPREADS = 2
@@ -96,6 +96,11 @@ def diagnosis_page(
                 form, owner, partial(_take, home, small), embedded, lambda item: by_name.get((*owner, item))
             )
 
+        chosen = example(context["summaries"])
+        if chosen is not None:
+            summary, label, form = chosen
+            name = next(group.instrument for group in looking_groups(diagnosis) if group.label == label)
+            context["example"] = shown(form, name, summary.model.name), summary.model.name, label
         context["exhibit_rows"] = lambda group: exhibit_rows(group, shown)
         context["has_exhibits"] = any(looking.exhibits for _, _, looking in lookings(diagnosis))
         blocks = table.blocks(glossary, inside)
@@ -170,6 +175,7 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
         "relations": _table_html(pairs_table(d, "relations"), glossary, series),
         "summaries": summaries(d),
         "exhibit_rows": lambda _: ExhibitRows([], []),
+        "example": None,
         "has_exhibits": False,
         "looking": _table_html(_without_strategies(looking_table(d)), glossary, series),
         "readability": _table_html(replace(readability_table(diagnosis), title=""), glossary, series),

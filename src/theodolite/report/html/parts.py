@@ -39,6 +39,7 @@ from theodolite.diagnose.record import (
     ShownAnswer,
     short_names,
 )
+from theodolite.pairs.outcomes import what_was_done
 from theodolite.report.glossary import Glossary
 from theodolite.report.summary import asked
 from theodolite.runs import write_atomically
@@ -312,6 +313,31 @@ def share_bar(form: LookingResult | PairsResult) -> ShareBar | None:
         x += width
     low, high = (round(100 * max(0.0, end), 3) for end in (looking.low, looking.high))
     return ShareBar(tuple(segments), low, high, outcome_words(form))
+
+
+@dataclass(frozen=True, slots=True)
+class LookingBar:
+    """Where looking and its interval lie on an axis from 0 to 100 %. Looking below zero has its length to the left of 100 %."""
+
+    x: float
+    width: float
+    low: float
+    high: float
+
+
+def looking_bar(form: LookingResult) -> LookingBar:
+    """Place looking on an axis from 0 to 100 %; what is below zero is cut off.
+
+    Raises:
+        ValueError: If there is no relevant pair.
+    """
+    if form.looking is None:
+        raise ValueError("there is no relevant pair")
+    value, low, high = (
+        round(100 * min(max(0.0, end), 1.0), 3)
+        for end in (form.looking.value, form.looking.low, form.looking.high)
+    )
+    return LookingBar(0.0, value, low, high)
 
 
 # Histograms of the item scores of a metric, one outline per model on one axis.
@@ -729,6 +755,8 @@ class Helpers:
             "difference_strips": self.difference_strips,
             "shape": shape,
             "share_bar": share_bar,
+            "looking_bar": looking_bar,
+            "what_was_done": what_was_done,
             "HIGH": HIGH,
             "duration": duration,
             "upper_first": upper_first,
