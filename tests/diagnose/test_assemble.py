@@ -11,13 +11,13 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import OWN_SPLIT, Condition, ItemScore, Metric, SignatureKind, judge_signature
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
-from theodolite.diagnose.pair_verdicts import model_verdict
+from theodolite.diagnose.pair_verdicts import model_verdict, pair_rows
 from theodolite.diagnose.record import Counts, LeftOut
 from theodolite.diagnose.running import unscored_columns
 from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import Instrument, find_instruments
 from theodolite.pairs import AnsweredPair
-from theodolite.pairs.outcomes import LIGHT, MIRROR
+from theodolite.pairs.outcomes import LIGHT, MIRROR, NATURAL
 from theodolite.stats.power import clusters_needed
 
 TWINS = Twins("twin:g", "twin:s")
@@ -158,6 +158,30 @@ def test_exhibits_are_chosen_by_rule():
     assert first.after.item == f"{first.before.item}m"
     assert "blind answers" in first.excludes
     assert exhibits[0].before.item != exhibits[1].before.item
+
+
+def test_pairs_to_look_through_are_those_judged():
+    pairs = pairs_of(0.7, lost=0.1)
+    found = list(pair_rows("x", "grid", pairs))
+    assert [(each.before, each.after, each.outcome) for each in found] == [
+        (*pair.shown, pair.outcome) for pair in pairs if all(pair.shown)
+    ]
+    assert {each.pictures for each in found} == {"grid"}
+
+
+def test_each_picture_as_it_is_is_shown_once_for_a_question():
+    left, right = Answer("value", "left"), Answer("value", "right")
+    pairs = [
+        AnsweredPair(
+            f"l{i}", NATURAL, f"l{i}", left, right, "left", "right", shown=(f"l{i}", f"r{j}"), group="where"
+        )
+        for i in range(4)
+        for j in range(6)
+    ]
+    found = list(pair_rows("x", "ask", pairs))
+    shown = [name for each in found for name in (each.before, each.after)]
+    assert len(shown) == len(set(shown))
+    assert 2 <= len(found) <= 4
 
 
 def test_relations_have_their_own_shares():

@@ -8,8 +8,10 @@ import pytest
 from diagnosis_sample import GROUNDED, HOSTILE, sample_diagnosis, write_sample
 
 from theodolite.core.errors import MissingExtraError, UsageError
+from theodolite.core.views import PairRow
 from theodolite.diagnose.api import Diagnosed, looking_words, open_diagnosis, verdict_rows
 from theodolite.diagnose.compare import lookings
+from theodolite.diagnose.running import write_pairs
 
 
 @pytest.fixture
@@ -105,6 +107,18 @@ def test_frames_hold_the_numbers_of_the_record(shown):
     assert len(metrics) == sum(len(m.models) for each in shown.diagnosis.instruments for m in each.metrics)
     items = shown.to_pandas("items")
     assert list(items["item"]) == [row.id for row in shown.items()]
+    one = items["item"][0]
+    pair = PairRow(
+        instrument=items["instrument"][0], model=items["model"][0], pictures="grid", edit="mirror", is_relevant=True,
+        outcome="followed", before=one, after=one,
+    )  # fmt: skip
+    write_pairs([pair], shown.folder)
+    pairs = shown.to_pandas("pairs")
+    assert (pairs["outcome"][0], pairs["item_before"][0], pairs["gold_after"][0]) == (
+        "followed",
+        one,
+        items["gold"][0],
+    )
     with pytest.raises(UsageError, match="no frame 'pages'; there are verdicts"):
         shown.to_pandas("pages")
 

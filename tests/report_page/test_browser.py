@@ -4,12 +4,12 @@ import time
 from typing import get_args
 
 import pytest
-from diagnosis_sample import HOSTILE, write_sample
+from diagnosis_sample import GROUNDED, HOSTILE, write_sample
 from page_checks import axe, until
 from PIL import Image
 
-from theodolite.core.views import RowStatus
-from theodolite.diagnose.running import read_items, write_items
+from theodolite.core.views import PairRow, RowStatus
+from theodolite.diagnose.running import read_items, write_items, write_pairs
 from theodolite.report.html.write import write_report
 
 
@@ -172,6 +172,36 @@ def test_the_compass_points_where_the_boxes_say(visit, sample):
     assert page.locator("#item .o-heat").count() > 20
     page.click("#item >> text=Boxes")
     assert page.locator("#item .o-box").count() == 0
+
+
+def test_pairs_are_filtered_and_a_link_chooses_them(visit, tmp_path):
+    folder = write_sample(tmp_path, n=60)
+    items = [item for item in read_items(folder) if item.model == GROUNDED and item.instrument == "grid"]
+    outcomes = ["followed", "inverted", "followed", "unmoved"]
+    pairs = [
+        PairRow(
+            instrument="grid", model=GROUNDED, pictures="grid", edit="remove", is_relevant=True,
+            relation=("left", "right")[i % 2], outcome=outcome, before=items[i].id, after=items[i + 1].id,
+        )
+        for i, outcome in enumerate(outcomes)
+    ]  # fmt: skip
+    write_pairs(pairs, folder)
+    page = visit(write_report(folder).as_uri())
+
+    def shown():
+        return [text.split("\n")[0] for text in page.locator("#pair-cards .outcome").all_inner_texts()]
+
+    assert shown() == ["followed", "inverted", "followed", "did not move"]
+    first = page.locator("#pair-cards li").first
+    assert first.locator("img").count() == 2
+    assert "after: object removed" in first.inner_text()
+    page.select_option("[name=pair-relation]", "left")
+    assert shown() == ["followed", "followed"]
+    assert page.inner_text("#pairs-found") == "2 of 4 pairs"
+    page.locator(".look a:text-is('followed')").first.click()
+    assert shown() == ["followed", "followed"]
+    assert page.input_value("[name=pair-relation]") == ""
+    assert page.input_value("[name=pair-outcome]") == "followed"
 
 
 def test_a_link_to_an_item_opens_it(visit, sample):

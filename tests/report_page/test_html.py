@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from theodolite.core.errors import UsageError
+from theodolite.diagnose.compare import claim
 from theodolite.diagnose.running import read_items
 from theodolite.report.glossary import Glossary
 from theodolite.report.html.diagnosis import command_of
@@ -168,7 +169,7 @@ def test_every_figure_of_the_record_stands_in_the_page_with_its_interval_and_n(s
     for words in [
         *diagnosis.caveats,
         *(s.confirming_test for s in diagnosis.signatures if s.standing == "raised"),
-        *(m.verdict.sentence for m in diagnosis.models),
+        *(claim(diagnosis, m) for m in diagnosis.models),
         *(left.why for m in diagnosis.models for left in m.left_out),
         *(q.basis for q in diagnosis.open_questions),
         *(reference.source for reference in diagnosis.references),

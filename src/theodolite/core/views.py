@@ -176,6 +176,24 @@ class StepsView(Stored):
     world: str = ""
 
 
+class PairRow(Stored):
+    """One line of ``pairs.jsonl``: two answers to one question."""
+
+    instrument: str
+    model: str
+    pictures: str
+    """Which pictures: the label of the verdict."""
+    edit: str
+    """``another picture`` for two pictures as they are."""
+    is_relevant: bool
+    """True if the right answers differ."""
+    relation: str = ""
+    outcome: str
+    before: str
+    """The id of the first item, of the same model and instrument."""
+    after: str
+
+
 class ItemRow(Stored):
     """One line of ``items.jsonl``."""
 

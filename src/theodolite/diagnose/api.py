@@ -26,7 +26,7 @@ from theodolite.core.registry import registry
 from theodolite.core.scores import Capability, ItemScore
 from theodolite.core.tables import Estimate, duration, interval, percent, upper_first
 from theodolite.core.types import Picture
-from theodolite.core.views import ItemRow
+from theodolite.core.views import ItemRow, PairRow
 from theodolite.diagnose.compare import claim, lookings
 from theodolite.diagnose.pair_verdicts import OUTCOME_COLOURS, label_of, tone_of
 from theodolite.diagnose.record import (
@@ -51,7 +51,7 @@ from theodolite.diagnose.request import (
     given_models,
     opened,
 )
-from theodolite.diagnose.running import read_items, run_diagnosis
+from theodolite.diagnose.running import read_items, read_pairs, run_diagnosis
 from theodolite.instruments.instrument import (
     Instrument,
     Place,
@@ -100,17 +100,20 @@ __all__ = [
 # The numbers of a diagnosis as rows, for pandas.
 
 
-FrameName: TypeAlias = Literal["verdicts", "edits", "metrics", "items"]
+FrameName: TypeAlias = Literal["verdicts", "edits", "metrics", "items", "pairs"]
 
 
-def frame_rows(diagnosis: Diagnosis, items: Iterable[ItemRow], what: str) -> Iterator[dict[str, Any]]:
+def frame_rows(
+    diagnosis: Diagnosis, items: Iterable[ItemRow], what: str, pairs: Iterable[PairRow] = ()
+) -> Iterator[dict[str, Any]]:
     """Yield the rows of a data frame.
 
     Args:
         diagnosis: The diagnosis.
-        items: Its items, used only for ``items``.
+        items: Its items, used only for ``items`` and ``pairs``.
         what: ``verdicts`` (a row for each model and kind of pictures), ``edits`` (for each edit), ``metrics`` (for each
-            metric and split) or ``items`` (for each question that was asked).
+            metric and split), ``items`` (for each question that was asked) or ``pairs`` (for each two answers).
+        pairs: Its pairs, used only for ``pairs``.
 
     Raises:
         UsageError: If there is no such frame.
@@ -132,6 +135,8 @@ def frame_rows(diagnosis: Diagnosis, items: Iterable[ItemRow], what: str) -> Ite
                 "correct": row.correct,
                 "status": row.status,
             }
+    elif what == "pairs":
+        yield from _pairs(items, pairs)
     elif what == "metrics":
         yield from _metrics(diagnosis)
     else:
@@ -145,6 +150,22 @@ def frame_rows(diagnosis: Diagnosis, items: Iterable[ItemRow], what: str) -> Ite
                 for form in looking.edits:
                     about = {"edit": form.name, "is_relevant": form.is_relevant, "pairs": form.n}
                     yield {**common, **about, **_shares(form)}
+
+
+def _pairs(items: Iterable[ItemRow], pairs: Iterable[PairRow]) -> Iterator[dict[str, Any]]:
+    rows = {(row.model, row.instrument, row.id): row for row in items}
+    for pair in pairs:
+        sides = {
+            side: rows[pair.model, pair.instrument, name]
+            for side, name in (("before", pair.before), ("after", pair.after))
+        }
+        yield {
+            **pair.model_dump(exclude={"before", "after"}),
+            "question": sides["before"].question,
+            **{f"item_{side}": row.id for side, row in sides.items()},
+            **{f"answer_{side}": row.answer for side, row in sides.items()},
+            **{f"gold_{side}": row.gold for side, row in sides.items()},
+        }
 
 
 def _metrics(diagnosis: Diagnosis) -> Iterator[dict[str, Any]]:
@@ -334,18 +355,24 @@ class Diagnosed:
         """Yield the rows of all measured items."""
         return read_items(self.folder)
 
+    def pairs(self) -> Iterator[PairRow]:
+        """Yield all pairs, with the ids of their items."""
+        return read_pairs(self.folder)
+
     def to_pandas(self, what: FrameName = "verdicts") -> DataFrame:
         """Return numbers as a pandas DataFrame.
 
         Args:
             what: ``verdicts`` (a row for each model and kind of pictures), ``edits`` (for each edit), ``metrics`` (for each
-                metric and split) or ``items`` (for each question that was asked).
+                metric and split), ``items`` (for each question that was asked) or ``pairs`` (for each two answers).
 
         Raises:
             MissingExtraError: If pandas is not installed.
             UsageError: If there is no such table.
         """
-        return to_frame(frame_rows(self.diagnosis, self.items() if what == "items" else (), what))
+        items = self.items() if what in {"items", "pairs"} else ()
+        pairs = self.pairs() if what == "pairs" else ()
+        return to_frame(frame_rows(self.diagnosis, items, what, pairs))
 
     def plot(self, *, title: str = "") -> Drawing:
         """Draw the outcomes of all pairs as bars. The drawing is displayed in a notebook, and has ``save(path)``.

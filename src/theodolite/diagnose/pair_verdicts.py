@@ -11,7 +11,7 @@ from theodolite.core.drawing import QUIET
 from theodolite.core.scores import OWN_SPLIT
 from theodolite.core.tables import Cell, Column, Estimate, Table, listed, percent, upper_first
 from theodolite.core.types import content_hash, fields_of
-from theodolite.core.views import ItemRow
+from theodolite.core.views import ItemRow, PairRow
 from theodolite.diagnose.record import (
     Comparison,
     Diagnosis,
@@ -35,7 +35,7 @@ from theodolite.pairs import (
     pair_shares,
     reading_of,
 )
-from theodolite.pairs.outcomes import LEVEL, SHARES
+from theodolite.pairs.outcomes import AGAIN, LEVEL, SHARES
 from theodolite.stats.power import clusters_needed
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "looking_result",
     "model_verdict",
     "outcome_words",
+    "pair_rows",
     "readability_table",
 ]
 
@@ -233,6 +234,34 @@ def _shown(row: ItemRow) -> ShownAnswer:
     return ShownAnswer(
         item=row.id, answer=row.answer, read_as=row.read_as, gold=row.gold, pictures=list(row.pictures)
     )
+
+
+def pair_rows(model: str, instrument: str, pairs: Iterable[AnsweredPair]) -> Iterator[PairRow]:
+    """Yield the pairs of a model to look through.
+
+    Of two pictures as they are, each picture is shown once for each question, as in a matching of the pictures.
+    """
+    used: set[tuple[str, str]] = set()
+    for pair in sorted(pairs, key=lambda each: content_hash([*each.shown]) if each.group else ""):
+        if not all(pair.shown) or pair.edit == AGAIN:
+            continue
+        if pair.group:
+            places = {(pair.group, name) for name in pair.shown}
+            if places & used:
+                continue
+            used |= places
+        source: Source = "own" if pair.split == OWN_SPLIT else "drawn"
+        yield PairRow(
+            instrument=instrument,
+            model=model,
+            pictures=label_of(instrument, source, is_natural=bool(pair.group)),
+            edit=pair.edit.name,
+            is_relevant=pair.edit.is_relevant,
+            relation=pair.relation,
+            outcome=pair.outcome,
+            before=pair.shown[0],
+            after=pair.shown[1],
+        )
 
 
 # The words and colours of outcomes and verdicts, the same in every form of the report.

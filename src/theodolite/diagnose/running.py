@@ -1,4 +1,4 @@
-"""Run a diagnosis: measure and score all models, and write ``diagnosis.json`` and ``items.jsonl``.
+"""Run a diagnosis: measure and score all models, and write ``diagnosis.json``, ``items.jsonl`` and ``pairs.jsonl``.
 
 A line of ``items.jsonl`` has everything that a page needs to show one item, except the pictures, which are files in
 the same folder.
@@ -13,15 +13,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from theodolite import __version__
 from theodolite.core.errors import MissingExtraError, UnsupportedError, UsageError
 from theodolite.core.files import check, lines_of, parse_json
 from theodolite.core.scores import ItemScore
 from theodolite.core.types import Picture
-from theodolite.core.views import ItemRow
+from theodolite.core.views import ItemRow, PairRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
 from theodolite.diagnose.background_data import Makers, make_in_background
+from theodolite.diagnose.pair_verdicts import pair_rows
 from theodolite.diagnose.record import Counts, Diagnosis, Status, write_diagnosis
 from theodolite.diagnose.request import CACHE, DiagnosisRequest, Opened, check_models, left_out, opened
 from theodolite.diagnose.separation import ScoreColumn, items_hash, read_calibration, shipped_path
@@ -38,6 +40,8 @@ __all__ = [
 
 
 ITEMS_FILE = "items.jsonl"
+PAIRS_FILE = "pairs.jsonl"
+_Row = TypeVar("_Row", ItemRow, PairRow)
 
 
 def write_items(rows: Iterable[ItemRow], folder: Path) -> Path:
@@ -46,9 +50,7 @@ def write_items(rows: Iterable[ItemRow], folder: Path) -> Path:
     Returns:
         The path of the file.
     """
-    path = folder / ITEMS_FILE
-    write_atomically(path, (row.model_dump_json(exclude_defaults=True) + "\n" for row in rows))
-    return path
+    return _write_rows(rows, folder / ITEMS_FILE)
 
 
 def read_items(folder: str | Path) -> Iterator[ItemRow]:
@@ -57,10 +59,36 @@ def read_items(folder: str | Path) -> Iterator[ItemRow]:
     Raises:
         UsageError: If there is none, or if a line is not valid.
     """
-    path = Path(folder) / ITEMS_FILE
+    return _read_rows(ItemRow, Path(folder) / ITEMS_FILE)
+
+
+def write_pairs(rows: Iterable[PairRow], folder: Path) -> Path:
+    """Write ``pairs.jsonl`` into a folder, atomically.
+
+    Returns:
+        The path of the file.
+    """
+    return _write_rows(rows, folder / PAIRS_FILE)
+
+
+def read_pairs(folder: str | Path) -> Iterator[PairRow]:
+    """Yield the rows of ``pairs.jsonl`` in a folder.
+
+    Raises:
+        UsageError: If there is none, or if a line is not valid.
+    """
+    return _read_rows(PairRow, Path(folder) / PAIRS_FILE)
+
+
+def _write_rows(rows: Iterable[_Row], path: Path) -> Path:
+    write_atomically(path, (row.model_dump_json(exclude_defaults=True) + "\n" for row in rows))
+    return path
+
+
+def _read_rows(kind: type[_Row], path: Path) -> Iterator[_Row]:
     for where, line in lines_of(path):
         try:
-            yield check(ItemRow, parse_json(line))
+            yield check(kind, parse_json(line))
         except (UsageError, ValueError) as error:
             raise UsageError(f"{path.parent / where}: {error}") from error
 
@@ -137,7 +165,7 @@ class _Outcome:
 
 
 def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
-    """Measure and score all models, and write ``diagnosis.json`` and ``items.jsonl``."""
+    """Measure and score all models, and write ``diagnosis.json``, ``items.jsonl`` and ``pairs.jsonl``."""
     check_models(
         name for name in request.models[1:] if name not in request.given
     )  # the first is opened right away
@@ -161,14 +189,19 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
         ),
         twins=request.twins,
     )
+    measured = [each for outcome in outcomes for each in outcome.measured]
     diagnosis = assemble(
         question,
         [outcome.subject for outcome in outcomes],
         request.instruments,
-        [measured for outcome in outcomes for measured in outcome.measured],
+        measured,
         calibration,
     )
     write_items((row for outcome in outcomes for row in outcome.rows), request.folder)
+    write_pairs(
+        (row for each in measured for row in pair_rows(each.model, each.instrument, each.pairs)),
+        request.folder,
+    )
     write_diagnosis(diagnosis, request.folder)
     dedupe_images(request.folder)
     return diagnosis

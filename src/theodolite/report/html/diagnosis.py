@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import Any
 
 from theodolite.core.scores import OWN_SPLIT, definitions
 from theodolite.core.tables import Table
+from theodolite.core.views import ItemRow
 from theodolite.diagnose.compare import looking_table, lookings, pairs_table
-from theodolite.diagnose.pair_verdicts import readability_table
+from theodolite.diagnose.pair_verdicts import OUTCOMES, readability_table
 from theodolite.diagnose.record import (
     Counts,
     Diagnosis,
@@ -24,8 +25,9 @@ from theodolite.diagnose.record import (
     PairExample,
     read_diagnosis,
 )
-from theodolite.diagnose.running import ITEMS_FILE, read_items
+from theodolite.diagnose.running import ITEMS_FILE, PAIRS_FILE, read_items, read_pairs
 from theodolite.instruments.instrument import instruments
+from theodolite.pairs.outcomes import what_was_done
 from theodolite.report.glossary import Glossary
 from theodolite.report.html.parts import (
     DataBlock,
@@ -104,9 +106,31 @@ def diagnosis_page(
         context["exhibit_rows"] = lambda group: exhibit_rows(group, shown)
         context["has_exhibits"] = any(looking.exhibits for _, _, looking in lookings(diagnosis))
         blocks = table.blocks(glossary, inside)
+        if (home / PAIRS_FILE).exists():
+            blocks.append(DataBlock("pairs-rows", _pairs(home, rows, table.models)))
+            context["has_pairs"] = True
         context["spreads"] = {i.name: spreads(i, table, glossary) for i in diagnosis.instruments}
         context["items_note"] = missing_words(pictures)
     return finished("diagnosis.html", context, glossary, blocks, is_served=is_served)
+
+
+def _pairs(home: Path, rows: Sequence[ItemRow], models: Mapping[str, int]) -> dict[str, Any]:
+    """Return the data of the list of pairs. The order of the fields in a row is that of ``pairs.js``."""
+    places = {(row.instrument, row.model, row.id): place for place, row in enumerate(rows)}
+    listed = [
+        [
+            models[pair.model],
+            pair.pictures,
+            what_was_done(pair.edit),
+            pair.relation,
+            pair.outcome,
+            *(places[pair.instrument, pair.model, name] for name in (pair.before, pair.after)),
+        ]
+        for pair in read_pairs(home)
+        if {(pair.instrument, pair.model, pair.before), (pair.instrument, pair.model, pair.after)}
+        <= places.keys()
+    ]
+    return {"outcomes": dict(OUTCOMES), "rows": listed}
 
 
 def _take(home: Path, pictures: Pictures, name: str) -> tuple[str, int, int] | None:
@@ -177,6 +201,7 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
         "exhibit_rows": lambda _: ExhibitRows([], []),
         "example": None,
         "has_exhibits": False,
+        "has_pairs": False,
         "looking": _table_html(_without_strategies(looking_table(d)), glossary, series),
         "readability": _table_html(replace(readability_table(diagnosis), title=""), glossary, series),
         "counts_words": counts_words,

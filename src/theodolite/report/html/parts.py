@@ -65,7 +65,19 @@ __all__ = [
 
 _PAGE = files("theodolite.report") / "page"
 _STYLES = ("style.css", "items.css", "explain.css")
-_SCRIPTS = ("dom", "list", "overlay", "above", "steps", "detail", "main", "save", "labels", "explain")
+_SCRIPTS = (
+    "dom",
+    "list",
+    "pairs",
+    "overlay",
+    "above",
+    "steps",
+    "detail",
+    "main",
+    "save",
+    "labels",
+    "explain",
+)
 _LEAST_PACKED = 20_000
 """Data shorter than this stay readable."""
 _HARMLESS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}

@@ -119,5 +119,6 @@ async function followList() {
   }
   browser.hidden = false;
   const list = start(source);
+  startPairs(source);
   if (live) follow(source, list);
 })();
