@@ -25,7 +25,7 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 HERE = Path(__file__).parent
-SLOW = {"docs/test_site.py", "docs/test_tutorial.py", "faults", "train"}
+SLOW = {"docs/test_filled.py", "docs/test_site.py", "docs/test_tutorial.py", "faults", "train"}
 """Folders and files of the slow lane, in addition to tests marked as slow and to those that open a browser."""
 
 

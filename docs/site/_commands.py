@@ -66,7 +66,7 @@ def _index(whole: Any) -> str:
         "",
         f"{_sentence(whole.epilog or '')}",
         "",
-        "This reference is made from the program when the site is built.",
+        "This reference is made from the program.",
         "",
     ]
     headings = dict.fromkeys((*HEADINGS, *(entry.group for entry in registry().entries("command"))))

@@ -40,19 +40,23 @@ There are {n} definitions. In Python: `theodolite.core.scores.definition("compas
 """
 
 
-def definitions_page() -> str:
-    """Return the page, as Markdown."""
+def definitions_page(*, is_built: bool) -> str:
+    """Return the page, as Markdown.
+
+    Args:
+        is_built: True for the site, which has names to link to, and the code of each number; False for the repository.
+    """
     known = definitions()
     questions = {each.name: each.question for each in instruments()} | _OTHERS
     ways = ", ".join(f'<span class="way">{sign}</span> {words}' for sign, words in _WAY.values())
     lines = [_HEAD.format(ways=ways, n=len(known))]
     for instrument, group in groupby(known.values(), key=lambda each: each.instrument):
         lines += [f"## {instrument}", "", questions.get(instrument, ""), ""]
-        lines += [_entry(each) for each in group]
+        lines += [_entry(each, is_built=is_built) for each in group]
     return "\n".join(lines) + "\n"
 
 
-def _entry(each: Definition) -> str:
+def _entry(each: Definition, *, is_built: bool) -> str:
     sign, way = _WAY[each.grounded]
     facts = [f'<span class="way" title="{way}">{sign}</span>', _unit(each.unit)]
     if each.headline:
@@ -65,7 +69,7 @@ def _entry(each: Definition) -> str:
     facts.append(f"<code>{each.key}</code>")
     title = "" if each.title.casefold() == each.name.casefold() else f"*{html.escape(each.title)}.* "
     lines = [
-        f"({each.anchor})=",
+        *([f"({each.anchor})="] if is_built else []),
         f"### {html.escape(each.name)}",
         "",
         f'<p class="facts" id="{each.anchor}">{" · ".join(facts)}</p>',
@@ -76,7 +80,7 @@ def _entry(each: Definition) -> str:
         "",
     ]
     if each.function:
-        lines += [*_code(each.function), ""]
+        lines += [*(_code(each.function) if is_built else [f"Computed by {_place(each.function)}."]), ""]
     if each.caution:
         lines += [f'<p class="caution">{html.escape(each.caution)}</p>', ""]
     if each.beside:
@@ -91,9 +95,8 @@ def _code(function: str) -> list[str]:
     found = import_module(module if module.startswith("train.") else f"theodolite.{module}")
     for part in name.split("."):
         found = getattr(found, part)
-    place = f"<code>{name}</code> in <code>{module.replace('.', '/')}.py</code>"
     return [
-        f'<details class="code"><summary>Computed by {place}</summary>',
+        f'<details class="code"><summary>Computed by {_place(function)}</summary>',
         "",
         "```python",
         inspect.getsource(inspect.unwrap(found)).rstrip(),
@@ -101,6 +104,11 @@ def _code(function: str) -> list[str]:
         "",
         "</details>",
     ]
+
+
+def _place(function: str) -> str:
+    module, _, name = function.partition(":")
+    return f"<code>{name}</code> in <code>{module.replace('.', '/')}.py</code>"
 
 
 def _with_indices(formula: str) -> str:

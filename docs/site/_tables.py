@@ -1,6 +1,7 @@
-"""What pages ask for by a comment, put in while the site is built.
+"""What pages ask for by a comment: it stands below the comment, so that the pages can be read where no site is built.
 
-``<!-- made: NAME -->`` is a table that the program works out; ``<!-- shown: PATH -->`` is a file of the repository.
+``<!-- made: NAME -->`` is a table that the program works out; ``<!-- shown: PATH -->`` is a file of the repository. Both end at
+``<!-- end -->``.
 """
 
 from __future__ import annotations
@@ -50,14 +51,26 @@ from theodolite.twins.certificate import TWINS, certificate_tables, released_cer
 from theodolite.twins.separate import released_table, separation_tables
 
 _ROOT = Path(__file__).parents[2]
-_SHOWN = re.compile(r"^( *)<!-- shown: ([\w./]+)(?: (\d+)-(\d+))? -->$", re.MULTILINE)
-_MARK = re.compile(r"^( *)<!-- made: ([\w-]+) -->$", re.MULTILINE)
+_MARK = re.compile(
+    r"^(?P<space> *)<!-- (?:made: (?P<table>[\w-]+)|shown: (?P<file>[\w./]+)(?: (?P<first>\d+)-(?P<last>\d+))?) -->\n"
+    r"(?:(?:(?! *<!-- (?:made|shown):).*\n)*? *<!-- end -->\n)?",
+    re.MULTILINE,
+)
 
 
-def with_tables(markdown: str) -> str:
-    """Return the page with its tables and files put in, as far indented as they were asked for."""
-    markdown = _SHOWN.sub(lambda found: indent(_file(found[2], found[3], found[4]), found[1]), markdown)
-    return _MARK.sub(lambda found: indent(TABLES[found[2]](), found[1]), markdown)
+def filled(markdown: str) -> str:
+    """Return a page with its tables and files put in anew, as far indented as they were asked for."""
+
+    def put(found: re.Match[str]) -> str:
+        made = (
+            TABLES[found["table"]]()
+            if found["table"]
+            else _file(found["file"], found["first"], found["last"])
+        )
+        mark = found[0].partition("\n")[0].strip()
+        return indent(f"{mark}\n\n{made.strip()}\n\n<!-- end -->\n", found["space"])
+
+    return _MARK.sub(put, markdown)
 
 
 def _file(path: str, first: str | None, last: str | None) -> str:
@@ -134,14 +147,13 @@ def signatures() -> str:
 
 
 def _signature_kinds() -> Iterator[tuple[str, SignatureKind]]:
-    """Yield the kinds of signatures that the modules ``signatures`` of the instruments declare."""
+    """Yield the kinds of signatures that the instruments declare, where they score or in a module of their own."""
     for instrument in instruments():
-        place = f"theodolite.instruments.{instrument.name}.signatures"
-        if find_spec(place) is None:
-            continue
-        for value in vars(import_module(place)).values():
-            found = value.values() if isinstance(value, dict) else [value]
-            yield from ((instrument.name, kind) for kind in found if isinstance(kind, SignatureKind))
+        places = [f"theodolite.instruments.{instrument.name}.{part}" for part in ("score", "signatures")]
+        for place in filter(find_spec, places):
+            for value in vars(import_module(place)).values():
+                found = value.values() if isinstance(value, dict) else [value]
+                yield from ((instrument.name, kind) for kind in found if isinstance(kind, SignatureKind))
 
 
 def diagnose_sizes() -> str:

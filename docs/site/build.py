@@ -1,7 +1,10 @@
 """Builds the documentation, strictly: ``python docs/site/build.py [FOLDER]``, into build/site unless another folder is named.
 
-The pages are completed first (made pages, tables, notebooks, navigation), as Markdown in build/pages; then Sphinx makes HTML of them. A
-page is written only if it has changed, so that the next build is quick.
+The pages get notebooks and navigation first, as Markdown in build/pages; then Sphinx makes HTML of them. A page is written only if it has
+changed, so that the next build is quick.
+
+``python docs/site/build.py --fill`` remakes what the program says of itself in the pages of the repository: tables, files, the
+definitions and the reference of commands.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from pathlib import Path
 from _commands import command_names, command_pages
 from _definitions import definitions_page
 from _notebooks import notebook_pages
-from _tables import with_tables
+from _tables import filled
 from sphinx.cmd.build import main as sphinx
 
 ROOT = Path(__file__).parents[2]
@@ -69,13 +72,12 @@ def pages() -> dict[str, str | bytes]:
         if path.relative_to(DOCS).parts[0] not in SKIPPED
     }
     notebooks = notebook_pages(DOCS / "notebooks")
-    made = {"definitions.md": definitions_page(), **command_pages(), **notebooks}
     lists = {
         "{notebooks}": [path.removesuffix(".md") for path in notebooks if path.endswith(".md")],
         "{commands}": [f"{name} <cli/{name}>" for name in command_names()],
     }
     found: dict[str, str | bytes] = {}
-    for path, content in {**written, **made}.items():
+    for path, content in {**written, "definitions.md": definitions_page(is_built=True), **notebooks}.items():
         if isinstance(content, bytes):
             found[path] = content
             continue
@@ -84,8 +86,30 @@ def pages() -> dict[str, str | bytes]:
             for entry in NAVIGATION.get(path.removesuffix(".md"), ())
             for each in lists.get(entry, [entry])
         ]
-        found[path] = _as_myst(with_tables(content)) + _toctree(below)
+        found[path] = _as_myst(content) + _toctree(below)
     return found
+
+
+def made_pages() -> dict[Path, str]:
+    """Path -> content of every page of the repository of which the program makes a part, or the whole."""
+    whole = {
+        DOCS / path: content
+        for path, content in {"definitions.md": definitions_page(is_built=False), **command_pages()}.items()
+    }
+    written = (path for path in sorted(DOCS.rglob("*.md")) if path not in whole)
+    parts = {path: filled(path.read_text(encoding="utf-8")) for path in written}
+    return {**parts, **whole}
+
+
+def fill() -> None:
+    """Remake them; pages of commands that no longer exist are removed."""
+    pages = made_pages()
+    for path, content in pages.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    for path in (DOCS / "cli").glob("*.md"):
+        if path not in pages:
+            path.unlink()
 
 
 def _as_myst(markdown: str) -> str:
@@ -143,4 +167,6 @@ def main(site: Path) -> int:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--fill"]:
+        sys.exit(fill())
     sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "site"))

@@ -128,7 +128,7 @@ def test_half_a_target_without_an_anchor_is_measured_and_promised_only_of_one_an
     is_kept = bucket.n_anchors == 1
     assert (not broken_promises(found)) == is_kept
     assert ("half, dropped" in promise.covers) == is_kept
-    assert promise.sentence.endswith("target without an anchor can tell the answer.") != is_kept
+    assert promise.sentence.endswith("target without an anchor can give the answer away.") != is_kept
     region = look(scenes.world, scenes.cells, scenes.questions).region(0, drop=0)
     painted = np.where(scenes.cells > 0, (scenes.cells.astype(int) - 1) // 4 + 1, 0)
     is_seen = (painted == scenes.questions.targets[:, :1] // 5) & region

@@ -574,7 +574,7 @@ FEW = 0.1
 TEMPORAL_DRIFT = SignatureKind(
     "temporal drift",
     "Show the same frames in another order, or the late frames first: drift follows the number of the step, not the frame "
-    "(`theodolite trace make --of`).",
+    "(`theodolite trace make --of DATA --out EDITED`).",
     "Keep beliefs about the scene grounded as the task goes on; the paper does not say how.",
     "step grounding, sections 5.4, 7.1 and 8",
 )

@@ -745,7 +745,7 @@ def _balanced(bucket: Bucket, objects: int, recipe: GridRecipe) -> Promise:
         words[0] += " or, if it counts one group rightly, than the best map from that count"
         words.append(f"that count alone is more than {points} above the best constant answer")
     if leaks:
-        words.append(f"{' and '.join(_WORDS[family] for family in leaks)} can tell the answer")
+        words.append(f"{' and '.join(_WORDS[family] for family in leaks)} can give the answer away")
     return Promise("; ".join(words) + ".", covers, tuple(leaks))
 
 
