@@ -5,11 +5,15 @@ from __future__ import annotations
 import html
 import inspect
 import re
+import sys
 from importlib import import_module
 from itertools import groupby
+from pathlib import Path
 
 from theodolite.core.scores import Definition, definitions
 from theodolite.instruments.instrument import instruments
+
+sys.path.append(str(Path(__file__).parents[2]))  # for `train`, which is not in the package
 
 _OTHERS = {
     "twins": "Which metrics separate a model that looks from one that does not?",

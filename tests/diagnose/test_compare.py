@@ -14,6 +14,8 @@ from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import read_items, run_diagnosis
 from theodolite.diagnose.separation import Twins
 from theodolite.pairs import AnsweredPair, Edit
+from theodolite.pairs.outcomes import MIRROR
+from theodolite.stats import Scores
 from toy_instrument import TOY, registered
 
 FEW = 13
@@ -105,6 +107,24 @@ def test_a_picture_may_be_paired_with_several_others():
         for other in ("q2", "q3")
     ]
     assert len({score.item for score in looking_scores("toy", pairs)}) == 2
+
+
+def test_pairs_that_one_model_inverts_count_against_it():
+    left, right = Answer("value", "left"), Answer("value", "right")
+
+    def answered(turned):
+        said = [(right, left) if i in turned else (left, right) for i in range(40)]
+        return [
+            AnsweredPair(f"q{i}", MIRROR, f"p{i}", *each, gold="left", edited_gold="right")
+            for i, each in enumerate(said)
+        ]
+
+    sides = {
+        name: list(looking_scores("toy", answered(turned))) for name, turned in (("a", ()), ("b", range(20)))
+    }
+    (change,) = Scores(sides).difference()
+    assert change.means == (1.0, 0.0)
+    assert change.estimate.low > 0.5
 
 
 def test_looking_is_compared_pair_by_pair(diagnosis, capsys):
