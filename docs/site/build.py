@@ -113,7 +113,11 @@ def fill() -> None:
 
 
 def _as_myst(markdown: str) -> str:
-    """Return what plain Markdown has no word for: the title of a block of code, and an anchor of the definitions."""
+    """Return what plain Markdown has no word for: the title of a block of code, and an anchor of the definitions.
+
+    The marks of what the program makes are left out.
+    """
+    markdown = re.sub(r"^ *<!-- (?:made: .*|shown: .*|end) -->\n", "", markdown, flags=re.MULTILINE)
     markdown = re.sub(
         r'^( *)```(\w+) title="([^"\n]+)"$',
         r"\1```{code-block} \2\n\1:caption: \3\n",
