@@ -89,10 +89,10 @@ def check_inspect(checks: Checks, env: Path, runs: list[Path], expected: dict[st
     checks.same("inspect eval theodolite/pairs", figures["asked"].pop("status"), "success")
     outcomes = {name: value for name, value in figures["asked"].items() if name != "log"}
     checks.tell("inspect eval theodolite/pairs: outcomes", outcomes)
-    # of 16 pairs in each of three epochs, that model follows 16, 0 and 8
+    # of 4 pairs in each of three epochs, that model follows 4, 0 and 2
     for kind, shares in figures["strangers"].items():
         what = f"inspect score theodolite/looking, strangers' task ({kind}): pairs, followed"
-        checks.same(what, (shares["pairs"], shares["followed"]), (48.0, 0.5))
+        checks.same(what, (shares["pairs"], shares["followed"]), (12.0, 0.5))
     notes = open_model(f"replay:{figures['strangers']['free']['log'].removeprefix('file://')}").notes
     is_told = [any(words in note for note in notes) for words in ("Be brief.", "3 epochs")]
     checks.same("strangers' task: system prompt and epochs told", is_told, [True, True])

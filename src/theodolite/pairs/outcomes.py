@@ -309,6 +309,9 @@ class AnsweredPair:
     """The places of the two requests in the order in which the model was asked. None if they are not known."""
     is_half_reused: bool = False
     """True if one of the two answers comes from a cache, and the other does not."""
+    more: tuple[tuple[str, str, Answer], ...] = ()
+    """For two pictures as they are: the other pictures that are asked this question and are in no pair, because more pictures have
+    their right answer than have another. Each with its right answer and the answer."""
 
     @property
     def outcome(self) -> Outcome:
