@@ -338,6 +338,21 @@ class AnsweredPair:
         return int(before) - int(after)
 
     @property
+    def turned(self) -> AnsweredPair:
+        """The same pair with its two pictures in the other order, which means nothing for pictures as they are."""
+        return replace(
+            self,
+            before=self.after,
+            after=self.before,
+            gold=self.edited_gold,
+            edited_gold=self.gold,
+            shown=(self.shown[1], self.shown[0]),
+            pictures=(self.pictures[1], self.pictures[0]),
+            others=(self.others[1], self.others[0]),
+            asked=None if self.asked is None else (self.asked[1], self.asked[0]),
+        )
+
+    @property
     def is_right(self) -> bool:
         """True if the answer before the edit is right."""
         return any(is_right(self.before, gold) for gold in (str(self.gold), *self.others[0]))

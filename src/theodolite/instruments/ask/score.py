@@ -230,7 +230,11 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
 def _named(row: AnsweredRow, other: AnsweredRow | None = None) -> Answer:
     """Return an answer in normal form, as the first right answer if it is a right one of its own picture or of another."""
     names = {right: _normal(each.gold) for each in (other, row) if each is not None for right in each.right}
-    return Answer("value", names.get(row.says, row.says), row.answer.reason) if row.answer.is_read else row.answer
+    return (
+        Answer("value", names.get(row.says, row.says), row.answer.reason)
+        if row.answer.is_read
+        else row.answer
+    )
 
 
 def _relation(first: str, second: str, *, has_options: bool) -> str:

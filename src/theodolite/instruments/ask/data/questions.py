@@ -646,7 +646,7 @@ _OTHER_DATA = ("scenes.jsonl", "episodes.jsonl", "dataset.json", "pairs.jsonl", 
 """Files of data sets of other instruments."""
 _HEAD = 1 << 18  # enough of a file to see the names of its fields
 _ASKING = re.compile(
-    r'question|prompt|query|instruction|"text"|caption|conversation|messages|statement|hypothesis|sentence',
+    r'question|prompt|query|instruction|prediction|"text"|caption|conversation|messages|statement|hypothesis|sentence',
     re.IGNORECASE,
 )
 
