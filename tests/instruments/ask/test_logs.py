@@ -228,6 +228,46 @@ def test_a_stranger_s_inspect_log_is_its_own_data(tmp_path, pictures):
     assert design_of(pairs).n == sum(truth(i) == "yes" for i in range(N))
 
 
+def test_open_answers_are_read_as_one_of_the_right_answers(tmp_path):
+    sides = ("on the left", "on the right")
+    made = [
+        {
+            "image": f"{i}.jpg",
+            "question": "Where is it?",
+            "truth": sides[i % 2],
+            "response": f"I see it {sides[i % 2]}.",
+        }
+        for i in range(N)
+    ]
+    (tmp_path / "log.jsonl").write_bytes(lines(made))
+    design = design_of(answered(tmp_path / "log.jsonl", tmp_path / "run"))
+    assert (design.n, design.outcomes()["followed"]) == (N // 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("blink__GPT4o", "Multi-view_Reasoning"),
+        ("blind__Claude-3-Sonnet", "TouchingCircle/overlapping-prompt"),
+        ("blind__Claude-3.5-Sonnet", "TouchingCircle/overlapping-prompt"),
+        ("pope__LLaVA-1.6-Vicuna-7B", "popular"),
+    ],
+)
+def test_logs_of_real_models_have_the_numbers_of_an_independent_script(shared_data, tmp_path, name, split):
+    """The script draws one matching. Ours is the mean over all, and the script's draws vary by one to four points."""
+    home = shared_data / "real_logs"
+    with (home / "expected.tsv").open() as file:
+        known = list(csv.DictReader(file, delimiter="\t"))
+    (row,) = (
+        row for row in known if f"{row['set']}__{row['model']}" == name and split.startswith(row["split"])
+    )
+    pairs = answered(f"{home / name}.jsonl.gz?split={split}", tmp_path / "run")
+    design, outcomes = design_of(pairs), design_of(pairs).outcomes()
+    assert design.n == int(row["pairs"])
+    assert 100 * outcomes["followed"] == pytest.approx(float(row["followed"]), abs=4)
+    assert 100 * outcomes["inverted"] == pytest.approx(float(row["inverted"]), abs=2)
+
+
 def test_natural_pairs_do_not_depend_on_a_draw(tmp_path):
     """Which of the many pictures with the same right answer meet the few others is averaged over."""
     rng = np.random.default_rng(0)
