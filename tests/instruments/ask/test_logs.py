@@ -151,6 +151,24 @@ def test_a_question_file_is_no_log(tmp_path):
     assert find_question_file(tmp_path / "text.jsonl") is None
 
 
+def test_a_log_without_right_answers_asks_for_them(tmp_path):
+    log, questions = tmp_path / "answers.jsonl", tmp_path / "questions.jsonl"
+    log.write_bytes(
+        lines([{"id": i, "image": f"{i}.jpg", "question": ASKED, "prediction": said(i)} for i in range(N)])
+    )
+    with pytest.raises(
+        UsageError, match=r"holds no right answers .* replay:LOG\?truth=FIELD, or .* --data FILE"
+    ):
+        diagnose(f"replay:{log}", out=tmp_path / "report")
+    questions.write_bytes(
+        lines([{"id": i, "image": f"{i}.jpg", "question": ASKED, "answer": truth(i)} for i in range(N)])
+    )
+    found = diagnose(f"replay:{log}", data=questions, out=tmp_path / "report").diagnosis
+    assert [instrument.name for instrument in found.instruments] == [
+        "ask"
+    ]  # nothing is drawn that it cannot answer
+
+
 def test_rows_without_any_picture_stand_for_their_own(tmp_path):
     log = tmp_path / "answers.jsonl"
     log.write_bytes(lines([{key: value for key, value in row.items() if key != "image"} for row in rows()]))
