@@ -121,5 +121,7 @@ def test_the_command_of_the_page_diagnoses_the_recording(shared_data, tmp_path, 
     assert set(views) == set(models)
     for model, followed in zip(models, (90, 157), strict=True):
         (looking,) = views[model]["looking"]
-        assert (looking["source"], looking["n_relevant"]) == ("own", 312)
-        assert round(312 * looking["followed"]["value"]) == followed
+        assert (looking["source"], looking["n_relevant"]) == ("own", 104)
+        assert (
+            round(312 * looking["followed"]["value"]) == followed
+        )  # of all six pairs of each four photographs

@@ -79,7 +79,8 @@ def plan_asked(study: Study, options: AskRun, data: Path) -> RunPlan:
     from theodolite.instruments.ask.questions import plan_questions
     from theodolite.models.replay import has_pictures, is_log, recorded_only
 
-    loaded, chosen, recorded = load_questions(data, options.images), options.settings, is_log(study.model)
+    chosen, recorded = options.settings, is_log(study.model)
+    loaded = load_questions(data, options.images, may_lack_pictures=recorded)
     if recorded and not has_pictures(study.model):
         chosen = tuple(setting for setting in chosen if setting in {"picture", "swapped"}) or ("picture",)
     if not recorded:
@@ -271,13 +272,16 @@ class Ask(Instrument):
 
 
 def _size(study: Study) -> int:
+    """Return the most questions to ask. Recorded answers cost nothing, so all are used unless a number is given."""
+    if study.data is not None and study.data.may_lack_pictures and isinstance(study.size, str):
+        return len(_load(study.data).questions)
     return _QUESTIONS[study.size] if isinstance(study.size, str) else study.size
 
 
 def _load(data: UserData) -> Questions:
     from theodolite.instruments.ask.data.questions import load_questions
 
-    return load_questions(data.path, data.images)
+    return load_questions(data.path, data.images, may_lack_pictures=data.may_lack_pictures)
 
 
 def _draw(questions: Sequence[Question], study: Study, unused: Mapping[str, int]) -> Questions:
