@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -22,10 +23,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 from theodolite.core.errors import MissingExtraError, StorageError, TheodoliteError, UsageError, reason_of
-from theodolite.core.unpack import Allowance, inflate, json_cost
+from theodolite.core.unpack import Allowance, inflate, inflated_lines, json_cost
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -78,6 +79,7 @@ _LINE = 400
 _SMALL = 1 << 20
 """Shorter JSON is not looked through for brackets: it cannot become large."""
 _WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_GZIP = b"\x1f\x8b"
 _MARK = b"\xef\xbb\xbf"
 """The byte order mark of UTF-8, which some editors write."""
 
@@ -192,14 +194,14 @@ def read_bytes(path: Path, what: str = "", *, largest: int = LARGEST_FILE) -> by
 
 
 def read_text(path: Path, what: str = "") -> str:
-    """Read a whole file of UTF-8 text, with or without a byte order mark.
+    """Read a whole file of UTF-8 text, with or without a byte order mark. One packed with gzip is unpacked.
 
     Raises:
         UsageError: If it cannot be read, or has another encoding.
     """
     data = read_bytes(path, what)
     try:
-        return _decoded(data)
+        return _decoded(_unpacked(data))
     except ValueError as error:
         raise UsageError(_unreadable(path, what, str(error))) from error
 
@@ -412,7 +414,7 @@ def read_list(value: Any, where: str, form: type[T]) -> tuple[list[tuple[str, T]
 
 
 def lines_of(path: Path, what: str = "") -> Iterator[tuple[str, bytes]]:
-    """Yield the lines of a file that are not empty, each with its place.
+    """Yield the lines of a file that are not empty, each with its place. A file packed with gzip is unpacked.
 
     Raises:
         UsageError: If the file cannot be read, or its lines of JSON would take far more memory than the file.
@@ -423,7 +425,9 @@ def lines_of(path: Path, what: str = "") -> Iterator[tuple[str, bytes]]:
             if size > LARGEST_FILE:
                 raise UsageError(_unreadable(path, what, f"it is larger than {LARGEST_FILE >> 20} MiB"))
             allowance = Allowance(size)
-            for number, line in enumerate(file, 1):
+            is_packed = cast("io.BufferedReader", file).peek(2)[:2] == _GZIP
+            unpacked: Iterable[bytes] = inflated_lines(file, Allowance(size)) if is_packed else file
+            for number, line in enumerate(unpacked, 1):
                 if number == 1 and line[:2] in _WIDE:
                     raise UsageError(_unreadable(path, what, _wide(line)))
                 plain = line.removeprefix(_MARK) if number == 1 else line
@@ -512,6 +516,11 @@ def _read_bounded(path: Path, largest: int) -> bytes | None:
         while size <= largest and len(data) <= largest and (more := file.read(1 << 20)):
             data += more
     return None if max(size, len(data)) > largest else data
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Unpack what gzip packed; return anything else as it is."""
+    return inflate(io.BytesIO(data), Allowance(len(data))) if data[:2] == _GZIP else data
 
 
 def _decoded(data: bytes) -> str:

@@ -249,9 +249,9 @@ class Picture:
     """
 
     digest: str
-    """``bytes-<sha256>`` of the encoded file, or ``pixels-<sha256>`` of shape and pixels."""
+    """``bytes-<sha256>`` of the encoded file, ``pixels-<sha256>`` of shape and pixels, or ``name-<sha256>`` of the name."""
     path: Path | None = field(default=None, compare=False)
-    """The path of the file, if the picture is a file."""
+    """The path of the file, if the picture is a file; the name of a picture that is absent."""
     data: bytes | None = field(default=None, repr=False, compare=False)
     """The encoded picture, if the picture is in memory."""
 
@@ -287,12 +287,28 @@ class Picture:
         Image.fromarray(pixels).save(buffer, format="PNG", compress_level=3)
         return cls(_pixel_digest(pixels), data=buffer.getvalue())
 
+    @classmethod
+    def named(cls, name: str) -> Picture:
+        """Create a picture that is not here, such as that of another's log: its name is all that is known of it.
+
+        >>> Picture.named("val2014/1.jpg") == Picture.named("val2014/1.jpg"), Picture.named("2.jpg").is_absent
+        (True, True)
+        """
+        return cls(_ABSENT + hashlib.sha256(name.encode("utf-8", "replace")).hexdigest(), path=Path(name))
+
+    @property
+    def is_absent(self) -> bool:
+        """True if only the name of the picture is known."""
+        return self.digest.startswith(_ABSENT)
+
     def read(self) -> bytes:
         """Read the encoded bytes and check them against the digest.
 
         Raises:
-            UsageError: If the file is missing or has changed since it was planned.
+            UsageError: If the file is missing or has changed since it was planned, or only its name is known.
         """
+        if self.is_absent:
+            raise UsageError(f"the picture {self.path} is not here: its name is all that the log holds")
         if self.data is not None:
             return self.data
         data = read_picture(self.path) if self.path is not None else b""
@@ -356,6 +372,8 @@ class Picture:
         return "image/webp" if head[8:12] == b"WEBP" else "application/octet-stream"
 
 
+_ABSENT = "name-"
+"""How the digest of a picture begins of which only the name is known."""
 _MAGIC = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"BM": "bmp"}
 
 
@@ -409,6 +427,9 @@ class Request:
     recorded answer."""
     recall: ReplayMatch = "words"
     """How a replay may find the recorded answer. Not sent to the model."""
+    question: str = field(default="", compare=False)
+    """The question alone, without options and instructions, if it is known. Not sent to the model; a replay compares it with what
+    was asked when the answer was recorded."""
     hint: Mapping[str, Json] = field(default_factory=dict, compare=False)
     """Information for scripted models, such as the correct answer. Never sent to any other model."""
 
@@ -464,7 +485,7 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """A hash of everything the model receives, including the sampling settings. Excludes `ref`, `recall`, `hint`."""
+        """A hash of everything the model receives, including the sampling settings. Excludes `ref`, `recall`, `question`, `hint`."""
         turns: Json = [
             [m.role, [part if isinstance(part, str) else {"picture": part.digest} for part in m.content]]
             for m in self.messages

@@ -17,7 +17,16 @@ from typing import Any, BinaryIO
 
 from theodolite.core.errors import MissingExtraError
 
-__all__ = ["ALWAYS_ALLOWED", "Allowance", "Archive", "inflate", "json_cost", "open_archive"]
+__all__ = [
+    "ALWAYS_ALLOWED",
+    "Allowance",
+    "Archive",
+    "inflate",
+    "inflated",
+    "inflated_lines",
+    "json_cost",
+    "open_archive",
+]
 
 ALWAYS_ALLOWED = 128 << 20
 """What any file may become in memory, in bytes, however small it is."""
@@ -79,17 +88,47 @@ def inflate(file: BinaryIO, allowance: Allowance) -> bytes:
     Raises:
         ValueError: If it is not gzip, is cut off, or has more content than allowed.
     """
-    unpacker, data = zlib.decompressobj(wbits=31), bytearray()
+    data = bytearray()
+    for piece in inflated(file):
+        allowance.spend(len(piece))
+        data += piece
+    return bytes(data)
+
+
+def inflated_lines(file: BinaryIO, allowance: Allowance) -> Iterator[bytes]:
+    """Yield the lines of a gzip file, without holding more than one of them.
+
+    Raises:
+        ValueError: If it is not gzip, is cut off, or has more content than allowed.
+    """
+    rest = bytearray()
+    for piece in inflated(file):
+        allowance.spend(len(piece))
+        rest += piece
+        if b"\n" in piece:
+            *lines, last = rest.split(b"\n")
+            yield from map(bytes, lines)
+            rest = last
+    if rest:
+        yield bytes(rest)
+
+
+def inflated(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the content of a gzip file in pieces of at most a mebibyte. Whoever keeps them spends from an allowance.
+
+    Raises:
+        ValueError: If it is not gzip, or is cut off.
+    """
+    unpacker, is_empty = zlib.decompressobj(wbits=31), True
     while not unpacker.eof and (packed := unpacker.unconsumed_tail or file.read(_PIECE)):
         try:
             piece = unpacker.decompress(packed, _PIECE)
         except zlib.error as error:
             raise ValueError(f"it is not gzip, or is damaged ({error})") from error
-        allowance.spend(len(piece))
-        data += piece
+        is_empty &= not piece
+        yield piece
     if not unpacker.eof:
-        raise ValueError("it is cut off" if data else "it is not gzip, or is empty")
-    return bytes(data)
+        raise ValueError("it is not gzip, or is empty" if is_empty else "it is cut off")
 
 
 class Archive:

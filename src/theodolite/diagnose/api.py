@@ -62,6 +62,7 @@ from theodolite.instruments.instrument import (
     item_rows,
 )
 from theodolite.models import VisionLanguageModel
+from theodolite.models.replay import is_log, own_questions
 from theodolite.pairs import Standing
 from theodolite.pairs.outcomes import SHARES
 from theodolite.runs import Cost, EngineOptions, Run, RunSettings, Tally, plan_cost
@@ -790,11 +791,15 @@ def make_request(  # noqa: PLR0913 - one parameter per option
     """
     names = (instruments,) if isinstance(instruments, str) else tuple(instruments)
     sets = (data,) if isinstance(data, str | Path) else tuple(data)
-    own = find_user_data(sets, None if images is None else Path(images), names)
+    are_logs = all(name.startswith("replay:") and is_log(name) for name in models)
+    asks = not sets and "ask" in (names or ("ask",))
+    asked = own_questions(models[0]) if asks and models and are_logs else ""
+    own = find_user_data((asked,) if asked else sets, None if images is None else Path(images), names)
+    own = tuple(replace(each, may_lack_pictures=are_logs) for each in own)
     return DiagnosisRequest(
         models=models,
         folder=Path(out),
-        instruments=_chosen(names, own),
+        instruments=_chosen(names or [each.instrument for each in own if asked], own),
         size=find_size(size),
         seed=seed,
         data=own,

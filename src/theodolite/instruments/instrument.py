@@ -224,7 +224,7 @@ def common(result: Result, place: Place, *, answer: Answer | None = None, unread
             status, reason = cast("RowStatus", answer.status), answer.reason
         elif status == "answered" and unread:
             status, reason = "unreadable", unread
-    pictures = [place(picture) for picture in result.item.request.pictures]
+    pictures = [place(picture) for picture in result.item.request.pictures if not picture.is_absent]
     return {"answer": text, "status": status, "reason": reason, "pictures": pictures}
 
 
@@ -312,6 +312,8 @@ class UserData:
     """The folder with its pictures, if it is another one."""
     logs: tuple[Path, ...] = ()
     """Files with recorded answers."""
+    may_lack_pictures: bool = False
+    """True if only recorded answers are judged, for which the names of pictures will do."""
 
     @property
     def words(self) -> str:

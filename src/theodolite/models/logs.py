@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import base64
 import os
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import ConfigDict
 
-from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, check, open_plain, parse_json, read_each, read_json, read_lines
+from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.files import Problem, check, open_plain, parse_json, read_each, read_lines, read_text
 from theodolite.core.types import Picture, Response
-from theodolite.core.unpack import Allowance, open_archive
+from theodolite.core.unpack import Allowance, inflated, open_archive
 from theodolite.core.views import Form, Whole
+from theodolite.models.tables import (
+    BINARY_SUFFIXES,
+    PACKED,
+    PLACE,
+    PLACEHOLDER,
+    SUFFIXES,
+    Row,
+    arranged,
+    picture_name,
+    read_rows,
+    suffix_of,
+    with_places,
+)
 
 _ATTACHED = "attachment://"
-
-
-PLACEHOLDER = re.compile(r"<image>|<image_?\d+>|<\|?image[^>]*\|?>")
-"""Matches the placeholders of pictures in a prompt."""
+_HEAD = 1 << 20
+"""How much of a file is read to find out which log it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,8 @@ class LoggedAnswer:
     """Number of pictures in the prompt, as far as the log shows. A video counts as one."""
     picture: str = ""
     """The name of the first picture, if the log has it."""
+    place: str = ""
+    """What stands for the name of the picture if the log has no field for it (`theodolite.models.tables.with_places`)."""
     shown: tuple[frozenset[str], ...] = ()
     """The digests of its pictures, if the log embeds all of them: of the bytes, and of the pixels."""
     system: str = ""
@@ -65,6 +77,7 @@ class _Part(Form):
     text: str = ""
     reasoning: str = ""
     image: str = ""
+    video: str = ""
 
 
 class _Message(Form):
@@ -88,7 +101,7 @@ class _Message(Form):
     def pictures(self) -> list[str]:
         """The pictures and videos: data URIs, references to attachments, or addresses."""
         parts = () if isinstance(self.content, str) else self.content
-        return [part.image for part in parts if part.type in {"image", "video"}]
+        return [part.image or part.video for part in parts if part.type in {"image", "video"}]
 
 
 class _Choice(Form):
@@ -112,12 +125,49 @@ class _InspectSample(Form):
 
     id: str
     epoch: Whole = 1
+    input: str | list[_Message] = ""
+    choices: list[str] | None = None
+    target: str | list[str] = ""
     messages: list[_Message]
+    metadata: dict[str, Any] | None = None
     attachments: dict[str, Any] | None = None
     error: Any = None
     output: _Output | None = None
 
+    def resolved(self, text: str) -> str:
+        """Return a text, or the attachment that it refers to."""
+        if not text.startswith(_ATTACHED):
+            return text
+        return str((self.attachments or {}).get(text.removeprefix(_ATTACHED), text))
 
+    def text(self, role: str) -> str:
+        """Return what was said in a role."""
+        return "\n".join(self.resolved(message.text) for message in self.messages if message.role == role)
+
+    @property
+    def pictures(self) -> list[str]:
+        """The pictures of all prompts: data URIs, or names."""
+        asking = [message for message in self.messages if message.role in {"system", "user"}]
+        return [self.resolved(picture) for message in asking for picture in message.pictures]
+
+    def row(self) -> Row:
+        """Return the sample as a row of a table: the question as its data set has it, and the right answer."""
+        asked = (
+            [self.input] if isinstance(self.input, str) else [m.text for m in self.input if m.role == "user"]
+        )
+        targets = [self.target] if isinstance(self.target, str) else self.target
+        return {
+            "id": self.id,
+            "question": "\n".join(map(self.resolved, asked)) or self.text("user"),
+            "options": self.choices,
+            "truth": targets[0] if len(targets) == 1 else targets,
+            "pictures": self.pictures,
+            "response": _inspect_response(self).text,
+            **{name: value for name, value in (self.metadata or {}).items() if name in {"rubric", "group"}},
+        }
+
+
+T = TypeVar("T")
 Logged: TypeAlias = tuple[list[LoggedAnswer], list[Problem]]
 """The answers of a log, and the problems of its broken samples."""
 
@@ -147,7 +197,63 @@ def _lmms_sample(value: Any) -> LoggedAnswer:
     prompt, shown = str(sample.input), sample.pictures
     pictures = shown if isinstance(shown, int) else max(1, len(PLACEHOLDER.findall(prompt)))
     digests = tuple(frozenset({digest}) for digest in sample.shown or ())
-    return LoggedAnswer(ref, prompt, _answered(_first_text(answers)), pictures, shown=digests)
+    row = next(arranged({**value["doc"], **value} if isinstance(value.get("doc"), dict) else value))
+    return LoggedAnswer(
+        ref,
+        prompt,
+        _answered(_first_text(answers)),
+        pictures,
+        picture="" if digests else picture_name(row),
+        place=with_places([row])[0].get(PLACE, ""),
+        shown=digests,
+    )
+
+
+# A log is data, too.
+
+
+def log_kind(path: Path) -> Literal["inspect", "lmms-eval", "table"]:
+    """Find out from name and beginning of a file which log it is."""
+    if path.suffix == ".eval" or (suffix_of(path) == ".json" and _is_inspect(_head(path))):
+        return "inspect"
+    return "lmms-eval" if suffix_of(path) == ".jsonl" and b'resps"' in _head(path) else "table"
+
+
+def log_rows(path: Path, problems: list[Problem]) -> list[Row]:
+    """Read the questions of any log or table, with right and recorded answers, as rows with the names of a table.
+
+    Args:
+        path: The file.
+        problems: Problems of broken rows are appended here. The rows are left out.
+
+    Raises:
+        UsageError: If the file cannot be read, or holds no rows.
+    """
+    if log_kind(path) != "inspect":
+        return with_places(read_rows(path, problems))
+    samples, broken = _inspect_samples(path)
+    problems += broken
+    return [sample.row() for sample in samples if sample.epoch == 1]
+
+
+def is_log_file(path: Path) -> bool:
+    """Return True if the name of a file says that it may hold questions or recorded answers."""
+    return path.suffix == ".eval" or suffix_of(path) in {*SUFFIXES, *BINARY_SUFFIXES}
+
+
+def _is_inspect(head: bytes) -> bool:
+    """Return True if a JSON file begins like a log of inspect_ai, with the evaluation before its samples."""
+    return b'"eval"' in head and b'"samples"' in head
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with open_plain(path) as file:
+            if path.suffix != PACKED:
+                return file.read(_HEAD)
+            return next(inflated(file), b"")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
 
 
 def read_inspect(path: Path) -> Logged:
@@ -156,9 +262,14 @@ def read_inspect(path: Path) -> Logged:
     Raises:
         UsageError: If the file cannot be read, or holds no sample.
     """
+    samples, problems = _inspect_samples(path)
+    return list(map(_inspect_answer, samples)), problems
+
+
+def _inspect_samples(path: Path) -> tuple[list[_InspectSample], list[Problem]]:
     what = f"{path} is not an inspect_ai log"
-    if path.suffix == ".json":
-        value = read_json(path)
+    if path.suffix != ".eval":
+        value = parse_json(read_text(path))
         samples = value.get("samples") if isinstance(value, dict) else None
         if not isinstance(samples, list):
             raise UsageError(f"{what}: it has no list of samples")
@@ -174,46 +285,37 @@ def read_inspect(path: Path) -> Logged:
                 for name in archive.members
                 if name.startswith("samples/") and name.endswith(".json")
             ]
-            answers, problems = read_each(
-                members, lambda name: _inspect_sample(parse_json(archive.read(name)))
-            )
+            found, problems = read_each(members, lambda name: _inspect_sample(parse_json(archive.read(name))))
     except (OSError, ValueError) as error:
         raise UsageError(f"{what}: {' '.join(str(error).split())[:200]}") from error
-    return _some(answers, problems, what)
+    return _some(found, problems, what)
 
 
-def _some(answers: list[tuple[str, LoggedAnswer]], problems: list[Problem], what: str) -> Logged:
-    if problems and not answers:
+def _some(found: list[tuple[str, T]], problems: list[Problem], what: str) -> tuple[list[T], list[Problem]]:
+    if problems and not found:
         raise UsageError(f"{what}: {problems[0]}")
-    return [answer for _, answer in answers], problems
+    return [entry for _, entry in found], problems
 
 
-def _inspect_sample(value: Any) -> LoggedAnswer:
+def _inspect_sample(value: Any) -> _InspectSample:
     sample = check(_InspectSample, value)
-    attached = {name: str(text) for name, text in (sample.attachments or {}).items()}
+    _inspect_response(sample)
+    return sample
 
-    def resolved(text: str) -> str:
-        return attached.get(text.removeprefix(_ATTACHED), text) if text.startswith(_ATTACHED) else text
 
-    texts = {
-        role: "\n".join(resolved(message.text) for message in sample.messages if message.role == role)
-        for role in ("system", "user")
-    }
+def _inspect_answer(sample: _InspectSample) -> LoggedAnswer:
     ref = sample.id if sample.epoch == 1 else f"{sample.id}#{sample.epoch}"
-    pictures = [
-        resolved(picture)
-        for message in sample.messages
-        if message.role in {"system", "user"}
-        for picture in message.pictures
-    ]
+    pictures = sample.pictures
     shown = [picture_digests(picture) for picture in pictures]
+    is_embedded = bool(shown) and all(shown)
     return LoggedAnswer(
         ref,
-        texts["user"],
+        sample.text("user"),
         _inspect_response(sample),
         len(pictures),
-        shown=tuple(shown) if all(shown) else (),
-        system=texts["system"],
+        picture="" if is_embedded else picture_name({"pictures": pictures}),
+        shown=tuple(shown) if is_embedded else (),
+        system=sample.text("system"),
         epoch=sample.epoch,
     )
 

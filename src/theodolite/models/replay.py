@@ -16,21 +16,26 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
+from urllib.parse import urlencode
 
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, open_plain, told_problems
 from theodolite.core.types import SENT, Item, Request, Response, canonical_json
 from theodolite.models.contract import Capability, ModelName, ModelOptions, read_options
 from theodolite.models.logs import (
-    PLACEHOLDER,
     Logged,
     LoggedAnswer,
+    is_log_file,
+    log_kind,
+    log_rows,
     picture_digests,
     read_inspect,
     read_lmms_eval,
 )
 from theodolite.models.tables import (
     BINARY_SUFFIXES,
+    PLACE,
+    PLACEHOLDER,
     SUFFIXES,
     NameIndex,
     Role,
@@ -38,9 +43,12 @@ from theodolite.models.tables import (
     chosen_rows,
     fields_of,
     first,
+    holds_answer,
+    picture_name,
     plain_words,
     read_rows,
     values,
+    with_places,
 )
 from theodolite.runs import Run, find_runs, read_info
 
@@ -55,7 +63,13 @@ _ROLES: Mapping[str, Role] = {
     "answer": "response",
     "id": "id",
     "reasoning": "reasoning",
+    "response": "response",
+    "truth": "truth",
+    "options": "options",
+    "group": "group",
 }
+_OF_ANSWERS = frozenset({"answer", "response", "reasoning"})
+"""The options of a replay that say nothing about questions."""
 _DIGEST = re.compile(r"(?:bytes|pixels)-[0-9a-f]+")
 """The digest of a picture, see `Picture`."""
 _LONGEST_PATH = 1000
@@ -73,7 +87,7 @@ def read_answer_table(path: Path, options: Mapping[str, str]) -> Logged:
         UsageError: If a field does not exist, if no row is chosen, or if there are no answers.
     """
     problems: list[Problem] = []
-    rows = read_rows(path, problems)
+    rows = with_places(read_rows(path, problems))
     known = fields_of(rows)
     named = {role: options[name] for name, role in _ROLES.items() if name in options}
     rows = chosen_rows(rows, options, _ROLES, path)
@@ -112,7 +126,8 @@ def _answers(rows: Sequence[Row], named: Mapping[Role, str]) -> Iterator[LoggedA
             plain_words(str(words or "")),
             response,
             1 if exported is None else len(exported),
-            _name(pictures[0]) if pictures and exported is None else "",
+            picture_name(row, field=named.get("picture", "")) if exported is None else "",
+            str(row.get(PLACE, "")) if exported is None else "",
             shown=_embedded(pictures) if exported is None else tuple(frozenset({each}) for each in exported),
         )
 
@@ -153,37 +168,32 @@ def _is_embedded(value: Any) -> bool:
     return isinstance(value, bytes) or (isinstance(value, str) and len(value) > _LONGEST_PATH)
 
 
-def _name(value: Any) -> str:
-    if isinstance(value, list):
-        value = value[0] if value else ""
-    if isinstance(value, dict):
-        value = value.get("path") or value.get("file_name") or ""
-    return "" if value is None or _is_embedded(value) else str(value)
-
-
 # Recorded answers: ``replay:<run folder, folder of runs, or the logs and tables of others>``.
 #
 # In Theodolite's own runs, a request is matched by its content only: the same words and the same picture bytes. So it is in logs
 # of inspect_ai that embed their pictures, in tables with embedded pictures, and in logs of what Theodolite exported; there the
 # user's words count, and the pictures by bytes or pixels. Other logs do not contain their pictures. There a request is matched
-# by the name of its picture and its words, else by its id, else by its text, as far as `Request.recall` allows: a request whose
-# pictures were removed or replaced never gets the answer to the original. An ambiguous match is not guessed; it fails with the
-# reason.
+# by the name of its picture and its question, else by its id and its question, else by its text, as far as `Request.recall`
+# allows: a request whose pictures were removed or replaced never gets the answer to the original. An id alone is no match: the
+# record with that id must ask the same question, and about a picture of that name if both have names. An ambiguous match is not
+# guessed; it fails with the reason.
 #
 # Logs are those of inspect_ai and lmms-eval, and the result files of VLMEvalKit. A table is a JSON, JSONL, CSV, TSV, Parquet or
 # Excel file, see `theodolite.models.replay`. A system prompt is no part of the match; `ReplayModel.notes` tells of it.
 
 
-_HEAD = 1 << 20
-"""How much of a file is read to find out which log it is."""
 _MOST_NOTES = 3
+_LOOKED_AT = 100
+"""The rows of a log that show what it holds."""
 _LONGEST_TOLD = 80
 _PARTICULAR = re.compile(r"'(?:[^'\\]|\\.)*'|\"[^\"]*\"|\d+")
 """What differs between failures for the same reason: quoted words and numbers."""
 _JUDGED = re.compile(r"_(?:result|acc|score|judge|auxmatch)$")
 """How the names of VLMEvalKit's files end that hold judgements of answers."""
-_MIN_SHARED_WORDS = 0.5
-"""The share of words that a record matched by id must have in common with the request. Below it, the question differs."""
+_MOST_MISMATCHED = 0.1
+"""If more than this share of the questions with a known id are others in the log, it belongs to other data."""
+_TOKEN = re.compile(r"[^\W_]+|[^\w\s]|_|\n")
+"""A word, or what sets words apart: a mark or the end of a line."""
 
 
 def open_model(name: ModelName) -> ReplayModel:
@@ -228,15 +238,57 @@ def is_log(text: str) -> bool:
     return name.scheme == "replay" and not (path.is_dir() and find_runs(path))
 
 
+def own_questions(text: str) -> str:
+    """Return the data set that a log holds itself, as ``--data`` takes it: the questions that were asked, with right answers.
+
+    Empty if it is no log, if it holds no questions with right answers, or if Theodolite exported it: then its items are drawn again.
+    """
+    name = ModelName.parse(text)
+    path = Path(name.target)
+    if name.scheme != "replay" or not path.exists() or (path.is_dir() and find_runs(path)):
+        return ""
+    files = _log_files(path)
+    rows = _own_rows(files[0], _state(files[0])) if len(files) == 1 else []
+    named = {role: name.options[option] for option, role in _ROLES.items() if option in name.options}
+    if not any(first(row, "truth", field=named.get("truth", "")) is not None for row in rows):
+        return ""
+    options = {option: value for option, value in name.options.items() if option not in _OF_ANSWERS}
+    return f"{files[0]}?{urlencode(options)}" if options else str(files[0])
+
+
+@lru_cache(maxsize=2)
+def _own_rows(path: Path, _: tuple[int, ...]) -> list[Row]:
+    """Return the first rows of a log with recorded answers; none if Theodolite exported it."""
+    if not is_log_file(path):
+        return []
+    rows = [row for row in log_rows(path, [])[:_LOOKED_AT] if holds_answer(row)]
+    return [] if any("rubric" in row or row.get("shown") or _exported(row) for row in rows) else rows
+
+
 def has_pictures(text: str) -> bool:
     """Return True if a model name is that of a log that embeds its pictures, including edited ones."""
     return open_model(ModelName.parse(text)).has_pictures
 
 
 def recorded_only(text: str, items: Sequence[Item]) -> list[Item]:
-    """Return the items that a log answers. If it answers none, return all, so that each reports the reason."""
+    """Return the items that a log answers. If it answers none, return all, so that each reports the reason.
+
+    Raises:
+        UsageError: If more than a tenth of the items that it knows by their id are about other questions there.
+    """
     model = open_model(ModelName.parse(text))
-    return [item for item in items if model.has(item.request)] or list(items)
+    answered = [item for item in items if model.has(item.request)]
+    others = [(item, other) for item in items if (other := model.mismatch(item.request))]
+    known = sum(item.request.recall != "content" for item in answered) + len(others)
+    if len(others) > _MOST_MISMATCHED * known:
+        item, other = others[0]
+        asked = item.request.question or item.request.text
+        raise UsageError(
+            f"{model.name} is of other questions: of {known} that it knows by their id, {len(others)} are others there; for "
+            f"example, {item.request.ref!r} asks {_short(asked)!r} in the data, and in the log {other}; check that both are of "
+            "the same data set, split and version, and that the right field is the id"
+        )
+    return answered or list(items)
 
 
 def missing_answers(text: str, items: Sequence[Item]) -> dict[str, tuple[int, str]]:
@@ -287,8 +339,8 @@ class ReplayModel:
                 self._by_shown[digest].append(answer)
             self._by_ref[answer.ref].append(answer)
             self._by_text[_plain(answer.prompt)].append(answer)
-            if answer.picture:
-                named.append((answer.picture, answer))
+            if answer.picture or answer.place:
+                named.append((answer.picture or answer.place, answer))
         self._by_picture = NameIndex(named)
         self.has_pictures = bool(self._by_shown)
         """True if the log embeds pictures, so that edited ones are found in it too."""
@@ -317,6 +369,12 @@ class ReplayModel:
         is_exact = request.digest in self._by_content or self._same_pictures(request)
         return bool(is_exact or self._candidates(request)[0])
 
+    def mismatch(self, request: Request) -> str:
+        """Return in words what a record with the request's id asks, if that is not what the request asks. Else empty."""
+        if request.recall == "content" or not request.ref or self.has(request):
+            return ""
+        return next((_difference(answer, request) for answer in self._by_ref.get(request.ref, ())), "")
+
     def _find(self, request: Request) -> Response:
         if request.digest in self._by_content:
             return self._same_content(self._by_content[request.digest], request)
@@ -325,15 +383,7 @@ class ReplayModel:
         candidates, what = self._candidates(request)
         if candidates:
             return self._checked(candidates, request, what)
-        if self.has_pictures and request.pictures:
-            return Response.failed(self._missing(request))
-        if request.recall == "content" and not self._by_content:
-            return Response.failed(
-                f"{self.name} was recorded with the original pictures; this request has others, or none"
-            )
-        broken = "".join(f"; {sentence}" for sentence in told_problems(self.problems))
-        asked = _short(request.ref or request.text)
-        return Response.failed(f"{self.name} has no answer to this request: {asked!r}{broken}")
+        return Response.failed(self._missing(request))
 
     def _same_pictures(self, request: Request) -> list[LoggedAnswer]:
         """Return the records with exactly these pictures and words, of a log that embeds its pictures."""
@@ -346,9 +396,22 @@ class ReplayModel:
             ]
         shown = [answer for answer in self._by_shown.get(pictures[0].digest, ()) if _shows(answer, request)]
         alike = [answer for answer in shown if _words(answer.prompt) == asked]
-        return alike or [answer for answer in shown if _contains(asked, _words(answer.prompt))]
+        return alike or [
+            answer for answer in shown if answer.prompt and _asks_the_same(answer.prompt, request)
+        ]
 
     def _missing(self, request: Request) -> str:
+        """Return why there is no answer to a request."""
+        if other := self.mismatch(request):
+            return f"the record with the id {request.ref!r} is for another question: {other}"
+        if self.has_pictures and request.pictures:
+            return self._missing_content(request)
+        if request.recall == "content" and not self._by_content:
+            return f"{self.name} was recorded with the original pictures; this request has others, or none"
+        broken = "".join(f"; {sentence}" for sentence in told_problems(self.problems))
+        return f"{self.name} has no answer to this request: {_short(request.ref or request.text)!r}{broken}"
+
+    def _missing_content(self, request: Request) -> str:
         """Return why a log with pictures has no answer: it lacks the picture, the words, or their combination."""
         if any(_shows(answer, request) for answer in self._by_shown.get(request.pictures[0].digest, ())):
             return f"{self.name} has these pictures, but not with these words: {_short(request.text)!r}"
@@ -364,9 +427,12 @@ class ReplayModel:
         shown = self._by_picture.find(path.as_posix()) if path is not None else []
         asked = _words(request.text)
         alike = [answer for answer in shown if _words(answer.prompt) == asked]
-        alike = alike or [answer for answer in shown if _contains(asked, _words(answer.prompt))]
+        alike = alike or [
+            answer for answer in shown if answer.prompt and _asks_the_same(answer.prompt, request)
+        ]
         alike = alike or [answer for answer in shown if not answer.prompt]
         named = self._by_ref.get(request.ref, []) if request.ref else []
+        named = [answer for answer in named if not _difference(answer, request)]
         if len(alike) > 1 and any(answer in named for answer in alike):
             alike = [answer for answer in alike if answer in named]
         worded = self._by_text.get(_plain(request.text), []) if request.recall == "words" else []
@@ -409,8 +475,6 @@ class ReplayModel:
         answer = candidates[0]
         if answer.shown and not _shows(answer, request):
             return Response.failed(f"the record with {what} shows other pictures")
-        if not _share_words(answer.prompt, request.text):
-            return Response.failed(f"the record with {what} is for another question: {answer.prompt[:80]!r}")
         if len(request.pictures) < answer.pictures:
             return Response.failed(
                 f"the record with {what} is about {answer.pictures} pictures, but this request has {len(request.pictures)}"
@@ -515,29 +579,16 @@ def _log_files(path: Path) -> list[Path]:
 
 
 def _read_log(path: Path, name: ModelName) -> Logged:
-    known = (".eval", *SUFFIXES, *BINARY_SUFFIXES)
-    if path.suffix not in known:
-        raise UsageError(f"{path} cannot be replayed; supported files end in {', '.join(known)}")
-    if path.suffix == ".eval" or (path.suffix == ".json" and _is_inspect(_head(path))):
-        read_options(name, ModelOptions)
-        return read_inspect(path)
-    if path.suffix == ".jsonl" and b'resps"' in _head(path):
-        read_options(name, ModelOptions)
-        return read_lmms_eval(path)
-    return read_answer_table(path, name.options)
-
-
-def _is_inspect(head: bytes) -> bool:
-    """Return True if a JSON file begins like a log of inspect_ai, with the evaluation before its samples."""
-    return b'"eval"' in head and b'"samples"' in head
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with open_plain(path) as file:
-            return file.read(_HEAD)
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
+    if not is_log_file(path):
+        known = (".eval", *SUFFIXES, *BINARY_SUFFIXES)
+        raise UsageError(
+            f"{path} cannot be replayed; supported files end in {', '.join(known)}, and may be packed as .gz"
+        )
+    kind = log_kind(path)
+    if kind == "table":
+        return read_answer_table(path, name.options)
+    read_options(name, ModelOptions)
+    return read_inspect(path) if kind == "inspect" else read_lmms_eval(path)
 
 
 def _identity(*files: Path, options: Mapping[str, str] | None = None) -> str:
@@ -561,14 +612,51 @@ def _words(text: str) -> str:
     return f" {' '.join(words)} "
 
 
-def _contains(asked: str, recorded: str) -> bool:
-    """Return True if one of two questions contains the other: a prompt adds options or how to answer."""
-    return bool(recorded.strip()) and (recorded in asked or asked in recorded)
+def _difference(answer: LoggedAnswer, request: Request) -> str:
+    """Return in words what a record asks, if it is not what a request asks: another question, or about another picture."""
+    if answer.prompt and not _asks_the_same(answer.prompt, request):
+        return repr(_short(answer.prompt))
+    name = str(request.pictures[0].path or "") if request.pictures else ""
+    if answer.picture and name and not NameIndex([(answer.picture, None)]).find(name):
+        return f"it about {_short(answer.picture)!r}"
+    return ""
 
 
-def _share_words(recorded: str, asked: str) -> bool:
-    """Return True if two prompts are about the same question, or if the log has no prompts."""
-    left, right = (set(re.findall(r"\w+", text.casefold())) for text in (recorded, asked))
-    if not left or not right:
-        return True
-    return len(left & right) / min(len(left), len(right)) >= _MIN_SHARED_WORDS
+def _asks_the_same(recorded: str, request: Request) -> bool:
+    """Return True if a recorded prompt asks what a request asks: one holds the question of the other, word for word.
+
+    A harness adds options and instructions, but sets them apart from the question by a mark or a line. So "Is there a dog?" is
+    found in "Question: Is there a dog? Answer yes or no.", and not in "Is there a dog collar?".
+
+    >>> asked = Request.ask("Is there a dog?")
+    >>> _asks_the_same("Question: is there a dog? Answer yes or no.", asked), _asks_the_same("Is there a dog collar?", asked)
+    (True, False)
+    """
+    return _stands_in(request.question or request.text, recorded) or _stands_in(recorded, request.text)
+
+
+def _stands_in(part: str, whole: str) -> bool:
+    """Return True if the words of one text are in another, set apart there from what surrounds them."""
+    words, _ = _spoken(part)
+    others, apart = _spoken(whole)
+    if not words or not others or _words(part) not in _words(whole):
+        return False
+    n = len(words)
+    return any(
+        others[start : start + n] == words and start + n in apart
+        for start in apart
+        if start + n <= len(others)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _spoken(text: str) -> tuple[tuple[str, ...], frozenset[int]]:
+    """Return the words of a text in lower case, and before which of them something sets them apart."""
+    words: list[str] = []
+    apart = {0}
+    for token in _TOKEN.findall(PLACEHOLDER.sub("\n", text).casefold()):
+        if token[0].isalnum():
+            words.append(token)
+        else:
+            apart.add(len(words))
+    return tuple(words), frozenset({*apart, len(words)})

@@ -1,9 +1,7 @@
 """Read rows of questions and answers from data sets and evaluations, with their various field names.
 
-Files may be JSON, JSONL, CSV, TSV, Parquet or Excel.
-
-`NAMES` lists the accepted field names, by what they hold. Case, spaces, hyphens and underscores do not matter:
-``imageId`` is ``image_id``.
+Files may be JSON, JSON lines (under any ending), CSV, TSV, Parquet or Excel, also packed with gzip. ``layouts.toml`` declares the
+accepted field names, and the layouts of evaluations whose rows need more than names.
 """
 
 from __future__ import annotations
@@ -13,35 +11,44 @@ import io
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from importlib import resources
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Generic, Literal, TypeAlias, TypeVar, get_args
 from urllib.parse import parse_qsl
 from xml.etree.ElementTree import ParseError, XMLParser
 
 from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.files import Problem, fault_of, lines_of, open_plain, parse_json, read_each, read_text
-from theodolite.core.unpack import Allowance, open_archive
-from theodolite.models.logs import PLACEHOLDER
+from theodolite.core.unpack import Allowance, inflate, open_archive
 from theodolite.models.parquet import parquet_rows
 
 __all__ = [
     "BINARY_SUFFIXES",
     "NAMES",
+    "PLACE",
+    "PLACEHOLDER",
     "SUFFIXES",
     "NameIndex",
     "Role",
     "Row",
+    "arranged",
     "chosen_rows",
     "fields_of",
     "first",
+    "holds_answer",
     "naming",
+    "picture_name",
     "plain_words",
     "read_rows",
     "split_options",
+    "suffix_of",
     "values",
+    "with_places",
 ]
 
 
@@ -50,39 +57,20 @@ Role: TypeAlias = Literal[
     "id", "picture", "question", "statement", "options", "captions", "truth", "response", "reasoning", "group"
 ]
 
-NAMES: Mapping[Role, tuple[str, ...]] = {
-    "id": ("id", "question_id", "qid", "sample_id", "uid", "doc_id", "index"),
-    "picture": (
-        *("picture", "pictures", "image", "images", "image_path", "img_path", "img", "image_file", "image_name"),
-        *("file_name", "filename", "photo", "imageId", "img_id", "image_link", "image_url", "url", "path"),
-    ),
-    "question": ("question", "prompt", "query", "instruction", "text", "input"),
-    "statement": ("caption", "statement", "hypothesis", "sentence"),
-    "options": ("options", "choices", "candidates", "answer_choices"),
-    "captions": ("caption_options",),
-    "truth": (
-        *("ground_truth", "gt", "gold", "gt_answer", "correct_answer", "multiple_choice_answer", "target"),
-        *("answer", "answers", "label", "correct_choice_idx"),
-    ),
-    "response": (
-        *("response", "prediction", "predicted_answer", "predicted", "pred", "model_answer", "model_output"),
-        *("model_response", "generated_text", "output", "resps", "filtered_resps", "answer", "text"),
-    ),
-    "reasoning": ("reasoning", "reasoning_content", "rationale", "thinking"),
-    "group": ("group", "category", "question_type", "relation", "type"),
-}  # fmt: skip
-"""Accepted field names, by what they hold. The first one that a row has is used.
+_DECLARED = tomllib.loads(resources.files(__package__).joinpath("layouts.toml").read_text("utf-8"))
+NAMES: Mapping[Role, tuple[str, ...]] = {role: tuple(names) for role, names in _DECLARED["names"].items()}
+"""Accepted field names, by what they hold. The first one that a row has is used. They are declared in ``layouts.toml``."""
+PLACEHOLDER = re.compile(r"<image>|<image_?\d+>|<\|?image[^>]*\|?>")
+"""Matches the placeholders of pictures in a prompt."""
 
-``statement`` is a sentence that is true or false of the picture, ``captions`` are sentences of which the first one is true.
-``truth`` is the right answer and ``response`` a model's answer: ``answer`` is the right one unless another field holds it.
-"""
-
+PACKED = ".gz"
+"""Follows the ending of a file that is packed with gzip."""
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv")
 BINARY_SUFFIXES = (".parquet", ".xlsx")
 """Tables that are not text; a recording may be one."""
 _LISTS = (
     *("questions", "annotations", "data", "rows", "items", "samples", "results", "examples", "instances"),
-    *("entries", "predictions"),
+    *("entries", "predictions", "val", "test"),
 )
 """Fields of a JSON object that hold its rows."""
 _TURNS = ("conversations", "conversation", "messages")
@@ -102,14 +90,14 @@ def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
         problems: Problems of broken rows are appended here. The rows are left out.
 
     A JSON file holds a list of objects, an object by id, or an object with such a list under a name such as ``questions``,
-    ``annotations`` or ``data``. Fields of an object under ``doc`` (lmms-eval) count as fields of the row.
+    ``annotations`` or ``data``; or one object in each line. Fields of an object under ``doc`` (lmms-eval) count as fields of the row.
 
     Raises:
         UsageError: If the file cannot be read, or holds no objects.
     """
     try:
-        records, wrong = _READERS.get(path.suffix, _json)(path)
-        rows = [turn for row in records for turn in _turns(row)]
+        records, wrong = _READERS.get(suffix_of(path), _json)(path)
+        rows = [row for record in records for turn in _turns(record) for row in arranged(turn)]
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         reason = reason_of(error) if isinstance(error, OSError) else fault_of(error)
         raise UsageError(f"cannot read {path}: {reason}") from error
@@ -126,7 +114,9 @@ def _packed(
 
     def rows(path: Path) -> tuple[list[Row], list[Problem]]:
         with open_plain(path) as file:
-            return read(file, Allowance(os.fstat(file.fileno()).st_size)), []
+            allowance = Allowance(os.fstat(file.fileno()).st_size)
+            is_packed = path.suffix == PACKED
+            return read(io.BytesIO(inflate(file, allowance)) if is_packed else file, allowance), []
 
     return rows
 
@@ -135,7 +125,7 @@ def _csv(path: Path) -> tuple[list[Row], list[Problem]]:
     csv.field_size_limit(_LARGEST_CELL)
     text = read_text(path).lstrip("\r\n")
     head = text.partition("\n")[0]
-    delimiter = "\t" if path.suffix == ".tsv" else max(",;\t", key=head.count)
+    delimiter = "\t" if suffix_of(path) == ".tsv" else max(",;\t", key=head.count)
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     allowance = Allowance(len(text))
     names = next(lines, [])
@@ -147,7 +137,7 @@ def _csv(path: Path) -> tuple[list[Row], list[Problem]]:
 
 
 def _json(path: Path) -> tuple[list[Row], list[Problem]]:
-    if path.suffix == ".jsonl":
+    if _has_lines(path):
         records, problems = read_each(lines_of(path), lambda line: _object(parse_json(line, is_strict=False)))
     else:
         value = parse_json(read_text(path), is_strict=False)
@@ -157,6 +147,20 @@ def _json(path: Path) -> tuple[list[Row], list[Problem]]:
         rows = [(f"{path.name}, entry {number}", row) for number, row in enumerate(value, 1)]
         records, problems = read_each(rows, _object)
     return [row for _, row in records], problems
+
+
+def _has_lines(path: Path) -> bool:
+    """Return True if each line of a file is an object, whatever its name says: POPE names such files ``.json``."""
+    if suffix_of(path) == ".jsonl":
+        return True
+    lines = lines_of(path)
+    first, second = next(lines, None), next(lines, None)
+    if first is None or second is None:
+        return False
+    try:
+        return isinstance(parse_json(first[1], is_strict=False), dict)
+    except ValueError:
+        return False
 
 
 def _object(value: Any) -> Row:
@@ -208,9 +212,140 @@ def plain_words(text: str) -> str:
     return PLACEHOLDER.sub(" ", text).strip()
 
 
+def suffix_of(path: Path) -> str:
+    """Return the ending of a file's name that tells its form.
+
+    >>> suffix_of(Path("answers.jsonl.gz")), suffix_of(Path("answers.csv"))
+    ('.jsonl', '.csv')
+    """
+    return Path(path.stem).suffix if path.suffix == PACKED else path.suffix
+
+
+# Layouts that need more than names.
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Where a layout finds a value."""
+
+    field: str = ""
+    part: str = ""
+    values: Mapping[str, str] | None = None
+    join: Sequence[str] = ()
+    always: Any = None
+
+    @classmethod
+    def of(cls, declared: str | Mapping[str, Any]) -> _Source:
+        """Read a declared source."""
+        if isinstance(declared, str):
+            return cls(declared)
+        return cls(**{"always" if name == "is" else name: value for name, value in declared.items()})
+
+    def value(self, known: Mapping[str, Any]) -> Any:
+        """Return the value for a row, given by plain names. None if there is none."""
+        if self.join:
+            parts = [known.get(_plain(name)) for name in self.join]
+            return None if all(map(_is_empty, parts)) else "-".join(map(str, parts))
+        found = known.get(_plain(self.field)) if self.field else self.always
+        if self.part:
+            match = re.search(self.part, str(found))
+            found = match[1] if match else None
+        return found if self.values is None else self.values.get(str(found).strip())
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    has: frozenset[str]
+    sources: Mapping[str, _Source]
+    each: Sequence[Mapping[str, _Source]]
+
+    @classmethod
+    def of(cls, declared: Mapping[str, Any]) -> _Layout:
+        """Read a declared layout."""
+
+        def sources(some: Mapping[str, Any]) -> dict[str, _Source]:
+            return {NAMES[role][0]: _Source.of(some[role]) for role in get_args(Role) if role in some}
+
+        each = [sources(entry) for entry in declared.get("each", ())]
+        return cls(frozenset(map(_plain, declared["has"])), sources(declared), each or [{}])
+
+    def rows(self, row: Row) -> Iterator[Row]:
+        """Yield the rows that a row stands for."""
+        known = {_plain(name): value for name, value in row.items()}
+        for number, entry in enumerate(self.each, 1):
+            found = {name: source.value(known) for name, source in {**self.sources, **entry}.items()}
+            if len(self.each) > 1:
+                picture = NAMES["picture"][0]
+                if _is_empty(found.get(picture)):
+                    found[picture] = f"{found['id']} {entry[picture].field}"
+                found["id"] = f"{found['id']}-{number}"
+            yield {**row, **found}
+
+
+def arranged(row: Row) -> Iterator[Row]:
+    """Yield the rows that a row stands for, with our own names of fields where it has a declared layout.
+
+    >>> row = {"Index": 7, "Question_0": "Is it open?", "Question_1": "Is it red?", "Image_0_Question_0": "Yes"}
+    >>> row |= {"Image_1_Question_0": "No", "Image_0_Question_1": "No", "Image_1_Question_1": "Yes"}
+    >>> [(each["id"], each["picture"], each["question"], each["truth"]) for each in arranged(row)][:2]
+    [('7-1', '7 Image_0', 'Is it open?', 'Yes'), ('7-2', '7 Image_1', 'Is it open?', 'No')]
+    """
+    layout = _layout_of(tuple(row))
+    return iter([row]) if layout is None else layout.rows(row)
+
+
+@lru_cache(maxsize=64)
+def _layout_of(names: tuple[str, ...]) -> _Layout | None:
+    known = frozenset(map(_plain, names))
+    return next((layout for layout in _layouts() if layout.has <= known), None)
+
+
+@lru_cache(maxsize=1)
+def _layouts() -> tuple[_Layout, ...]:
+    return tuple(map(_Layout.of, _DECLARED["layout"]))
+
+
+_LONGEST_NAME = 1000
+"""A longer text is an encoded picture."""
+
+
+def picture_name(row: Row, *, field: str = "") -> str:
+    """Return the name of the first picture of a row. Empty if it has none, or embeds it."""
+    for value in values(row, "picture", field=field):
+        entry = value[0] if isinstance(value, list) else value
+        if isinstance(entry, dict):
+            entry = entry.get("path") or entry.get("file_name") or ""
+        if isinstance(entry, str | int) and 0 < len(str(entry)) <= _LONGEST_NAME:
+            return str(entry)
+    return ""
+
+
+PLACE = "#"
+"""The field that `with_places` adds."""
+
+
+def with_places(rows: Iterable[Row]) -> list[Row]:
+    """Add what stands for the picture to each row that has no field for one: the row's own id, or its number.
+
+    Evaluations often leave pictures out of their logs. Two rows with the same question and different right answers are about two
+    pictures, whatever these are called.
+
+    >>> [row[PLACE] for row in with_places([{"id": "a/1"}, {"question": "Where?"}])]
+    ['#a-1', '#2']
+    """
+    placed = []
+    for number, row in enumerate(rows, 1):
+        if not _PICTURE_NAMES.isdisjoint(map(_plain, row)):
+            placed.append(row)
+            continue
+        own = row.get("doc_id", first(row, "id"))
+        placed.append({**row, PLACE: "#" + re.sub(r"[/\\]", "-", str(number if own is None else own))})
+    return placed
+
+
 def fields_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return all field names of the first rows, in order."""
-    return tuple(dict.fromkeys(name for row in rows[:100] for name in row))
+    return tuple(dict.fromkeys(name for row in rows[:100] for name in row if name != PLACE))
 
 
 def split_options(path: Path) -> tuple[Path, dict[str, str]]:
@@ -291,6 +426,20 @@ def values(row: Mapping[str, Any], role: Role, *, field: str = "") -> Iterator[A
             yield value
 
 
+def holds_answer(row: Mapping[str, Any]) -> bool:
+    """Return True if a row has a recorded answer, in a field of its own.
+
+    >>> holds_answer({"question": "Where?", "answer": "left"}), holds_answer({"truth": "left", "answer": "left"})
+    (False, True)
+    """
+    known = {_plain(name) for name, value in row.items() if not _is_empty(value)}
+    asked, right, said = (
+        [name for name in map(_plain, NAMES[role]) if name in known]
+        for role in ("question", "truth", "response")  # type: ignore[misc] # each is a role
+    )
+    return bool(set(said) - set(asked[:1]) - set(right[:1]))
+
+
 def first(row: Mapping[str, Any], role: Role, *, field: str = "") -> Any:
     """Return the best value of a role, or None."""
     return next(values(row, role, field=field), None)
@@ -299,6 +448,9 @@ def first(row: Mapping[str, Any], role: Role, *, field: str = "") -> Any:
 @lru_cache(maxsize=1024)
 def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()
+
+
+_PICTURE_NAMES = frozenset(map(_plain, NAMES["picture"]))
 
 
 def _is_empty(value: Any) -> bool:

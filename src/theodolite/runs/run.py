@@ -585,7 +585,7 @@ class Run:
     def _picture_path(self, picture: Picture) -> str:
         """Return the path under which the run finds a picture. Pictures in memory are written into the run."""
         if picture.path is not None:
-            return str(picture.path.absolute())
+            return str(picture.path if picture.is_absent else picture.path.absolute())
         relative = Path(_PICTURES) / f"{picture.digest}.{picture.media_type.partition('/')[2]}"
         target = self.folder / relative
         if not target.exists():
@@ -850,7 +850,7 @@ def _damaged_pictures(run: Run) -> Iterator[Damage]:
     checked: set[Picture] = set()
     for result in run.results():
         for picture in result.item.request.pictures:
-            if picture not in checked:
+            if picture not in checked and not picture.is_absent:
                 checked.add(picture)
                 try:
                     picture.read()

@@ -138,7 +138,8 @@ def item_from_row(row: Sequence[str], folder: Path) -> tuple[Item, bool]:
     def read(stored: Any) -> Picture:
         match stored:
             case {"picture": str(digest), "path": str(path)}:
-                return Picture(digest, path=folder / path)
+                known = Picture(digest, path=Path(path))
+                return known if known.is_absent else Picture(digest, path=folder / path)
         raise ValueError("a picture is an object with its digest and its path")
 
     name, request, options, meta = row

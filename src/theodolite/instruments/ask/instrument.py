@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,7 +79,8 @@ def plan_asked(study: Study, options: AskRun, data: Path) -> RunPlan:
     from theodolite.instruments.ask.questions import plan_questions
     from theodolite.models.replay import has_pictures, is_log, recorded_only
 
-    loaded, chosen, recorded = load_questions(data, options.images), options.settings, is_log(study.model)
+    chosen, recorded = options.settings, is_log(study.model)
+    loaded = load_questions(data, options.images, may_lack_pictures=recorded)
     if recorded and not has_pictures(study.model):
         chosen = tuple(setting for setting in chosen if setting in {"picture", "swapped"}) or ("picture",)
     if not recorded:
@@ -197,9 +198,13 @@ class Ask(Instrument):
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Plan the questions with their pictures, without them, with others, and with edited ones."""
-        if isinstance(study.options, AskRun) and study.options.data is not None:
-            yield plan_asked(study, study.options, study.options.data)
-            return
+        if isinstance(study.options, AskRun):
+            from theodolite.models.replay import own_questions
+
+            asked = str(study.options.data or own_questions(study.model))
+            if asked:
+                yield plan_asked(study, replace(study.options, data=Path(asked)), Path(asked))
+                return
         if study.data is None:
             return
         loaded = _load(study.data)
@@ -271,13 +276,16 @@ class Ask(Instrument):
 
 
 def _size(study: Study) -> int:
+    """Return the most questions to ask. Recorded answers cost nothing, so all are used unless a number is given."""
+    if study.data is not None and study.data.may_lack_pictures and isinstance(study.size, str):
+        return len(_load(study.data).questions)
     return _QUESTIONS[study.size] if isinstance(study.size, str) else study.size
 
 
 def _load(data: UserData) -> Questions:
     from theodolite.instruments.ask.data.questions import load_questions
 
-    return load_questions(data.path, data.images)
+    return load_questions(data.path, data.images, may_lack_pictures=data.may_lack_pictures)
 
 
 def _draw(questions: Sequence[Question], study: Study, unused: Mapping[str, int]) -> Questions:

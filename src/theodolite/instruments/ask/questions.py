@@ -212,6 +212,8 @@ that; ``exchanged-mirror``: the same, mirrored. ``remove-other``: without an obj
 question about the picture does."""
 
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
+_WITHOUT_PICTURE: tuple[Setting, ...] = ("picture",)
+"""What is asked about a picture of which only the name is known."""
 BASES: Mapping[Setting, Setting] = {"exchanged-mirror": "exchanged"}
 """The settings before an edit that are not ``picture``."""
 
@@ -246,7 +248,8 @@ def plan_questions(
 
 def _plan(questions: Sequence[Question], draft: _Draft, seed: int) -> Iterator[Item]:
     settings = draft.settings
-    others = _swaps(questions, seed) if "swapped" in settings else {}
+    shown = [question for question in questions if question.is_shown]
+    others = _swaps(shown, seed) if "swapped" in settings and (shown or not questions) else {}
     wordings = Counter(question.prompt for question in questions)
     asked = {(question.prompt, question.pictures) for question in questions}
     removals: defaultdict[Picture, list[Question]] = defaultdict(list)
@@ -269,7 +272,7 @@ def _plan(questions: Sequence[Question], draft: _Draft, seed: int) -> Iterator[I
         )
         meta: dict[str, Json] = {"natural": clusters[question.id]}
         recall: ReplayMatch = "words" if wordings[question.prompt] == 1 else "id"
-        for setting in settings:
+        for setting in settings if question.is_shown else _WITHOUT_PICTURE:
             if setting in {"exchanged", "exchanged-mirror"}:
                 turned = with_roles_exchanged(question)
                 if turned is not None and (turned.prompt, turned.pictures) not in asked:
@@ -385,6 +388,7 @@ class _Draft:
             max_tokens=self.max_tokens,
             ref=question.id if setting == "picture" else f"{question.id}/{setting}",
             recall=recall,
+            question=question.question,
             hint={"gold": question.answer, "setting": setting},
         )
         about = replace(
@@ -396,7 +400,8 @@ class _Draft:
 
     def _shown(self, pictures: tuple[Picture, ...]) -> tuple[Picture, ...]:
         """Return pictures as they are, encoded like edited ones if there are such: nothing but its content tells an edit."""
-        return self._edited(pictures, "plain") if _EDITED.intersection(self.settings) else pictures
+        is_edited = bool(_EDITED.intersection(self.settings)) and not any(each.is_absent for each in pictures)
+        return self._edited(pictures, "plain") if is_edited else pictures
 
     def _edited(
         self, pictures: tuple[Picture, ...], how: Literal["plain", "mirror", "light"]

@@ -30,8 +30,10 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, counted_problems, lies_inside
 from theodolite.core.types import Picture, content_hash
 from theodolite.instruments.coco import AnnotatedPicture, Instance, Instances, find_coco, read_instances
+from theodolite.models.logs import is_log_file, log_rows
 from theodolite.models.tables import (
     NAMES,
+    PLACE,
     SUFFIXES,
     NameIndex,
     Role,
@@ -39,9 +41,10 @@ from theodolite.models.tables import (
     chosen_rows,
     fields_of,
     first,
+    holds_answer,
     naming,
+    picture_name,
     plain_words,
-    read_rows,
     split_options,
     values,
 )
@@ -117,6 +120,11 @@ class Question:
         return AnswerFormat.number() if _is_number(self.answer) else AnswerFormat.text()
 
     @property
+    def is_shown(self) -> bool:
+        """True if its pictures are here. Else only recorded answers tell about it, and only its natural pairs."""
+        return not any(picture.is_absent for picture in self.pictures)
+
+    @property
     def _has_letters(self) -> bool:
         if self.listing:
             return self.listing == "letters"
@@ -179,7 +187,7 @@ def given_options(row: Row) -> Offered:
     """Return the options in the fields of a row: a list, an object by letter, text, or one field for each letter."""
     options = first(row, "options")
     if isinstance(options, str):
-        options = _listed(options)
+        options = options_in_words(options)[0] or _listed(options)
     if isinstance(options, Mapping):
         options = list(options.values())
     if not isinstance(options, Sequence) or not options:
@@ -250,8 +258,10 @@ class PictureFinder:
         """
         if isinstance(value, dict):
             value = (
-                value.get("path") or value.get("file_name") or value.get("bytes") or value.get("url") or ""
+                value.get("bytes") or value.get("path") or value.get("file_name") or value.get("url") or ""
             )
+        if isinstance(value, bytes):
+            return Picture.from_bytes(value)
         encoded = _decoded(value) if isinstance(value, str) else None
         if encoded is not None:
             return encoded
@@ -350,20 +360,28 @@ _TRUE, _FALSE = (
 _WHICH_CAPTION = "Which of these sentences describes the picture?"
 
 
-def looks_like_questions(row: Row) -> bool:
-    """Return True if a row has a picture and a question, whether or not the answer is in the same file."""
+def looks_like_questions(row: Row, *, may_lack_picture: bool = False) -> bool:
+    """Return True if a row has a picture and a question, whether or not the answer is in the same file.
+
+    Args:
+        row: The row.
+        may_lack_picture: Whether a recorded answer will do instead of a picture.
+    """
     roles: tuple[Role, ...] = ("question", "statement", "captions")
     asks = any(first(row, role) is not None for role in roles)
-    return asks and first(row, "picture") is not None
+    return asks and (first(row, "picture") is not None or (may_lack_picture and holds_answer(row)))
 
 
-def read_question(row: Row, number: int, finder: PictureFinder) -> Question:
+def read_question(
+    row: Row, number: int, finder: PictureFinder, *, may_lack_picture: bool = False
+) -> Question:
     """Read one row.
 
     Args:
         row: The row.
         number: Its position in the file, used as the id if it has none.
         finder: Finds its pictures.
+        may_lack_picture: Whether the name of a picture will do if there is no such file.
 
     Raises:
         Unusable: If something is missing.
@@ -391,7 +409,7 @@ def read_question(row: Row, number: int, finder: PictureFinder) -> Question:
         id=str(first(row, "id") if first(row, "id") is not None else number),
         question=words,
         answer=answer,
-        pictures=_pictures(row, finder),
+        pictures=_pictures(row, finder, may_lack_picture=may_lack_picture),
         options=options,
         group=group if isinstance(group, str) else "",
         others=tuple(_among(others, answer, options)) if options else others,
@@ -463,14 +481,17 @@ def _answer_text(answer: Any) -> str:
     return str(answer.get("answer", "") if isinstance(answer, Mapping) else answer).strip()
 
 
-def _pictures(row: Row, finder: PictureFinder) -> tuple[Picture, ...]:
-    """Return the pictures of a row: those of the first field that names existing pictures."""
+def _pictures(row: Row, finder: PictureFinder, *, may_lack_picture: bool) -> tuple[Picture, ...]:
+    """Return the pictures of a row: those of the first field that names existing pictures, else perhaps their name."""
     reason = Unusable("no picture named")
     for value in values(row, "picture"):
         try:
             return tuple(_all(value, finder))
         except Unusable as error:
             reason = error if str(reason) == "no picture named" else reason
+    name = (picture_name(row) or row.get(PLACE, "")) if may_lack_picture else ""
+    if name:
+        return (Picture.named(name),)
     raise reason
 
 
@@ -615,6 +636,8 @@ def _how_many(name: str) -> str:
 # rows, as for recorded answers (`theodolite.models.replay`).
 
 
+WITHOUT_PICTURE = "edits: the picture is not here (natural pairs only)"
+"""Why questions are not asked with edited pictures, where left-outs are counted."""
 _FILES = tuple(f"questions{suffix}" for suffix in SUFFIXES)
 _OTHER_DATA = ("scenes.jsonl", "episodes.jsonl", "dataset.json", "pairs.jsonl", "run.json")
 """Files of data sets of other instruments."""
@@ -629,6 +652,7 @@ _ROLES: Mapping[str, Role] = {
     "picture": "picture",
     "question": "question",
     "answer": "truth",
+    "truth": "truth",
     "options": "options",
     "id": "id",
     "group": "group",
@@ -651,31 +675,37 @@ def find_question_file(path: Path) -> Path | None:
     """
     file, options = split_options(path)
     if file.is_file():
-        return path if options or (_may_ask(path) and not (path.parent / "scenes.jsonl").is_file()) else None
+        is_scene = (path.parent / "scenes.jsonl").is_file()
+        return path if options or (not is_scene and _may_ask(path, is_given=True)) else None
     if not path.is_dir() or any((path / name).is_file() for name in _OTHER_DATA):
         return None
     named = [path / name for name in _FILES if (path / name).is_file()]
     matches = [
         candidate
         for candidate in named or sorted(path.iterdir())
-        if candidate.is_file() and _may_ask(candidate)
+        if candidate.is_file() and candidate.suffix in SUFFIXES and _may_ask(candidate)
     ]
     return matches[0] if len(matches) == 1 or (named and matches) else None
 
 
-def _may_ask(path: Path) -> bool:
-    """Return True if the rows of a file ask about pictures. Large files of another kind are recognised by their beginning."""
-    if path.suffix not in SUFFIXES:
+def _may_ask(path: Path, *, is_given: bool = False) -> bool:
+    """Return True if the rows of a file ask about pictures. Large files of another kind are recognised by their beginning.
+
+    A file that is given itself may be a log of answers without its pictures.
+    """
+    if not is_log_file(path):
         return False
     try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            if _ASKING.search(file.read(_HEAD)) is None:
-                return False
+        if path.suffix in SUFFIXES:
+            with path.open(encoding="utf-8-sig", errors="replace") as file:
+                if _ASKING.search(file.read(_HEAD)) is None:
+                    return False
         rows = _joined(path)
     except (OSError, UsageError):
         return False
     return any(
-        looks_like_questions(row) and (first(row, "truth") is not None or first(row, "captions") is not None)
+        looks_like_questions(row, may_lack_picture=is_given)
+        and (first(row, "truth") is not None or first(row, "captions") is not None)
         for row in rows[:20]
     )
 
@@ -703,7 +733,7 @@ def _stamp(path: Path) -> int:
 def _rows(path: Path, _: int) -> tuple[list[Row], tuple[Problem, ...]]:
     problems: list[Problem] = []
     file, options = split_options(path)
-    rows = read_rows(file, problems)
+    rows = log_rows(file, problems)
     if options:
         rows = chosen_rows(rows, options, _ROLES, file)
         named = [(NAMES[role][0], options[name]) for name, role in _ROLES.items() if name in options]
@@ -716,14 +746,15 @@ def read_questions(path: str | Path, images: str | Path | None = None) -> list[Q
     return list(load_questions(Path(path), Path(images) if images else None).questions)
 
 
-def load_questions(path: Path, images: Path | None = None) -> Questions:
-    """Read a question file, and count the rows that cannot be used. Pictures are found, but not decoded.
+def load_questions(path: Path, images: Path | None = None, *, may_lack_pictures: bool = False) -> Questions:
+    """Read a question file or a log, and count the rows that cannot be used. Pictures are found, but not decoded.
 
     COCO instances give questions about their objects; see `object_questions`.
 
     Args:
         path: The file, or a folder with one.
         images: The folder of the pictures. Default: that of the file.
+        may_lack_pictures: Whether the name of a picture will do if there is no such file: recorded answers need none.
 
     Raises:
         UsageError: If the file cannot be read, or no row can be used.
@@ -738,7 +769,7 @@ def load_questions(path: Path, images: Path | None = None) -> Questions:
         stamp = _stamp(path)
     except OSError as error:
         raise UsageError(f"cannot read the questions {path}: {error.strerror}") from error
-    return _load(path, images, stamp)
+    return _load(path, images, stamp, may_lack_pictures=may_lack_pictures)
 
 
 @lru_cache(maxsize=1)
@@ -747,20 +778,21 @@ def _instances(path: Path, _: int) -> Instances:
 
 
 @lru_cache(maxsize=2)
-def _load(path: Path, images: Path | None, stamp: int) -> Questions:
+def _load(path: Path, images: Path | None, stamp: int, *, may_lack_pictures: bool) -> Questions:
     rows = _joined(path)
     finder = PictureFinder(split_options(path)[0].parent, images)
     unused: Counter[str] = Counter(counted_problems(_rows(path, stamp)[1]))
     questions: list[Question] = []
     for number, row in enumerate(rows, 1):
         try:
-            questions.append(read_question(row, number, finder))
+            questions.append(read_question(row, number, finder, may_lack_picture=may_lack_pictures))
         except Unusable as error:
             unused[str(error)] += 1
     kept = _with_own_ids(_without_doubts(questions, unused))
     if not kept:
         raise UsageError(_nothing(path, rows, unused, has_images=images is not None))
-    return Questions(tuple(kept), dict(unused))
+    unused[WITHOUT_PICTURE] += sum(not question.is_shown for question in kept)
+    return Questions(tuple(kept), dict(+unused))
 
 
 def _nothing(path: Path, rows: Sequence[Row], unused: Counter[str], *, has_images: bool) -> str:
@@ -769,7 +801,10 @@ def _nothing(path: Path, rows: Sequence[Row], unused: Counter[str], *, has_image
     start = f"{of} of {path} {'can' if len(rows) > 1 else 'cannot'} be used"
     if unused.most_common(1)[0][0] == "picture not found" and not has_images:
         name = str(first(rows[0], "picture"))[:80]
-        return f"{start}: {reasons}; name the folder of {name} with --images DIR"
+        return (
+            f"{start}: {reasons}; name the folder of {name} with --images DIR; without pictures only recorded answers can be "
+            f"judged: --model replay:{path}"
+        )
     return f"{start}: {reasons}; a row needs {EXPECTED}; the fields are {', '.join(fields_of(rows))}; {naming(path)}"
 
 
@@ -853,8 +888,7 @@ def removal_fault(picture: Picture, removal: Removal, fill: str = "copied", seed
 def _can_decode(picture: Picture, checked: dict[Picture, bool]) -> bool:
     if picture not in checked:
         try:
-            picture.pixels()
-            checked[picture] = True
+            checked[picture] = picture.is_absent or picture.pixels() is not None
         except UsageError:
             checked[picture] = False
     return checked[picture]
