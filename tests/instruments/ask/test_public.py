@@ -115,8 +115,8 @@ def test_the_registry_says_nothing_that_is_not_read():
     known = set(PublicData.__dataclass_fields__)
     for name, entry in declared.items():
         assert set(entry) <= known - {"name"}, name
-        for asked in entry.get("ask", ()):
-            assert set(asked) <= set(public.Asking.__dataclass_fields__)
+        for each in entry.get("fetch", ()):
+            assert set(each) <= set(public.Address.__dataclass_fields__), name
     assert {
         "pope",
         "vsr",
@@ -255,7 +255,7 @@ def test_a_hub_without_the_files_or_with_other_columns(hub, tmp_path):
     with pytest.raises(UsageError, match="has no files data/test-"):
         get_public(find_public("pope"), tmp_path / "p")
     hub.hub("lmms-lab-encoder/POPE", {"data/test-0.parquet": table([{"image": image(1), "asked": "?"}])})
-    with pytest.raises(UsageError, match="no row of POPE makes a question: no field 'answer'"):
+    with pytest.raises(UsageError, match="no row of POPE makes a question: no question"):
         get_public(find_public("pope"), tmp_path / "p")
     assert not (tmp_path / "p" / "questions.jsonl").exists()
 

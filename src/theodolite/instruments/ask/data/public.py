@@ -1,8 +1,8 @@
 """Public data sets by name: what they are, and a folder of one that can be asked about.
 
-`public.toml` declares them: where they come from, under which licence, what is fetched, and which questions a row makes.
-A folder has plain files alone: tables with packed pictures become ``questions.jsonl`` and ``pictures``, archives their
-members, and ``source.json`` says where all came from.
+`public.toml` declares them: where they come from, under which licence, and what is fetched. What the fields of their rows
+hold is declared where all rows are read, in ``models/layouts.toml``. A folder has plain files alone: tables with pictures in
+them become ``questions.jsonl`` and ``pictures``, archives their members, and ``source.json`` says where all came from.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from theodolite.core.files import (
     file_hash,
     inside,
     open_plain,
-    read_bytes,
     read_json,
     whole_file,
 )
 from theodolite.core.types import Picture
 from theodolite.core.unpack import Allowance, open_archive
+from theodolite.instruments.ask.data.questions import PictureFinder, Question, Unusable, read_question
 from theodolite.models.tables import Row, read_rows
 
 __all__ = ["PublicData", "Source", "find_public", "get_public", "public_data"]
@@ -48,23 +48,7 @@ HUB = "https://huggingface.co"
 RECORD = "source.json"
 QUESTIONS = "questions.jsonl"
 _SCRATCH = ".download"
-"""Where packed files lie until they are unpacked."""
-_LETTERED = re.compile(r"\(?\b[a-z]\)\s*", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """A question that every row makes. Names in braces are fields of the row."""
-
-    question: str
-    answer: str
-    pictures: tuple[str, ...]
-    """Fields with pictures, or, with names in braces, paths below the folder."""
-    options: str = ""
-    """Options with letters in one text."""
-    group: str = ""
-    means: Mapping[str, str] | None = None
-    """What the answers of the source stand for, if they are codes."""
+"""Where files lie until their rows are questions, or they are unpacked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +83,6 @@ class PublicData:
     needed: tuple[str, ...] = ()
     """What must be there once the commands were typed."""
     rows: tuple[str, ...] = ()
-    ask: tuple[Asking, ...] = ()
     note: str = ""
     command: str = "diagnose --model MODEL --data {folder}"
 
@@ -284,7 +267,7 @@ def _place(
 ) -> None:
     """Fetch a file, and unpack it if it is an archive."""
     members = next((each.unpack for each in data.fetch if each.name == file.name), ())
-    home = folder / _SCRATCH if members or _is_packed(file.name) else folder
+    home = folder / _SCRATCH if members or data.rows else folder
     path = download(
         file,
         home,
@@ -293,10 +276,6 @@ def _place(
     )
     if members:
         _unpack(path, members, folder)
-
-
-def _is_packed(name: str) -> bool:
-    return name.endswith(".parquet")
 
 
 def _unpack(path: Path, wanted: Sequence[str], folder: Path) -> None:
@@ -361,25 +340,21 @@ def _elsewhere(data: PublicData, folder: Path, error: Exception) -> str:
 
 
 def _make_questions(data: PublicData, folder: Path) -> tuple[int, dict[str, int]]:
-    """Write the questions of all rows, and the pictures that tables hold. Return how many, and what is left out."""
-    if not data.ask:
+    """Write the questions of all rows with their pictures. Return how many, and what is left out."""
+    if not data.rows:
         return 0, {}
-    left_out: Counter[str] = Counter()
-    n = 0
+    home = folder / _SCRATCH if (folder / _SCRATCH).is_dir() else folder
+    finder, left_out, n = PictureFinder(home), Counter[str](), 0
     try:
         with whole_file(folder / QUESTIONS) as draft, draft.open("w", encoding="utf-8") as written:
-            for row in _rows(data, folder, left_out):
-                for asking in data.ask:
-                    try:
-                        entry = _question(asking, row, folder)
-                    except KeyError as error:
-                        left_out[f"no field {error}"] += 1
-                        continue
-                    except (UsageError, ValueError) as error:
-                        left_out[str(error)] += 1
-                        continue
-                    n += 1
-                    written.write(json.dumps({"id": f"{data.name}-{n}", **entry}, ensure_ascii=False) + "\n")
+            for number, row in enumerate(_rows(data, home, left_out), 1):
+                try:
+                    entry = _entry(read_question(row, number, finder), folder)
+                except Unusable as error:
+                    left_out[str(error)] += 1
+                    continue
+                n += 1
+                written.write(json.dumps({"id": f"{data.name}-{n}", **entry}, ensure_ascii=False) + "\n")
             if not n:
                 reasons = ", ".join(f"{reason} ({count})" for reason, count in left_out.most_common(3))
                 raise UsageError(f"no row of {data.title} makes a question: {reasons or 'there are none'}")
@@ -388,62 +363,32 @@ def _make_questions(data: PublicData, folder: Path) -> tuple[int, dict[str, int]
     return n, dict(left_out)
 
 
-def _rows(data: PublicData, folder: Path, left_out: Counter[str]) -> Iterator[Row]:
+def _rows(data: PublicData, home: Path, left_out: Counter[str]) -> Iterator[Row]:
     """Yield the rows of all tables, one table after the other."""
     for pattern in data.rows:
-        homes = [home for home in (folder / _SCRATCH, folder) if any(home.glob(pattern))]
-        for path in sorted(homes[0].glob(pattern)) if homes else ():
+        for path in sorted(home.glob(pattern)):
             problems: list[Problem] = []
             yield from read_rows(path, problems)
             left_out.update(f"broken row, such as {problems[0]}" for _ in problems)
 
 
-def _question(asking: Asking, row: Row, folder: Path) -> dict[str, Any]:
-    """Return a question in the form of question files."""
-    pictures = [_picture(name, row, folder) for name in asking.pictures]
-    kept = [name for name in pictures if name]
-    if not kept:
-        raise UsageError("no picture")
-    answer = _filled(asking.answer, row)
-    if asking.means is not None:
-        answer = asking.means[answer]
-    entry: dict[str, Any] = {"question": _filled(asking.question, row), "answer": answer, "pictures": kept}
-    if asking.options:
-        parts = [part.strip() for part in _LETTERED.split(_filled(asking.options, row))]
-        entry["options"] = [part for part in parts if part]
-    if asking.group:
-        entry["group"] = _filled(asking.group, row)
-    return entry
+def _entry(question: Question, folder: Path) -> dict[str, Any]:
+    """Return a question in the form of question files, and write its pictures: each once, however often it is asked about."""
+    entry: dict[str, Any] = {"question": question.question, "answer": question.answer}
+    if question.options:
+        entry["options"] = list(question.options)
+    if question.group:
+        entry["group"] = question.group
+    return {**entry, "pictures": [_kept(picture, folder) for picture in question.pictures]}
 
 
-def _filled(template: str, row: Row) -> str:
-    """Fill in the fields of a row. Only plain names are replaced, and no field is read as a template.
-
-    >>> _filled("Is it {what}?", {"what": "{a}"})
-    'Is it {a}?'
-    """
-    return re.sub(r"\{([^{}]+)\}", lambda found: str(row[found[1]]).strip(), template)
-
-
-def _picture(name: str, row: Row, folder: Path) -> str:
-    """Return the path of a picture below the folder; write it if the row holds it. Empty if the row has none."""
-    if "{" in name:
-        path = inside(folder, _filled(name, row), "picture")
-        if not path.is_file():
-            raise UsageError("picture not found")
-        return path.relative_to(folder).as_posix()
-    value = row[name]
-    data = value.get("bytes") if isinstance(value, Mapping) else value
-    if data is None:
-        return ""
-    if not isinstance(data, bytes):
-        raise UsageError("no picture in the table")
-    picture = Picture.from_bytes(data)
+def _kept(picture: Picture, folder: Path) -> str:
+    """Write a picture, and return its path below the folder."""
     kind = picture.media_type.partition("/")[2]
-    if picture.media_type == "application/octet-stream":
-        raise UsageError("not a picture")
+    if kind == "octet-stream":
+        raise Unusable("not a picture")
     path = folder / "pictures" / f"{picture.digest[:32]}.{kind}"
-    if not path.is_file() or read_bytes(path) != data:
+    if not path.is_file():
         with whole_file(path) as draft:
-            draft.write_bytes(data)
+            draft.write_bytes(picture.read())
     return path.relative_to(folder).as_posix()
