@@ -62,15 +62,11 @@ BLINK = [
     for i in range(2)
 ]  # fmt: skip
 HALLUSION = [
-    {
-        "category": "VD",
-        "subcategory": "chart",
-        "question": "Is A above B?",
-        "gt_answer": answer,
-        "image": image(i),
-    }
+    {"category": "VD", "subcategory": "chart", "visual_input": "1", "set_id": "0", "figure_id": str(i), "sample_note": "",
+     "question_id": "0", "question": "Is A above B?", "gt_answer_details": "", "gt_answer": answer,
+     "filename": f"./hallusion_bench/VD/chart/0_{i}.png", "image": image(i)}
     for i, answer in enumerate("01")
-]
+]  # fmt: skip
 WINOGROUND = [
     {"id": 0, "image_0": image(1), "image_1": image(2), "caption_0": "a cat on a {mat}", "caption_1": "a mat on a cat",
      "tag": "Noun", "secondary_tag": "", "num_main_preds": 1, "collapsed_tag": "Object"}
