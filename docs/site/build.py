@@ -21,7 +21,7 @@ from sphinx.cmd.build import main as sphinx
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = ROOT / "build" / "pages"
-SKIPPED = ("site", "notebooks")
+SKIPPED = ("site", "notebooks", "known_models")
 NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "index": (
         "tutorial",
@@ -36,6 +36,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "diagnose": (
         "Looking <balance>",
         "own",
+        "known_models",
         "real_model",
         "{notebooks}",
         "runs",
