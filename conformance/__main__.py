@@ -11,6 +11,7 @@ from pathlib import Path
 from conformance.expected import answers_of, figures_of
 from conformance.runs import make_runs
 from conformance.viewer import shown_pictures
+from theodolite.diagnose.api import diagnose
 from theodolite.diagnose.export.exporter import export
 from theodolite.diagnose.export.samples import read_samples
 from theodolite.models import open_model
@@ -89,13 +90,19 @@ def check_inspect(checks: Checks, env: Path, runs: list[Path], expected: dict[st
     checks.same("inspect eval theodolite/pairs", figures["asked"].pop("status"), "success")
     outcomes = {name: value for name, value in figures["asked"].items() if name != "log"}
     checks.tell("inspect eval theodolite/pairs: outcomes", outcomes)
-    # of 16 pairs in each of three epochs, that model follows 16, 0 and 8
+    # of 4 pairs in each of three epochs, that model follows 4, 0 and 2
     for kind, shares in figures["strangers"].items():
         what = f"inspect score theodolite/looking, strangers' task ({kind}): pairs, followed"
-        checks.same(what, (shares["pairs"], shares["followed"]), (48.0, 0.5))
+        checks.same(what, (shares["pairs"], shares["followed"]), (12.0, 0.5))
     notes = open_model(f"replay:{figures['strangers']['free']['log'].removeprefix('file://')}").notes
     is_told = [any(words in note for note in notes) for words in ("Be brief.", "3 epochs")]
     checks.same("strangers' task: system prompt and epochs told", is_told, [True, True])
+    for kind in ("choices", "letters", "free"):
+        log = figures["strangers"][kind]["log"].removeprefix("file://")
+        (own,) = diagnose(f"replay:{log}", out=HOME / f"strangers-{kind}").diagnosis.instruments
+        what = f"strangers' task ({kind}), diagnosed alone: pairs, followed in the first epoch"
+        looking = own.models[0].looking[0]
+        checks.same(what, (looking.n_relevant, looking.followed.value), (4, 1.0))
     check_replay(checks, "inspect_ai", HOME / "inspect", runs, ("all", "blind"))
     (log,) = (HOME / "inspect").rglob("*theodolite-compass*.eval")
     sample = read_samples(HOME / "runs" / "compass").samples[0]

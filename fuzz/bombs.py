@@ -132,6 +132,16 @@ def _json_bombs() -> Iterator[Bomb]:
     yield Bomb(
         "broken lines a.jsonl", _bytes(lambda s: _times(b"]\n", 3e6 * s)), lambda p: read_lines(p, dict)
     )
+    packed: dict[str, Callable[[float], bytes]] = {
+        "zeros a.jsonl.gz": lambda s: bytes(int(1e9 * s)),
+        "no lines a.jsonl.gz": lambda s: _times(b"\n", 1e9 * s),
+        "objects a.jsonl.gz": lambda s: _times(b"{}\n", 3e8 * s),
+        "zeros a.csv.gz": lambda s: bytes(int(1e9 * s)),
+        "zeros a.parquet.gz": lambda s: bytes(int(1e9 * s)),
+        "zeros of answers a.json.gz": lambda s: bytes(int(1e9 * s)),
+    }
+    for name, content in packed.items():
+        yield Bomb(name, _gzipped(content), _replayed)
     yield Bomb("zeros a.json.gz", _gzipped(lambda s: bytes(int(1e9 * s))), read_gzip)
     yield Bomb("lists a.json.gz", _gzipped(lambda s: _times(b"[],", 1e8 * s)), read_gzip)
 

@@ -14,7 +14,7 @@ from theodolite.core.types import Item, Picture, Request
 from theodolite.models import ask_measurer, open_model
 from theodolite.models import logs as _logs
 from theodolite.models import replay as _replay
-from theodolite.models.replay import recording_notes, unmatched
+from theodolite.models.replay import missing_answers, recorded_only, recording_notes, unmatched
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
 
 
@@ -204,6 +204,60 @@ def test_an_id_that_belongs_to_another_question_is_not_trusted(tmp_path):
     )
     said = texts(open_model(f"replay:{path}"), Request.ask("Where is the cup?", ref="0"))[0]
     assert "is for another question" in said
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked", "is_same"),
+    [
+        ("Is there a dog?", "Is there a dog?", True),
+        ("<image>\nQuestion: is there  a dog?\nAnswer yes or no.", "Is there a dog?", True),
+        ("Is there a dog?", "Is there a dog? Options: A. yes B. no", True),
+        ("Is there a dog in the image?\nAnswer with one word.", "Is there a dog in the image?", True),
+        ("Answer the question 'Is there a dog?' with yes or no", "Is there a dog?", True),
+        ("Where is it?\n\nA) left\nB) right", "Where is it? (A) left (B) right", True),
+        ("Is there a backpack in the image?", "Is there a car in the image?", False),
+        ("Is there a dog collar?", "Is there a dog?", False),
+        ("Is there a dog?", "Is there a dog under the table?", False),
+        ("What is left of the dog?", "What is right of the dog?", False),
+    ],
+)
+def test_an_id_counts_only_with_its_question(tmp_path, recorded, asked, is_same):
+    path = write_lmms(tmp_path / "a_samples_b.jsonl", [lmms_row(7, recorded, filtered_resps="yes")])
+    model = open_model(f"replay:{path}")
+    request = replace(Request.ask(picture(0), asked, ref="7"), recall="id")
+    said = texts(model, request)[0]
+    assert (said == "yes") is is_same
+    assert is_same or "is for another question" in said
+
+
+def test_an_id_counts_only_with_its_picture(tmp_path):
+    rows = [{"question_id": 7, "image": "a/1.jpg", "question": "Is there a dog?", "answer": "yes"}]
+    (tmp_path / "answers.json").write_text(json.dumps(rows))
+    model = open_model(f"replay:{tmp_path / 'answers.json'}")
+    own, other = (Request.ask(Picture.named(name), "Is there a dog?", ref="7") for name in ("1.jpg", "2.jpg"))
+    assert texts(model, own) == ["yes"]
+    assert "is for another question: it about 'a/1.jpg'" in texts(model, other)[0]
+
+
+@pytest.mark.parametrize("n_others", [1, 2, 3])
+def test_a_log_of_other_questions_is_refused(tmp_path, n_others):
+    """Of twenty questions with known ids, two others are a tenth, and three too many."""
+    nouns = [f"thing{i}" for i in range(20)]
+    rows = [lmms_row(i, f"Is there a {noun}?", filtered_resps="yes") for i, noun in enumerate(nouns)]
+    name = f"replay:{write_lmms(tmp_path / 'a_samples_b.jsonl', rows)}"
+    there = nouns[:-n_others] + [f"else{i}" for i in range(n_others)]
+    asked = [Request.ask(picture(i), f"Is there a {noun}?", ref=str(i)) for i, noun in enumerate(there)]
+    items = [Item(request.ref, replace(request, recall="id")) for request in asked]
+    if n_others == 3:
+        with pytest.raises(
+            UsageError, match=r"of 20 .* 3 are others there; .* 'Is there a else0\?' .*thing17"
+        ):
+            recorded_only(name, items)
+        return
+    assert [item.name for item in recorded_only(name, items)] == [str(i) for i in range(20 - n_others)]
+    ((n, example),) = missing_answers(name, items).values()
+    assert n == n_others
+    assert "is for another question" in example
 
 
 def test_records_that_differ_are_not_guessed_between(tmp_path):

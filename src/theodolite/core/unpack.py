@@ -103,7 +103,7 @@ def inflated_lines(file: BinaryIO, allowance: Allowance) -> Iterator[bytes]:
     """
     rest = bytearray()
     for piece in inflated(file):
-        allowance.spend(len(piece))
+        allowance.spend(len(piece) + _VALUE * piece.count(b"\n"))
         rest += piece
         if b"\n" in piece:
             *lines, last = rest.split(b"\n")

@@ -31,6 +31,8 @@ from theodolite.models.tables import (
 )
 
 _ATTACHED = "attachment://"
+_REMOVED = "<base64-data-removed>"
+"""What inspect_ai logs instead of a picture if it is told to log none."""
 _HEAD = 1 << 20
 """How much of a file is read to find out which log it is."""
 
@@ -156,15 +158,17 @@ class _InspectSample(Form):
             [self.input] if isinstance(self.input, str) else [m.text for m in self.input if m.role == "user"]
         )
         targets = [self.target] if isinstance(self.target, str) else self.target
-        return {
+        removed = set(self.pictures) == {_REMOVED}
+        row = {
             "id": self.id,
             "question": "\n".join(map(self.resolved, asked)) or self.text("user"),
             "options": self.choices,
             "truth": targets[0] if len(targets) == 1 else targets,
-            "pictures": self.pictures,
             "response": _inspect_response(self).text,
             **{name: value for name, value in (self.metadata or {}).items() if name in {"rubric", "group"}},
+            **({} if removed else {"pictures": self.pictures}),
         }
+        return with_places([row])[0]
 
 
 T = TypeVar("T")
@@ -308,12 +312,14 @@ def _inspect_answer(sample: _InspectSample) -> LoggedAnswer:
     pictures = sample.pictures
     shown = [picture_digests(picture) for picture in pictures]
     is_embedded = bool(shown) and all(shown)
+    row = sample.row()
     return LoggedAnswer(
         ref,
         sample.text("user"),
         _inspect_response(sample),
         len(pictures),
-        picture="" if is_embedded else picture_name({"pictures": pictures}),
+        picture="" if is_embedded else picture_name(row),
+        place=str(row.get(PLACE, "")),
         shown=tuple(shown) if is_embedded else (),
         system=sample.text("system"),
         epoch=sample.epoch,

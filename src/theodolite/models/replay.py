@@ -277,8 +277,13 @@ def recorded_only(text: str, items: Sequence[Item]) -> list[Item]:
         UsageError: If more than a tenth of the items that it knows by their id are about other questions there.
     """
     model = open_model(ModelName.parse(text))
-    answered = [item for item in items if model.has(item.request)]
-    others = [(item, other) for item in items if (other := model.mismatch(item.request))]
+    answered: list[Item] = []
+    others: list[tuple[Item, str]] = []
+    for item in items:
+        if model.has(item.request):
+            answered.append(item)
+        elif other := model.mismatch(item.request):
+            others.append((item, other))
     known = sum(item.request.recall != "content" for item in answered) + len(others)
     if len(others) > _MOST_MISMATCHED * known:
         item, other = others[0]
@@ -370,8 +375,8 @@ class ReplayModel:
         return bool(is_exact or self._candidates(request)[0])
 
     def mismatch(self, request: Request) -> str:
-        """Return in words what a record with the request's id asks, if that is not what the request asks. Else empty."""
-        if request.recall == "content" or not request.ref or self.has(request):
+        """Return in words what a record with the id of a request that was not found asks instead. Empty if there is none."""
+        if request.recall == "content" or not request.ref:
             return ""
         return next((_difference(answer, request) for answer in self._by_ref.get(request.ref, ())), "")
 
@@ -431,6 +436,8 @@ class ReplayModel:
             answer for answer in shown if answer.prompt and _asks_the_same(answer.prompt, request)
         ]
         alike = alike or [answer for answer in shown if not answer.prompt]
+        if len(alike) == 1:
+            return alike, "this picture and question"
         named = self._by_ref.get(request.ref, []) if request.ref else []
         named = [answer for answer in named if not _difference(answer, request)]
         if len(alike) > 1 and any(answer in named for answer in alike):

@@ -149,8 +149,9 @@ def pair_shares(pairs: Iterable[AnsweredPair]) -> PairShares:
     kept = clustered_mean(
         [float(pair.outcome == "kept") for pair in read], [pair.cluster for pair in read] or None, level=LEVEL
     )
-    shares = design_of(relevant).shares() if relevant else {}
-    return PairShares(len(relevant), len(neutral), kept=kept, **shares)
+    design = design_of(relevant) if relevant else None
+    shares = design.shares() if design else {}
+    return PairShares(design.n if design else 0, len(neutral), kept=kept, **shares)
 
 
 class Design(ABC):
@@ -165,6 +166,11 @@ class Design(ABC):
     def share_with_exchanged_roles(self) -> float:
         """The share of pairs for which another question about the same two pictures has the answers the other way round."""
         return 1.0
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """The number of pairs. Pictures as they are count as often as they can be matched, each once."""
 
     @abstractmethod
     def outcomes(self) -> Mapping[str, float]:
@@ -309,6 +315,11 @@ class PairedPictures(Design):
         self.pairs = list(pairs)
         self.weights = Weights.of(self.pairs)
         self.signs = np.array([pair.sign for pair in self.pairs], np.float64)
+
+    @property
+    def n(self) -> int:
+        """The number of pairs."""
+        return len(self.pairs)
 
     def outcomes(self) -> Mapping[str, float]:
         """Return the weighted share of each outcome; followed minus inverted is looking."""
@@ -681,8 +692,8 @@ class _Question:
 class NaturalQuestions(Design):
     """Pairs of pictures as they are: the same question, another right answer.
 
-    Every picture of a question is used once on average: the pairs are those of a random matching of pictures with different truths,
-    and all numbers are means over all such matchings, in closed form. With the share p_t(a) of the pictures with truth t
+    Every picture of a question counts: the pairs are those of a random matching of pictures with different truths, each used at most
+    once, and all numbers are means over all such matchings, in closed form. They depend on no draw and no seed. With the share p_t(a) of the pictures with truth t
     about which the model answers a, and m_tu pairs of truths t and u,
 
         followed = Σ m_tu p_t(t) p_u(u) / Σ m_tu,    inverted = Σ m_tu p_t(u) p_u(t) / Σ m_tu.
@@ -697,6 +708,11 @@ class NaturalQuestions(Design):
     def __init__(self, pairs: Sequence[AnsweredPair]) -> None:
         self.questions = list(_questions_of(pairs))
         self.n_pairs = sum(question.n_pairs for question in self.questions)
+
+    @property
+    def n(self) -> int:
+        """The number of pairs of a matching, on average."""
+        return round(self.n_pairs)
 
     def outcomes(self) -> Mapping[str, float]:
         """Return the share of each outcome over all matchings; followed minus inverted is looking."""
@@ -837,6 +853,9 @@ def _questions_of(pairs: Sequence[AnsweredPair]) -> Iterator[_Question]:
             allowed.add(couple_of(pair))
         truths = sorted({truth for couple in allowed for truth in couple})
         code = {truth: i for i, truth in enumerate(truths)}
+        for picture, gold, answer in group[0].more:
+            if gold in code:
+                rows.setdefault(picture, (gold, answer))
         keys = [answer_key(answer) for _, answer in rows.values()]
         answers = {answer_key(Answer("value", truth)): i for truth, i in code.items()}
         for key in keys:

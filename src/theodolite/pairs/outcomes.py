@@ -309,6 +309,9 @@ class AnsweredPair:
     """The places of the two requests in the order in which the model was asked. None if they are not known."""
     is_half_reused: bool = False
     """True if one of the two answers comes from a cache, and the other does not."""
+    more: tuple[tuple[str, str, Answer], ...] = ()
+    """For two pictures as they are: the other pictures that are asked this question and are in no pair, because more pictures have
+    their right answer than have another. Each with its right answer and the answer."""
 
     @property
     def outcome(self) -> Outcome:
@@ -333,6 +336,21 @@ class AnsweredPair:
         golds = ((str(self.gold), *self.others[0]), (str(self.edited_gold), *self.others[1]))
         before, after = (any(is_right(answer, gold) for gold in side) for side in golds)
         return int(before) - int(after)
+
+    @property
+    def turned(self) -> AnsweredPair:
+        """The same pair with its two pictures in the other order, which means nothing for pictures as they are."""
+        return replace(
+            self,
+            before=self.after,
+            after=self.before,
+            gold=self.edited_gold,
+            edited_gold=self.gold,
+            shown=(self.shown[1], self.shown[0]),
+            pictures=(self.pictures[1], self.pictures[0]),
+            others=(self.others[1], self.others[0]),
+            asked=None if self.asked is None else (self.asked[1], self.asked[0]),
+        )
 
     @property
     def is_right(self) -> bool:

@@ -126,10 +126,10 @@ class Reading:
 
 
 def reading_of(pairs: Iterable[AnsweredPair], *, seed: int = 0) -> Reading | None:
-    """Compute reading from the relevant pairs of edits. None if no two pictures are asked two questions with exchanged answers.
+    """Compute reading from relevant pairs. None if no two pictures are asked two questions with exchanged answers.
 
     Args:
-        pairs: The pairs of one model; neutral ones and pictures as they are take no part.
+        pairs: The pairs of one model, of edits or of pictures as they are; neutral ones take no part.
         seed: Seed of random permutations.
     """
     from theodolite.stats import clustered_difference, clustered_mean
@@ -170,13 +170,14 @@ def reading_of(pairs: Iterable[AnsweredPair], *, seed: int = 0) -> Reading | Non
 def quads_of(pairs: Iterable[AnsweredPair]) -> Iterator[Quad]:
     """Yield the quads among pairs: the same two pictures, asked two questions whose right answers are exchanged.
 
-    Each pair is in one quad at most.
+    Each pair is in one quad at most. Two pictures as they are have no order, so both pairs of a quad get the same one.
     """
     sides: defaultdict[tuple[tuple[str, str], Couple], tuple[list[AnsweredPair], list[AnsweredPair]]]
     sides = defaultdict(lambda: ([], []))
     for pair in pairs:
-        if pair.edit.is_relevant and not pair.group:
-            sides[pictures_of(pair), couple_of(pair)][is_turned(pair)].append(pair)
+        if pair.edit.is_relevant:
+            own = pair if not pair.group or pair.pictures == tuple(sorted(pair.pictures)) else pair.turned
+            sides[pictures_of(own), couple_of(own)][is_turned(own)].append(own)
     for one, other in sides.values():
         for first, second in zip(one, other, strict=False):
             yield Quad(first, second)

@@ -161,8 +161,10 @@ def pair_outcomes(samples: Iterable[Graded], *, has_interval: bool = False) -> d
     relevant = [pair for pair in pairs if pair.edit.is_relevant]
     neutral = [pair for pair in pairs if not pair.edit.is_relevant and pair.outcome != "lost"]
     shares: dict[str, float] = {}
+    n = 0
     if relevant:
-        outcomes = design_of(relevant).outcomes()
+        design = design_of(relevant)
+        outcomes, n = design.outcomes(), design.n
         shares["looking"] = outcomes["followed"] - outcomes["inverted"]
         if has_interval:
             balance = balance_of(relevant)
@@ -171,7 +173,7 @@ def pair_outcomes(samples: Iterable[Graded], *, has_interval: bool = False) -> d
         shares |= outcomes
     if neutral:
         shares["kept"] = _share(neutral, "kept")
-    return {**shares, "pairs": float(len(relevant))} if pairs else {}
+    return {**shares, "pairs": float(n)} if pairs else {}
 
 
 def _share(pairs: Sequence[AnsweredPair], outcome: str) -> float:

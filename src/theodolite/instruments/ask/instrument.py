@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -198,13 +198,9 @@ class Ask(Instrument):
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Plan the questions with their pictures, without them, with others, and with edited ones."""
-        if isinstance(study.options, AskRun):
-            from theodolite.models.replay import own_questions
-
-            asked = str(study.options.data or own_questions(study.model))
-            if asked:
-                yield plan_asked(study, replace(study.options, data=Path(asked)), Path(asked))
-                return
+        if isinstance(study.options, AskRun) and study.options.data is not None:
+            yield plan_asked(study, study.options, study.options.data)
+            return
         if study.data is None:
             return
         loaded = _load(study.data)

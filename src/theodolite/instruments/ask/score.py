@@ -176,12 +176,16 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
     needed beyond the plain ones. All pictures of the same words are one group, whatever pairs are listed. Other edits: the answer about the picture, and about the edited picture.
     """
     plain = {name: row for name, row in rows.get("picture", {}).items() if row.is_measured}
-    groups: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
+    groups: defaultdict[str, defaultdict[str, list[AnsweredRow]]] = defaultdict(lambda: defaultdict(list))
     for row in plain.values():
-        groups[row.words, row.natural].append(row)
-    for group in groups.values():
-        for first, second in combinations(sorted(group, key=_place), 2):  # their right answers all differ
-            yield replace(_pair(first, second, NATURAL.name, split), group=first.words)
+        groups[row.words][row.natural].append(row)
+    for same_words in groups.values():
+        single = (group[0] for group in same_words.values() if len(group) == 1)
+        more = tuple((row.picture, _normal(row.gold), _named(row)) for row in single)
+        for group in same_words.values():
+            for first, second in combinations(sorted(group, key=_place), 2):  # their right answers all differ
+                pair = _pair(first, second, NATURAL.name, split)
+                yield replace(pair, group=first.words, more=more)
     for setting in SETTINGS:
         for name, after in rows.get(setting, {}).items():
             before = rows.get(BASES.get(setting, "picture"), {}).get(name)
@@ -204,19 +208,13 @@ def _in_order(first: AnsweredRow, second: AnsweredRow) -> tuple[str, str]:
 
 
 def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> AnsweredPair:
-    names = {right: _normal(row.gold) for row in (second, first) for right in row.right}
     asked, is_half_reused = order_of(first.record, second.record)
-
-    def named(row: AnsweredRow) -> Answer:
-        says = names.get(row.says, row.says)
-        return Answer("value", says, row.answer.reason) if row.answer.is_read else row.answer
-
     return AnsweredPair(
         first.question,
         EDITS[edit],
         first.natural,
-        named(first),
-        named(second),
+        _named(first, second),
+        _named(second, first),
         gold=_normal(first.gold),
         edited_gold=_normal(second.gold),
         split=split,
@@ -226,6 +224,16 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
         question=first.words,
         asked=asked,
         is_half_reused=is_half_reused,
+    )
+
+
+def _named(row: AnsweredRow, other: AnsweredRow | None = None) -> Answer:
+    """Return an answer in normal form, as the first right answer if it is a right one of its own picture or of another."""
+    names = {right: _normal(each.gold) for each in (other, row) if each is not None for right in each.right}
+    return (
+        Answer("value", names.get(row.says, row.says), row.answer.reason)
+        if row.answer.is_read
+        else row.answer
     )
 
 
@@ -553,7 +561,7 @@ def _pairs_table(score: AskScore) -> Table:
         balance = balance_of(pairs) if pairs[0].edit.is_relevant else None
         looking = (balance.looking, balance.p_value) if balance is not None else (None, None)
         numbers = (getattr(shares, name) for name in SHARES)
-        rows.append([edit, relation or "all", len(pairs), *looking, *numbers])
+        rows.append([edit, relation or "all", shares.n_relevant or shares.n_neutral, *looking, *numbers])
     columns = [
         Column("edit", "edit"),
         Column("answers", "right answers"),

@@ -105,6 +105,8 @@ class Question:
     """Other answers that are right, too."""
     listing: Literal["", "words", "letters"] = ""
     """How the question itself lists its options. If it does not, the prompt lists them."""
+    by_letter: bool = False
+    """True if the prompt lists the options with letters, however short they are."""
     removal: Removal | None = None
     """An object that can be removed, and the right answer then."""
 
@@ -128,7 +130,7 @@ class Question:
     def _has_letters(self) -> bool:
         if self.listing:
             return self.listing == "letters"
-        return any(len(option) > _LONG_OPTION or "," in option for option in self.options)
+        return self.by_letter or any(len(option) > _LONG_OPTION or "," in option for option in self.options)
 
     @property
     def prompt(self) -> str:
@@ -414,6 +416,7 @@ def read_question(
         group=group if isinstance(group, str) else "",
         others=tuple(_among(others, answer, options)) if options else others,
         listing=listing,
+        by_letter=holds_answer(row),  # an evaluation that has options lists them with letters
     )
 
 
@@ -643,7 +646,7 @@ _OTHER_DATA = ("scenes.jsonl", "episodes.jsonl", "dataset.json", "pairs.jsonl", 
 """Files of data sets of other instruments."""
 _HEAD = 1 << 18  # enough of a file to see the names of its fields
 _ASKING = re.compile(
-    r'question|prompt|query|instruction|"text"|caption|conversation|messages|statement|hypothesis|sentence',
+    r'question|prompt|query|instruction|prediction|"text"|caption|conversation|messages|statement|hypothesis|sentence',
     re.IGNORECASE,
 )
 
