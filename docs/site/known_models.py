@@ -219,8 +219,8 @@ def result(relation: str, answers: Sequence[Recorded], found: Looking) -> Result
 
 
 def _short(value: float) -> float:
-    """Return a number with four digits; an end just beside zero stays beside it."""
-    return float(f"{value:.4g}")
+    """Return a number with six digits, which no table rounds twice; an end just beside zero stays beside it."""
+    return float(f"{value:.6g}")
 
 
 def compute(logs: Path) -> None:

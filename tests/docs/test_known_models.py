@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from docs.site import known_models as made
+from theodolite.cli.main import main
 from theodolite.pairs.balance import design_of
 
 ROOT = Path(__file__).parents[2]
@@ -165,6 +166,21 @@ def test_every_number_is_beside_that_of_one_random_matching(expected):
 def test_results_are_what_the_recorded_answers_give(expected, shared_data, stem):
     known = MODELS[made.FOLDER / f"{stem}.json"]
     assert tuple(made.results(made.recorded(known, shared_data))) == known.results
+
+
+def test_a_result_is_what_the_program_says_of_the_log(expected, shared_data, tmp_path, capsys):
+    known = MODELS[made.FOLDER / "circles_claude-3.5-sonnet.json"]
+    log = f"{shared_data / known.log}?split=TouchingCircle/overlapping-prompt"
+    run = tmp_path / "run"
+    assert main(["ask", "run", "--model", f"replay:{log}", "--data", log, "--out", str(run), "--json"]) == 0
+    (row,) = next(
+        table["rows"]
+        for table in json.loads(capsys.readouterr().out)["tables"]
+        if table["name"] == "ask.pairs"
+    )
+    ours = found("circles_claude-3.5-sonnet", "circles overlap")
+    assert row["pairs"] == ours.pairs
+    assert [row["looking"][end] for end in ("value", "low", "high")] == pytest.approx(ours.looking, rel=1e-5)
 
 
 @pytest.mark.parametrize(
