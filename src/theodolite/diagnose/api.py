@@ -62,7 +62,7 @@ from theodolite.instruments.instrument import (
     item_rows,
 )
 from theodolite.models import VisionLanguageModel
-from theodolite.models.replay import is_log, own_questions
+from theodolite.models.replay import is_foreign, is_log, own_questions
 from theodolite.pairs import Standing
 from theodolite.pairs.outcomes import SHARES
 from theodolite.runs import Cost, EngineOptions, Run, RunSettings, Tally, plan_cost
@@ -792,14 +792,20 @@ def make_request(  # noqa: PLR0913 - one parameter per option
     names = (instruments,) if isinstance(instruments, str) else tuple(instruments)
     sets = (data,) if isinstance(data, str | Path) else tuple(data)
     are_logs = all(name.startswith("replay:") and is_log(name) for name in models)
+    are_foreign = bool(models) and are_logs and all(map(is_foreign, models))
     asks = not sets and "ask" in (names or ("ask",))
-    asked = own_questions(models[0]) if asks and models and are_logs else ""
+    asked = own_questions(models[0]) if asks and are_foreign else ""
+    if are_foreign and asks and not asked:
+        raise UsageError(
+            f"{models[0]} holds no right answers to its questions, or is several files; name their field, as in "
+            "replay:LOG?truth=FIELD, or give questions and right answers with --data FILE"
+        )
     own = find_user_data((asked,) if asked else sets, None if images is None else Path(images), names)
     own = tuple(replace(each, may_lack_pictures=are_logs) for each in own)
     return DiagnosisRequest(
         models=models,
         folder=Path(out),
-        instruments=_chosen(names or [each.instrument for each in own if asked], own),
+        instruments=_chosen(names or [each.instrument for each in own if are_foreign], own),
         size=find_size(size),
         seed=seed,
         data=own,

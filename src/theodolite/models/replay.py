@@ -243,21 +243,31 @@ def own_questions(text: str) -> str:
 
     Empty if it is no log, if it holds no questions with right answers, or if Theodolite exported it: then its items are drawn again.
     """
-    name = ModelName.parse(text)
-    path = Path(name.target)
-    if name.scheme != "replay" or not path.exists() or (path.is_dir() and find_runs(path)):
-        return ""
-    files = _log_files(path)
-    rows = _own_rows(files[0], _state(files[0])) if len(files) == 1 else []
+    name, files = ModelName.parse(text), _foreign_logs(text)
     named = {role: name.options[option] for option, role in _ROLES.items() if option in name.options}
+    rows = _foreign_rows(files[0], _state(files[0])) if len(files) == 1 else []
     if not any(first(row, "truth", field=named.get("truth", "")) is not None for row in rows):
         return ""
     options = {option: value for option, value in name.options.items() if option not in _OF_ANSWERS}
     return f"{files[0]}?{urlencode(options)}" if options else str(files[0])
 
 
-@lru_cache(maxsize=2)
-def _own_rows(path: Path, _: tuple[int, ...]) -> list[Row]:
+def is_foreign(text: str) -> bool:
+    """Return True if a model name is that of a log which Theodolite did not export: it answers no items that are drawn."""
+    return bool(_foreign_logs(text))
+
+
+def _foreign_logs(text: str) -> list[Path]:
+    name = ModelName.parse(text)
+    path = Path(name.target)
+    if name.scheme != "replay" or not path.exists() or (path.is_dir() and find_runs(path)):
+        return []
+    files = _log_files(path)
+    return files if all(_foreign_rows(file, _state(file)) for file in files) else []
+
+
+@lru_cache(maxsize=16)
+def _foreign_rows(path: Path, _: tuple[int, ...]) -> list[Row]:
     """Return the first rows of a log with recorded answers; none if Theodolite exported it."""
     if not is_log_file(path):
         return []

@@ -438,7 +438,7 @@ def holds_answer(row: Mapping[str, Any]) -> bool:
     known = {_plain(name) for name, value in row.items() if not _is_empty(value)}
     asked, right, said = (
         [name for name in map(_plain, NAMES[role]) if name in known]
-        for role in ("question", "truth", "response")  # type: ignore[misc] # each is a role
+        for role in ("question", "truth", "response")
     )
     return bool(set(said) - set(asked[:1]) - set(right[:1]))
 

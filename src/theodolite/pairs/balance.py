@@ -853,9 +853,9 @@ def _questions_of(pairs: Sequence[AnsweredPair]) -> Iterator[_Question]:
             allowed.add(couple_of(pair))
         truths = sorted({truth for couple in allowed for truth in couple})
         code = {truth: i for i, truth in enumerate(truths)}
-        for picture, gold, answer in group[0].more:
+        for picture, gold, said in group[0].more:
             if gold in code:
-                rows.setdefault(picture, (gold, answer))
+                rows.setdefault(picture, (gold, said))
         keys = [answer_key(answer) for _, answer in rows.values()]
         answers = {answer_key(Answer("value", truth)): i for truth, i in code.items()}
         for key in keys:

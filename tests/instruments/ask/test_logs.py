@@ -151,6 +151,24 @@ def test_a_question_file_is_no_log(tmp_path):
     assert find_question_file(tmp_path / "text.jsonl") is None
 
 
+def test_a_log_without_right_answers_asks_for_them(tmp_path):
+    log, questions = tmp_path / "answers.jsonl", tmp_path / "questions.jsonl"
+    log.write_bytes(
+        lines([{"id": i, "image": f"{i}.jpg", "question": ASKED, "prediction": said(i)} for i in range(N)])
+    )
+    with pytest.raises(
+        UsageError, match=r"holds no right answers .* replay:LOG\?truth=FIELD, or .* --data FILE"
+    ):
+        diagnose(f"replay:{log}", out=tmp_path / "report")
+    questions.write_bytes(
+        lines([{"id": i, "image": f"{i}.jpg", "question": ASKED, "answer": truth(i)} for i in range(N)])
+    )
+    found = diagnose(f"replay:{log}", data=questions, out=tmp_path / "report").diagnosis
+    assert [instrument.name for instrument in found.instruments] == [
+        "ask"
+    ]  # nothing is drawn that it cannot answer
+
+
 def test_rows_without_any_picture_stand_for_their_own(tmp_path):
     log = tmp_path / "answers.jsonl"
     log.write_bytes(lines([{key: value for key, value in row.items() if key != "image"} for row in rows()]))
@@ -226,6 +244,46 @@ def test_a_stranger_s_inspect_log_is_its_own_data(tmp_path, pictures):
         assert sum(row.is_right for row in plain.values()) / N == accuracy
         assert {r.item.request.pictures[0].is_absent for r in run.results()} == {pictures != "embedded"}
     assert design_of(pairs).n == sum(truth(i) == "yes" for i in range(N))
+
+
+def test_open_answers_are_read_as_one_of_the_right_answers(tmp_path):
+    sides = ("on the left", "on the right")
+    made = [
+        {
+            "image": f"{i}.jpg",
+            "question": "Where is it?",
+            "truth": sides[i % 2],
+            "response": f"I see it {sides[i % 2]}.",
+        }
+        for i in range(N)
+    ]
+    (tmp_path / "log.jsonl").write_bytes(lines(made))
+    design = design_of(answered(tmp_path / "log.jsonl", tmp_path / "run"))
+    assert (design.n, design.outcomes()["followed"]) == (N // 2, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [
+        ("blink__GPT4o", "Multi-view_Reasoning"),
+        ("blind__Claude-3-Sonnet", "TouchingCircle/overlapping-prompt"),
+        ("blind__Claude-3.5-Sonnet", "TouchingCircle/overlapping-prompt"),
+        ("pope__LLaVA-1.6-Vicuna-7B", "popular"),
+    ],
+)
+def test_logs_of_real_models_have_the_numbers_of_an_independent_script(shared_data, tmp_path, name, split):
+    """The script draws one matching. Ours is the mean over all, and the script's draws vary by one to four points."""
+    home = shared_data / "real_logs"
+    with (home / "expected.tsv").open() as file:
+        known = list(csv.DictReader(file, delimiter="\t"))
+    (row,) = (
+        row for row in known if f"{row['set']}__{row['model']}" == name and split.startswith(row["split"])
+    )
+    pairs = answered(f"{home / name}.jsonl.gz?split={split}", tmp_path / "run")
+    design, outcomes = design_of(pairs), design_of(pairs).outcomes()
+    assert design.n == int(row["pairs"])
+    assert 100 * outcomes["followed"] == pytest.approx(float(row["followed"]), abs=4)
+    assert 100 * outcomes["inverted"] == pytest.approx(float(row["inverted"]), abs=2)
 
 
 def test_natural_pairs_do_not_depend_on_a_draw(tmp_path):

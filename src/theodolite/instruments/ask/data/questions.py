@@ -8,7 +8,7 @@ import binascii
 import json
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -791,7 +791,7 @@ def _load(path: Path, images: Path | None, stamp: int, *, may_lack_pictures: boo
             questions.append(read_question(row, number, finder, may_lack_picture=may_lack_pictures))
         except Unusable as error:
             unused[str(error)] += 1
-    kept = _with_own_ids(_without_doubts(questions, unused))
+    kept = _with_own_ids(_without_doubts(_with_common_options(questions), unused))
     if not kept:
         raise UsageError(_nothing(path, rows, unused, has_images=images is not None))
     unused[WITHOUT_PICTURE] += sum(not question.is_shown for question in kept)
@@ -809,6 +809,28 @@ def _nothing(path: Path, rows: Sequence[Row], unused: Counter[str], *, has_image
             f"judged: --model replay:{path}"
         )
     return f"{start}: {reasons}; a row needs {EXPECTED}; the fields are {', '.join(fields_of(rows))}; {naming(path)}"
+
+
+def _with_common_options(questions: Sequence[Question]) -> list[Question]:
+    """Give open questions of an evaluation the right answers of all pictures as options, if these are few words and few.
+
+    What was answered at length, "It is on the left.", is then read as the option that it names.
+    """
+    answers: defaultdict[str, set[str]] = defaultdict(set)
+    for question in questions:
+        if question.by_letter and not question.options and question.format.kind == "text":
+            answers[question.question].add(question.answer)
+    options = {
+        asked: tuple(sorted(known))
+        for asked, known in answers.items()
+        if 1 < len({normal_form(answer) for answer in known}) == len(known) <= len(LETTERS)
+    }
+    return [
+        replace(question, options=options[question.question], by_letter=False)
+        if question.by_letter and not question.options and question.question in options
+        else question
+        for question in questions
+    ]
 
 
 def _without_doubts(questions: Sequence[Question], unused: Counter[str]) -> list[Question]:
