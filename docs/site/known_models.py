@@ -82,7 +82,6 @@ class Known:
     """The rows of the log that count, by the values of fields."""
     relations: Mapping[str, str] | None = None
     """The splits that count, and what they are called. None: all, under their own names."""
-    note: str = ""
     results: tuple[Result, ...] = ()
 
     @property
