@@ -1,27 +1,23 @@
-"""Looking, proven: certification, level, coverage and power of `theodolite.pairs`, and real models, as tables in Markdown.
+"""Looking, proven: certification, level, coverage and power of `theodolite.pairs`, as tables in Markdown.
 
 ``python -m bench.balance`` prints all tables of docs/balance.md, ``python -m bench.balance level power`` some. Models are
-simulated from what a model can know of a picture, so nothing is drawn; tables of real models need data beside the checkout.
+simulated from what a model can know of a picture, so nothing is drawn.
 """
 
-import gzip
-import json
 import math
-import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from random import Random
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.stats import binom
 
 from bench.result import Result
-from theodolite.answers import Answer, AnswerFormat, read_answer
+from theodolite.answers import Answer
 from theodolite.pairs import AnsweredPair, judge_looking
 from theodolite.pairs.balance import PROVEN, design_of
 from theodolite.pairs.outcomes import FLIP, LIGHT, MIRROR, MOVE_TARGET, NATURAL, REMOVE
@@ -32,7 +28,6 @@ SEEDS = 1000
 MOST_PROVEN = 21
 """Of 1,000 studies of a model that does not look: the 99.9 % quantile at a level of 1 % is 21."""
 AXES = (("left", "right"), ("above", "below"))
-DATA = Path(__file__).parents[1] / ".." / "shared" / "data"
 Row: TypeAlias = Sequence[object]
 
 
@@ -520,89 +515,6 @@ def _salted(model: Strategy, seed: int) -> Strategy:
     return lambda shot, words, rng: model(replace(shot, original=shot.original + 1000 * seed), words, rng)
 
 
-# Real models: recorded answers beside the checkout.
-
-
-def read_row(row: dict[str, Any]) -> Answer:
-    """Return the answer of a recorded row: the letter that its authors read, else what is read here."""
-    if "prediction" in row:
-        letter = (row["prediction"] or "").strip("() ")
-        return Answer("value", letter) if letter and letter in "ABCD" else Answer("unreadable")
-    if "correct" in row:  # known only as right or wrong
-        is_known = row["answer"] in ("yes", "no") or row["correct"]
-        return Answer("value", row["answer"] if is_known else "wrong")
-    return read_answer(row["answer"], AnswerFormat.yes_no())
-
-
-def real_rows(data: Path = DATA) -> Iterator[tuple[str, str, str, list[dict[str, Any]]]]:
-    """Yield set, model, split and rows of all recorded answers."""
-    for path in sorted((data / "real_logs").glob("*.jsonl.gz")):
-        name, model = path.name.removesuffix(".jsonl.gz").split("__", 1)
-        splits: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                splits[row.get("split", "all")].append(row)
-        for split, rows in sorted(splits.items()):
-            yield name, model, split, rows
-
-
-def pairs_of_rows(rows: Sequence[dict[str, Any]]) -> list[AnsweredPair]:
-    """Return pairs that hold every picture of a question whose pictures have different right answers."""
-    asked: defaultdict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
-    for row in rows:
-        asked[row["question"]].setdefault(row["image"], row)
-    pairs = []
-    for question, by_image in asked.items():
-        plain = natural_pairs(question, [(image, str(row["truth"])) for image, row in by_image.items()])
-        said = {image: read_row(row) for image, row in by_image.items()}
-        pairs += [replace(p, before=said[p.pictures[0]], after=said[p.pictures[1]]) for p in plain]
-    return pairs
-
-
-def real(data: Path = DATA) -> Iterator[tuple[str, str, str, Any, float, float | None]]:
-    """Yield set, model, split, verdict, accuracy of all answers, and looking as an independent script found it."""
-    expected = {}
-    path = data / "real_logs" / "expected.tsv"
-    for line in path.read_text(encoding="utf-8").splitlines()[1:] if path.is_file() else ():
-        cells = line.split("\t")
-        expected[tuple(cells[:3])] = float(cells[8])
-    for name, model, split, rows in real_rows(data):
-        pairs = pairs_of_rows(rows)
-        if pairs:
-            right = [read_row(row).value == str(row["truth"]) for row in rows]
-            wanted = next(
-                (v for (a, b, c), v in expected.items() if (a, b) == (name, model) and split.startswith(c)),
-                None,
-            )
-            yield name, model, split, judge_looking(pairs), sum(right) / len(right), wanted
-
-
-def prompts(data: Path = DATA) -> Iterator[tuple[str, str, Any]]:
-    """Yield the prompt, the two relations, and the verdict on LLaVA-1.5's answers about the photographs of What'sUp."""
-    path = data / "whatsup_llava15" / "results.json"
-    if not path.is_file():
-        return
-    letters = {"a": "left", "b": "right", "c": "on top", "d": "under"}
-    by_prompt: defaultdict[str, defaultdict[str, list[tuple[str, str, str]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for row in json.loads(path.read_text(encoding="utf-8")):
-        objects = re.sub(r"_(left_of|right_of|on|under)_", " ", Path(row["image"]).stem)
-        said = row["answer"].strip().casefold()
-        entry = row["image"], row["ground_truth"].casefold(), letters.get(said, said)
-        by_prompt[row["prompt_label"]][objects].append(entry)
-    for prompt, groups in by_prompt.items():
-        for couple in (("left", "right"), ("right", "under")):
-            pairs = []
-            for objects, rows in groups.items():
-                some = [row for row in rows if row[1] in couple]
-                said = {image: Answer("value", text) for image, _, text in some}
-                plain = natural_pairs(objects, [(image, truth) for image, truth, _ in some])
-                pairs += [replace(p, before=said[p.pictures[0]], after=said[p.pictures[1]]) for p in plain]
-            yield prompt, " / ".join(couple), judge_looking(pairs)
-
-
 # Tables.
 
 
@@ -613,13 +525,6 @@ def _markdown(title: str, columns: Sequence[str], rows: Iterable[Row]) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _looking(found: Any) -> Row:
-    looking = found.looking
-    ends = f"{100 * looking.value:.1f} [{100 * looking.low:.1f}, {100 * looking.high:.1f}]"
-    p = f"{found.p_value:.1g}" if found.p_value > 1e-15 else "< 1e-15"
-    return _percent(found.followed.value), _percent(found.inverted.value), ends, p, found.standing
 
 
 def certificate_table() -> str:
@@ -669,54 +574,6 @@ def mixtures_table() -> str:
     )
 
 
-def real_table() -> str:
-    """Return the tables of real models; a sentence without data."""
-    # Counts of `blind` are known only as right or wrong: what was inverted cannot be seen there.
-    found = [row for row in real() if row[0] != "blind" or row[2].startswith("TouchingCircle")]
-    if not found:
-        return "There is no data of real models beside the checkout.\n"
-    columns = (
-        "model",
-        "questions",
-        "pairs",
-        "accuracy",
-        "followed",
-        "inverted",
-        "looking",
-        "p",
-        "verdict",
-        "one matching",
-    )
-    rows, tasks, gaps = [], defaultdict(list), []
-    for name, model, split, verdict, accuracy, wanted in found:
-        if wanted is not None:
-            gaps.append(abs(100 * verdict.looking.value - wanted))
-        told = "–" if wanted is None else f"{wanted:.1f}"
-        if name == "blink":
-            tasks[split].append((verdict.looking.value, model, verdict, accuracy, told))
-        else:
-            where = f"{split} ({name})"
-            rows.append((model, where, verdict.looking.n_items, _percent(accuracy), *_looking(verdict), told))
-    best = []
-    for task, own in sorted(tasks.items()):
-        _, model, verdict, accuracy, told = max(own, key=lambda entry: entry[0])
-        proven = sum(each.is_proven for _, _, each, *_ in own)
-        best.append((task, f"{proven} of {len(own)}", model, _percent(accuracy), *_looking(verdict), told))
-    three = [(prompt, couple, *_looking(verdict)) for prompt, couple, verdict in prompts()]
-    return "\n".join(
-        (
-            _markdown("Yes/no questions", columns, rows),
-            _markdown(
-                "BLINK: the model that looks most at each task",
-                ("task", "proven", "model", *columns[3:]),
-                best,
-            ),
-            f"Beside one random matching, looking differs by {max(gaps):.1f} points at most, {sum(gaps) / len(gaps):.1f} on average, over {len(gaps)} rows.\n",
-            _markdown("LLaVA-1.5-7B, What'sUp", ("prompt", "photographs", *columns[4:9]), three),
-        )
-    )
-
-
 TABLES: dict[str, Callable[[], str]] = {
     "certificate": certificate_table,
     "level": level_table,
@@ -724,7 +581,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "means": means_table,
     "power": power_table,
     "mixtures": mixtures_table,
-    "real": real_table,
 }
 
 

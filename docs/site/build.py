@@ -24,7 +24,7 @@ from sphinx.cmd.build import main as sphinx
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = ROOT / "build" / "pages"
-SKIPPED = ("site", "notebooks")
+SKIPPED = ("site", "notebooks", "known_models")
 NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "index": (
         "tutorial",
@@ -39,6 +39,7 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "diagnose": (
         "Looking <balance>",
         "own",
+        "known_models",
         "real_model",
         "{notebooks}",
         "runs",

@@ -21,6 +21,7 @@ html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_static_path = [str(Path(__file__).parents[1] / "assets")]
 html_css_files = ["theodolite.css"]
+html_js_files = ["sortable.js"]
 html_logo = html_favicon = str(Path(__file__).parents[1] / "assets" / "logo.svg")
 html_show_sourcelink = html_copy_source = False
 html_use_index = False

@@ -81,8 +81,8 @@ def test_options_are_renamed_and_become_arguments(old, new):
 
 
 def test_a_command_that_is_gone_says_what_took_its_place(capsys):
-    assert main(["data", "--help"]) == 2
-    assert "theodolite compass import" in capsys.readouterr().err
+    assert main(["twins", "certify"]) == 2
+    assert "python -m train certify" in capsys.readouterr().err
 
 
 def test_the_flags_of_the_table_take_no_value():

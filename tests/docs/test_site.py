@@ -160,7 +160,10 @@ def test_pages_open_from_disk_in_a_browser_without_an_error_or_a_request(site):
     sync_api = pytest.importorskip("playwright.sync_api", reason="pages are tried with Playwright")
     with sync_api.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for name in ("index", "tutorial", "definitions", "papers", "instruments/compass", "cli/compass"):
+        for name in (
+            *("index", "tutorial", "known_models", "definitions", "papers"),
+            *("instruments/compass", "cli/compass"),
+        ):
             for scheme in ("light", "dark"):
                 page = browser.new_page(color_scheme=scheme, viewport={"width": 390, "height": 844})
                 troubles: list[str] = []

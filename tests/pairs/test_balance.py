@@ -10,7 +10,7 @@ from bench import balance as bench
 from theodolite.answers import Answer
 from theodolite.core.errors import UsageError
 from theodolite.pairs import AnsweredPair, balance_of, pair_shares
-from theodolite.pairs.balance import PROVEN, NaturalQuestions, PairedPictures, Weights, design_of
+from theodolite.pairs.balance import NaturalQuestions, PairedPictures, Weights, design_of
 from theodolite.pairs.outcomes import MIRROR, MOVE_TARGET, NATURAL, REMOVE
 
 LEFT, RIGHT = Answer("value", "left"), Answer("value", "right")
@@ -268,48 +268,3 @@ def test_pictures_asked_several_questions_have_no_test_of_symmetry():
     assert design_of(bench.answered(bench.pope(20, rng), bench.by_hash(rng))).symmetry(0) is None
     shown = bench.answered(bench.four_photographs(20), lambda _, truth: {"right": "left"}.get(truth, truth))
     assert design_of(shown).symmetry(0) < 0.001
-
-
-needs_logs = pytest.mark.skipif(not (bench.DATA / "real_logs").is_dir(), reason="needs the recorded answers")
-
-
-@needs_logs
-def test_recorded_answers_have_the_looking_of_random_matchings():
-    """Of yes/no questions: the closed form is the mean over matchings, each picture used once."""
-    wanted = {"GPT-4o", "LLaVA-1.6-Vicuna-7B"}
-    found = [(model, split, rows) for _, model, split, rows in bench.real_rows() if model in wanted]
-    some = [(m, s, rows) for m, s, rows in found if s == "popular" or s.startswith("TouchingCircle/touch")]
-    assert len(some) == 2
-    for _, _, rows in some:
-        looking = design_of(bench.pairs_of_rows(rows)).outcomes()
-        drawn = np.mean([_one_matching(rows, seed) for seed in range(20)])
-        assert looking["followed"] - looking["inverted"] == pytest.approx(drawn, abs=0.012)
-
-
-def _one_matching(rows, seed):
-    rng = np.random.default_rng(seed)
-    sides = {}
-    for row in rows:
-        sides.setdefault(row["question"], {"yes": [], "no": []})[row["truth"]].append(
-            bench.read_row(row).value
-        )
-    total = n = 0
-    for said in sides.values():
-        k = min(len(said["yes"]), len(said["no"]))
-        for one, two in zip(rng.permutation(said["yes"])[:k], rng.permutation(said["no"])[:k], strict=True):
-            total += (one, two) == ("yes", "no")
-            total -= (one, two) == ("no", "yes")
-            n += 1
-    return total / n
-
-
-@needs_logs
-def test_llava_follows_left_against_right_and_names_under_wrongly():
-    found = {(prompt, couple): verdict for prompt, couple, verdict in bench.prompts()}
-    followed = [round(52 * found[prompt, "left / right"].followed.value) for prompt in
-                ("Multiple Choice", "Chain-of-Thought", "Scene Graph CoT")]  # fmt: skip
-    assert followed == [19, 47, 52]
-    assert all(
-        v.inverted.value == 0 and v.is_proven for (_, couple), v in found.items() if couple == "left / right"
-    )
-    assert found["Chain-of-Thought", "right / under"].symmetry <= PROVEN

@@ -31,7 +31,8 @@ __all__ = [
 LETTERS = "ABCDEFGHIJ"
 LONGEST_ANSWER = 12
 """The longest answer to an open question, in words. Longer ones cannot be compared with a model's words."""
-_MARK = re.compile(r"(?<![\w'])\(?([A-J])\s?[).:]\s*(?=\S)")
+_MARK = re.compile(r"(?<![\w'])(?:\(?([A-J])\s?[).:]|\(([a-j])\))\s*(?=\S)")
+"""A letter before an option. A small one stands in parentheses: "i.e. a) …" lists nothing."""
 _LISTED = re.compile(r"\b(?:one of|choose from|options)\b[^:\n]{0,40}:\s*([^\n.?!]+)", re.IGNORECASE)
 _END = re.compile(r"\n|(?<=[.?!])\s+(?=[A-Z])")
 Offered = tuple[str, ...]
@@ -46,13 +47,15 @@ def options_in_words(text: str) -> tuple[Offered, bool]:
 
     >>> options_in_words("Where is it? A :To the left, B: On top")
     (('To the left', 'On top'), True)
+    >>> options_in_words("(a) Open (b) Closed")
+    (('Open', 'Closed'), True)
     >>> options_in_words("Your answer must be exactly one of: Left, Right, or Under.")
     (('Left', 'Right', 'Under'), False)
     """
-    marks = list(_MARK.finditer(text))
-    starts = [i for i, mark in enumerate(marks) if mark[1] == "A"]
+    marks = [((found[1] or found[2]).upper(), found) for found in _MARK.finditer(text)]
+    starts = [i for i, (letter, _) in enumerate(marks) if letter == "A"]
     for start in reversed(starts):
-        run = [mark for mark, letter in zip(marks[start:], LETTERS, strict=False) if mark[1] == letter]
+        run = [mark for (own, mark), letter in zip(marks[start:], LETTERS, strict=False) if own == letter]
         ends = [mark.start() for mark in run[1:]] + [len(text)]
         parts = [text[mark.end() : end] for mark, end in zip(run, ends, strict=True)]
         options = tuple(_END.split(part.strip())[0].strip(" ,;.") for part in parts)

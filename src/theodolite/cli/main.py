@@ -132,12 +132,6 @@ TABLE = (
         gone="certificates are now made by `python -m train certify`, in a clone of the repository; `theodolite twins "
         "certificate` shows those of the shipped models",
     ),
-    OldSpelling(
-        "data",
-        "",
-        gone="pairs are now made by `theodolite compass make` and `theodolite compass import`, and checked by `theodolite "
-        "compass audit`; `theodolite ask make` makes questions",
-    ),
 )
 """The first row that fits counts."""
 

@@ -271,6 +271,7 @@ COMMANDS = (
         "List what can be used: instruments, models, methods and more.",
     ),
     ("runs", "runs:app", "everyday", "List runs and look into them."),
+    ("data", "data:app", "everyday", "Public data sets: list them, and get one by its name."),
     ("twins", "twins:app", "advanced", "The shipped models of known reasoning: certificate, separate."),
     ("check", "check:app", "advanced", "Check that a model or another plug-in keeps its contract."),
 )

@@ -232,6 +232,7 @@ class _Source:
     part: str = ""
     values: Mapping[str, str] | None = None
     join: Sequence[str] = ()
+    all: Sequence[str] = ()
     always: Any = None
 
     @classmethod
@@ -246,6 +247,8 @@ class _Source:
         if self.join:
             parts = [known.get(_plain(name)) for name in self.join]
             return None if all(map(_is_empty, parts)) else "-".join(map(str, parts))
+        if self.all:
+            return [known[name] for name in map(_plain, self.all) if not _is_empty(known.get(name))]
         found = known.get(_plain(self.field)) if self.field else self.always
         if self.part:
             match = re.search(self.part, str(found))
