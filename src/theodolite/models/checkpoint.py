@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -199,12 +199,20 @@ class Checkpoint:
             keep: The number of last positions, or a tensor of positions. If the model cannot compute only these, they
                 are selected afterwards.
         """
-        named = {"logits_to_keep": keep} if _takes(self.model, "logits_to_keep") else {}
-        logits = self.model(**inputs, use_cache=False, **named).logits
+        logits = self._forward(inputs, keep, use_cache=False).logits
         wanted = keep if isinstance(keep, int) else len(keep)
         if logits.shape[1] == wanted:
             return logits
         return logits[:, -keep:] if isinstance(keep, int) else logits[:, keep]
+
+    def step(self, inputs: Mapping[str, Any], keep: int) -> tuple[Any, Any]:
+        """Return the logits of the last `keep` positions, and the keys and values of everything read so far."""
+        output = self._forward(inputs, keep, use_cache=True)
+        return output.logits[:, -keep:], output.past_key_values
+
+    def _forward(self, inputs: Mapping[str, Any], keep: Any, *, use_cache: bool) -> Any:
+        named = {"logits_to_keep": keep} if _takes(self.model, "logits_to_keep") else {}
+        return self.model(**inputs, use_cache=use_cache, **named)
 
     def _adds_special_tokens(self, text: str) -> bool:
         start = self.tokenizer.bos_token
