@@ -25,7 +25,7 @@ from theodolite.models.family import known_family
 from theodolite.models.prefixes import (
     Branches,
     Prefixes,
-    Prompt,
+    PromptTokens,
     Trunk,
     batches_of,
     encode_prefixes,
@@ -128,13 +128,13 @@ class HuggingFaceModel:
                     scores[row.request][option] = value
         return [Choice(each.options, tuple(values)) for each, values in zip(asked, scores, strict=True)]
 
-    def _prompt(self, request: Request, text: str) -> Prompt:
-        return Prompt(request, text, tuple(self.checkpoint.token_ids(text)))
+    def _prompt(self, request: Request, text: str) -> PromptTokens:
+        return PromptTokens(request, text, tuple(self.checkpoint.token_ids(text)))
 
-    def _prefixes(self, prompts: Sequence[Prompt]) -> Prefixes | None:
+    def _prefixes(self, prompts: Sequence[PromptTokens]) -> Prefixes | None:
         return None if self._family is None else encode_prefixes(self.checkpoint, self._family, prompts)
 
-    def _write_apart(self, prompts: Sequence[Prompt]) -> list[tuple[Response, list[int]]]:
+    def _write_apart(self, prompts: Sequence[PromptTokens]) -> list[tuple[Response, list[int]]]:
         """Read each prompt as a whole, and decode as transformers does."""
         import torch
 
@@ -155,7 +155,7 @@ class HuggingFaceModel:
         return written
 
     def _write_together(
-        self, prompts: Sequence[Prompt], prefixes: Prefixes
+        self, prompts: Sequence[PromptTokens], prefixes: Prefixes
     ) -> list[tuple[Response, list[int]]]:
         """Branch from the prefixes, and decode until each answer is complete."""
         import torch
@@ -395,7 +395,7 @@ class _Row:
     """One input sequence: a bare prompt for all options, or a prompt with one option."""
 
     request: int
-    prompt: Prompt
+    prompt: PromptTokens
     scored: tuple[int, ...]
     """Indices of the options that this row scores."""
     tails: tuple[tuple[int, ...], ...]
@@ -419,11 +419,11 @@ def _rows(asked: Sequence[_Tails], requests: Sequence[Request]) -> list[_Row]:
     rows: list[_Row] = []
     for i, each in enumerate(asked):
         if each.one_pass:
-            prompt = Prompt(requests[i], each.prompt, each.ids[0])
+            prompt = PromptTokens(requests[i], each.prompt, each.ids[0])
             rows.append(_Row(i, prompt, tuple(range(len(each.options))), each.tails, one_pass=True))
             continue
         for j, (option, ids, tail) in enumerate(zip(each.options, each.ids, each.tails, strict=True)):
-            prompt = Prompt(requests[i], each.prompt + option, ids, n_read=len(tail) + 1)
+            prompt = PromptTokens(requests[i], each.prompt + option, ids, n_read=len(tail) + 1)
             rows.append(_Row(i, prompt, (j,), (tail,), one_pass=False))
     return rows
 

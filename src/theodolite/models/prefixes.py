@@ -26,7 +26,7 @@ from theodolite.models.family import Family
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class PromptTokens:
     """A text that a model reads after some pictures."""
 
     request: Request
@@ -86,7 +86,9 @@ def batches_of(requests: Sequence[Request], size: int) -> Iterator[list[int]]:
             yield batch
 
 
-def encode_prefixes(checkpoint: Checkpoint, family: Family, prompts: Sequence[Prompt]) -> Prefixes | None:
+def encode_prefixes(
+    checkpoint: Checkpoint, family: Family, prompts: Sequence[PromptTokens]
+) -> Prefixes | None:
     """Preprocess each group's pictures once, and cut what its prompts have in common.
 
     Args:
@@ -231,7 +233,7 @@ def _beginning(request: Request) -> object:
     return (bool(end), tuple(parts[:end] or parts))
 
 
-def _common(prompts: Sequence[Prompt]) -> int:
+def _common(prompts: Sequence[PromptTokens]) -> int:
     """Return the length of the prefix: the tokens with which all prompts begin, without those whose logits are needed."""
     shortest, longest = min(p.ids for p in prompts), max(p.ids for p in prompts)  # differ the earliest
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(shortest, longest, strict=False)))
@@ -247,7 +249,9 @@ def _shifted(value: Any, drops: Sequence[int], blank: int) -> Any:
     return shifted
 
 
-def _crosses_a_limit(model: Any, prefix: int, lengths: Sequence[int], prompts: Sequence[Prompt]) -> bool:
+def _crosses_a_limit(
+    model: Any, prefix: int, lengths: Sequence[int], prompts: Sequence[PromptTokens]
+) -> bool:
     """Return True if positions would be scaled otherwise for a whole prompt than for its prefix (LongRoPE)."""
     limit = getattr(model.config.get_text_config(), "original_max_position_embeddings", None)
     most = max(n + prompt.request.max_tokens for n, prompt in zip(lengths, prompts, strict=True))

@@ -312,8 +312,8 @@ _PLAIN = MeasureOptions()
 def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally:
     """Measure the pending items of a run: those not asked yet and those that failed.
 
-    Items are asked in an order shuffled by the run's seed, so that what a model keeps from one request to the next does not
-    go with what the plan asks first: an original and then its edits. `Record.place` stores the order in which requests
+    Items are asked in an order shuffled by the run's seed (`Store.pending`), so that what a model keeps from one request to
+    the next does not go with what the plan asks first: an original and then its edits. `Record.place` stores the order in which requests
     were handed to the model. A batch takes consecutive places. Within it, a model may run requests at once, or those with
     fewer pictures and shorter texts first, which are equal for an item and its edits. Requests in progress at the same time
     (servers, several workers) start in this order, and may end in another.
@@ -337,6 +337,8 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
     report = options.progress or (lambda _: None)
     places = itertools.count(run.store.last_place() + 1)
 
+    same = _SameRequests()
+
     def sink(finished: Sequence[tuple[Task, Record]]) -> None:
         nonlocal tally
         stored = run.store.add([(task.seq, task.key, record) for task, record in _placed(finished)])
@@ -345,21 +347,62 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
             if options.cache is not None and task.key is not None and not record.reused:
                 options.cache.put(task.key, record)
         report(tally)
+        reused = [
+            (other, _reused(record, other.item))
+            for (task, _), record in zip(finished, stored, strict=True)
+            for other in same.answered(task, record)
+        ]
+        if reused:
+            sink(reused)
 
     def tasks() -> Iterator[Task]:
         for seq, item, is_retry in run.store.pending(seed=run.info.seed, limit=options.limit):
             key = answer_key(engine.identity, item, engine.reuse)
             known = _known_answer(run, engine, options.cache, item, key)
-            if known is None:
-                yield Task(seq, item, key, is_retry, next(places))
-            else:
-                response = replace(known.response, seconds=0.0, attempts=0)  # no request was made for it
-                reused = replace(known, item_id=item.id, response=response, reused=True)
-                sink([(Task(seq, item, key, is_retry), reused)])
+            task = Task(seq, item, key, is_retry)
+            if known is not None:
+                sink([(task, _reused(known, item))])
+            elif not same.is_in_progress(task):
+                yield replace(task, place=next(places))
 
     report(tally)
     engine.work(tasks(), sink)
+    if same.unanswered:
+        engine.work((replace(task, place=next(places)) for task in same.unanswered), sink)
     return run.tally()
+
+
+class _SameRequests:
+    """Items that make the same request as one that is in progress, and wait for its answer."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[Task]] = {}
+        self.unanswered: list[Task] = []
+        """Tasks that waited for an answer that did not come."""
+
+    def is_in_progress(self, task: Task) -> bool:
+        """Return True if the same request is in progress; the task then waits. Otherwise it is from now on."""
+        if task.key is None:
+            return False
+        if task.key in self._waiting:
+            self._waiting[task.key].append(task)
+            return True
+        self._waiting[task.key] = []
+        return False
+
+    def answered(self, task: Task, record: Record) -> list[Task]:
+        """Return the tasks to which the answer of a finished request belongs too."""
+        waiting = self._waiting.pop(task.key, []) if task.key is not None else []
+        if record.response.is_answered:
+            return waiting
+        self.unanswered += waiting
+        return []
+
+
+def _reused(known: Record, item: Item) -> Record:
+    """Return a known answer as that to an item. No request was made for it."""
+    response = replace(known.response, seconds=0.0, attempts=0)
+    return replace(known, item_id=item.id, response=response, reused=True)
 
 
 def _counted(tally: Tally, task: Task, record: Record) -> Tally:

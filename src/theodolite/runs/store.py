@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import shutil
 import sqlite3
 import time
@@ -795,8 +796,9 @@ class Store:
     def pending(self, *, seed: int = 0, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
         """Yield unfinished items in a random order, each at most once.
 
-        The order is that of a hash of the seed and each item's id. So it says nothing about the plan, is the same whenever
-        a run is resumed, and items planned later do not change it.
+        The order is that of a hash of the seed and what is shown, and among items that show the same pictures of the seed
+        and the item's id. So it says nothing about the plan, is the same whenever a run is resumed, items planned later do
+        not change it, and a model reads a picture once for all that is asked about it. An edited picture is another one.
 
         Args:
             seed: Seed of the order.
@@ -807,8 +809,9 @@ class Store:
         """
         last, end = 0, self._last_of(limit)
 
-        def turn(item_id: str) -> bytes:
-            return hashlib.blake2b(f"{seed} {item_id}".encode(errors="replace"), digest_size=16).digest()
+        def turn(item_id: str, request: str) -> bytes:
+            shown = " ".join(_PICTURE.findall(request)) or item_id
+            return _hash_of(f"{seed} {shown}") + _hash_of(f"{seed} {item_id}")
 
         with (
             self._errors()
@@ -816,12 +819,12 @@ class Store:
             for table in ("turns", "families"):
                 self._db.execute(f"DROP TABLE IF EXISTS temp.{table}")
             self._has_families = False
-            self._db.create_function("turn", 1, turn, deterministic=True)
+            self._db.create_function("turn", 2, turn, deterministic=True)
             self._db.execute("CREATE TEMP TABLE turns (turn INTEGER PRIMARY KEY, seq INTEGER NOT NULL)")
             with self._db:
                 self._db.execute(
                     "INSERT INTO turns (seq) SELECT items.seq FROM items LEFT JOIN records USING (seq) "
-                    "WHERE items.seq <= ? AND (status IS NULL OR status = 'failed') ORDER BY turn(id)",
+                    "WHERE items.seq <= ? AND (status IS NULL OR status = 'failed') ORDER BY turn(id, request)",
                     (end,),
                 )
         while True:
@@ -1095,6 +1098,14 @@ class Store:
             yield
         except FAILURES as error:
             raise StorageError(explain(self.path, error)) from error
+
+
+_PICTURE = re.compile(r'"picture":"([^"]*)"')
+"""The digest of a picture in a stored request. Within a text of the request, quotes have a backslash."""
+
+
+def _hash_of(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
 
 def _place(value: Any) -> int | None:
