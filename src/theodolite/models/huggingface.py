@@ -10,12 +10,14 @@ model's family allows it; ``?share=false`` reads every prompt on its own. The an
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice, Request, Response
@@ -33,6 +35,8 @@ from theodolite.models.prefixes import (
 from theodolite.runs import bisect_failures
 
 RowT = TypeVar("RowT")
+ResultT = TypeVar("ResultT")
+_Encoded: TypeAlias = tuple[list[PromptTokens], Prefixes | None]
 
 
 class HuggingFaceOptions(ModelOptions):
@@ -89,27 +93,20 @@ class HuggingFaceModel:
     def generate(self, requests: Sequence[Request]) -> list[Response]:
         """Answer in batches. The requests of a batch share decoding settings; all have pictures, or none has."""
         responses: dict[int, Response] = {}
-        for indices in _batches(requests, self.batch_size):
-            batch = [requests[i] for i in indices]
+        index_batches = list(_batches(requests, self.batch_size))
+        batches = ([requests[i] for i in indices] for indices in index_batches)
+        for indices, (batch, encoded) in zip(index_batches, _ahead(self._encode, batches), strict=True):
             answers = bisect_failures(
-                self._generate_batch, batch, on_failure=lambda _, reason: Response.failed(reason)
+                partial(self._generate_batch, batch, encoded),
+                batch,
+                on_failure=lambda _, reason: Response.failed(reason),
             )
             responses.update(zip(indices, answers, strict=True))
         return [responses[i] for i in range(len(requests))]
 
     def write(self, requests: Sequence[Request]) -> list[tuple[Response, list[int]]]:
         """Answer a batch of requests that share decoding settings, and also return the tokens of each answer."""
-        started = time.monotonic()
-        prompts = [self._prompt(request, self.checkpoint.prompt(request)) for request in requests]
-        is_greedy = all(request.is_deterministic for request in requests)
-        prefixes = self._prefixes(prompts) if is_greedy else None
-        if prefixes is None:
-            parts = _parts(prompts, self.batch_size)
-            written = [answer for part in parts for answer in self._write_apart(part)]
-        else:
-            written = self._write_together(prompts, prefixes)
-        seconds = (time.monotonic() - started) / len(requests)
-        return [(replace(answer, seconds=seconds), ids) for answer, ids in written]
+        return self._write(*self._encode(requests))
 
     def choose(self, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> list[Choice]:
         """Score each option by ``log p(option) = sum_t log p(token_t | prompt, tokens before t)``.
@@ -121,9 +118,12 @@ class HuggingFaceModel:
         asked = [self._tails(request, tuple(each)) for request, each in zip(requests, options, strict=True)]
         scores: list[list[float]] = [[0.0] * len(each.options) for each in asked]
         rows = _rows(asked, requests)
-        for indices in batches_of([row.prompt.request for row in rows], self.batch_size):
-            part = [rows[i] for i in indices]
-            for row, values in zip(part, self._score_rows(part), strict=True):
+        batches = (
+            [rows[i] for i in indices]
+            for indices in batches_of([row.prompt.request for row in rows], self.batch_size)
+        )
+        for batch, encoded in _ahead(lambda part: self._prefixes([row.prompt for row in part]), batches):
+            for row, values in zip(batch, self._score_rows(batch, encoded.result()), strict=True):
                 for option, value in zip(row.scored, values, strict=True):
                     scores[row.request][option] = value
         return [Choice(each.options, tuple(values)) for each, values in zip(asked, scores, strict=True)]
@@ -133,6 +133,23 @@ class HuggingFaceModel:
 
     def _prefixes(self, prompts: Sequence[PromptTokens]) -> Prefixes | None:
         return None if self._family is None else encode_prefixes(self.checkpoint, self._family, prompts)
+
+    def _encode(self, requests: Sequence[Request]) -> _Encoded:
+        prompts = [self._prompt(request, self.checkpoint.prompt(request)) for request in requests]
+        is_greedy = all(request.is_deterministic for request in requests)
+        return prompts, self._prefixes(prompts) if is_greedy else None
+
+    def _write(
+        self, prompts: Sequence[PromptTokens], prefixes: Prefixes | None
+    ) -> list[tuple[Response, list[int]]]:
+        started = time.monotonic()
+        if prefixes is None:
+            parts = _parts(prompts, self.batch_size)
+            written = [answer for part in parts for answer in self._write_apart(part)]
+        else:
+            written = self._write_together(prompts, prefixes)
+        seconds = (time.monotonic() - started) / len(prompts)
+        return [(replace(answer, seconds=seconds), ids) for answer, ids in written]
 
     def _write_apart(self, prompts: Sequence[PromptTokens]) -> list[tuple[Response, list[int]]]:
         """Read each prompt as a whole, and decode as transformers does."""
@@ -203,14 +220,18 @@ class HuggingFaceModel:
             return True
         if not request.stop:
             return False
-        text = self.checkpoint.tokenizer.decode(ids, skip_special_tokens=True)
+        text = self.checkpoint.decode(ids)
         return any(word in text for word in request.stop)
 
-    def _generate_batch(self, requests: Sequence[Request]) -> list[Response]:
+    def _generate_batch(
+        self, batch: Sequence[Request], encoded: Future[_Encoded], requests: Sequence[Request]
+    ) -> list[Response]:
+        """Answer a batch, or, after a failure, a part of it, which is then encoded anew."""
         import torch
 
         try:
-            return [answer for answer, _ in self.write(requests)]
+            prompts, prefixes = encoded.result() if len(requests) == len(batch) else self._encode(requests)
+            return [answer for answer, _ in self._write(prompts, prefixes)]
         except (
             torch.OutOfMemoryError
         ):  # whoever called halves the batch; the next ones are smaller from the start
@@ -245,7 +266,7 @@ class HuggingFaceModel:
             request: The request.
         """
         has_end = len(ids) < n_steps
-        text = self.checkpoint.tokenizer.decode(ids, skip_special_tokens=True)
+        text = self.checkpoint.decode(ids)
         cut = min((text.index(word) for word in request.stop if word in text), default=None)
         return Response(
             "answered",
@@ -268,9 +289,8 @@ class HuggingFaceModel:
         ids = [bare] if one_pass else joint
         return _Tails(prompt, options, tuple(map(tuple, ids)), tails, one_pass=one_pass)
 
-    def _score_rows(self, rows: Sequence[_Row]) -> list[list[float]]:
+    def _score_rows(self, rows: Sequence[_Row], prefixes: Prefixes | None) -> list[list[float]]:
         """Return the log-probabilities of each row's scored tokens: one value per option of the row."""
-        prefixes = self._prefixes([row.prompt for row in rows])
         if prefixes is not None:
             return self._score_together(rows, prefixes)
         return [scores for part in _parts(rows, self.batch_size) for scores in self._score_apart(part)]
@@ -436,6 +456,19 @@ def _batches(requests: Sequence[Request], size: int) -> Iterator[list[int]]:
     for indices in kinds.values():
         for part in batches_of([requests[i] for i in indices], size):
             yield [indices[i] for i in part]
+
+
+def _ahead(
+    prepare: Callable[[list[RowT]], ResultT], batches: Iterable[list[RowT]]
+) -> Iterator[tuple[list[RowT], Future[ResultT]]]:
+    """Yield each batch and what is prepared for it, which a thread does while the batch before is computed."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        waiting: deque[tuple[list[RowT], Future[ResultT]]] = deque()
+        for batch in batches:
+            waiting.append((batch, pool.submit(prepare, batch)))
+            if len(waiting) > 1:
+                yield waiting.popleft()
+        yield from waiting
 
 
 def _parts(rows: Sequence[RowT], size: int) -> Iterator[Sequence[RowT]]:

@@ -305,6 +305,10 @@ class MeasureOptions:
     progress: Callable[[Tally], None] | None = None
     """Called after every commit with the progress of the run."""
 
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"--limit must be at least 1, not {self.limit}")
+
 
 _PLAIN = MeasureOptions()
 
@@ -329,8 +333,6 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
     Returns:
         The progress of the run. If interrupted, everything committed so far is kept.
     """
-    if options.limit is not None and options.limit < 1:
-        raise UsageError(f"--limit must be at least 1, not {options.limit}")
     session = Session(engine=engine.name, workers=engine.workers, versions=_versions())
     run.store.add_session(session.model_dump_json())
     tally = run.tally()
