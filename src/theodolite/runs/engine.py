@@ -720,9 +720,11 @@ def measure_run(
         cache = stack.enter_context(AnswerCache(how.cache)) if how.cache is not None else None
         measuring = MeasureOptions(limit=limit, cache=cache, progress=progress)
         run.plan(plan(run), whole=True)
+        before = run.tally()
         tally = measure(run, engine, measuring)
-        while run.plan(plan(run), whole=True):
-            tally = measure(run, engine, measuring)
+        # A plan may depend on the results. If there are no new ones, it is as it was.
+        while tally != before and run.plan(plan(run), whole=True):
+            before, tally = tally, measure(run, engine, measuring)
         return tally
 
 

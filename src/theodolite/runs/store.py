@@ -941,6 +941,30 @@ class Store:
                 self._tell_losses(seen, stamp)
                 return
 
+    def repeats(self) -> Iterator[tuple[Result, Result]]:
+        """Yield the results of each request that was made again: the first time and the second time. Only these are read."""
+        with self._errors():
+            told = "instr(meta, '\"repeats\":') OR NOT instr(meta, '\"truth\":')"  # one of an older version may repeat
+            seqs = [seq for (seq,) in self._db.execute(f"SELECT seq FROM items WHERE {told} ORDER BY seq")]  # noqa: S608 - a constant
+        again = {each.item.truth.repeats: each for each in self._some(seqs) if each.item.truth.repeats}
+        with self._errors():
+            names = self._db.execute("SELECT seq, name FROM items ORDER BY seq") if again else ()
+            seqs = [seq for seq, name in names if name in again]
+        for first in self._some(seqs):
+            if not first.item.truth.repeats:
+                yield first, again[first.item.name]
+
+    def _some(self, seqs: Iterable[int]) -> Iterator[Result]:
+        """Yield the items in some rows with their results. Damaged ones are left out."""
+        for seq in seqs:
+            with self._errors():
+                row = self._db.execute(
+                    "SELECT seq, id, name, request, options, meta, sum FROM items WHERE seq = ?", (seq,)
+                ).fetchone()
+                by_seq = self._found(seq, seq)
+            if row is not None and is_whole(row):
+                yield self._result(row, by_seq.get(seq, {}), arrays=False)
+
     def _result(
         self, row: Sequence[Any], by_table: dict[str, list[tuple[Any, ...]]], *, arrays: bool
     ) -> Result:
