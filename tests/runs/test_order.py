@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from plans import Counting, items
+from theodolite.core.errors import DamageWarning
 from theodolite.core.types import Item, Picture, Record, Request, Response, Truth
 from theodolite.pairs.outcomes import LIGHT, MIRROR, answered_pairs
 from theodolite.runs import (
@@ -19,7 +20,9 @@ from theodolite.runs import (
     RunSettings,
     measure,
     measure_run,
+    verify_run,
 )
+from theodolite.runs import run as runs_module
 from theodolite.stats import binomial_test
 
 EDITS = ("mirror", "light")
@@ -303,3 +306,39 @@ def test_equal_requests_are_made_once_also_within_a_batch(tmp_path, batch_size, 
     else:
         assert tally.failed == len(measurer.asked[: min(batch_size, 5)])
         assert sorted({name.partition("/")[0] for name in measurer.asked}) == list("01234")
+
+
+@pytest.mark.parametrize(("reads", "calls"), [(False, 1), (True, 2)])
+def test_a_plan_is_made_again_only_if_it_depends_on_results(tmp_path, reads, calls):
+    called = []
+
+    def plan(run):
+        called.append(len(list(run.results())) if reads else 0)
+        return items(5)
+
+    measure_run(tmp_path, settings(), plan, Counting())
+    assert len(called) == calls
+
+
+def test_a_store_that_was_closed_whole_is_not_checked_row_by_row(tmp_path, monkeypatch):
+    checked = []
+    find = runs_module.find_damage
+    monkeypatch.setattr(runs_module, "find_damage", lambda path: checked.append(path) or find(path))
+    for n_checks in (0, 0):
+        order_of(tmp_path, items(20))
+        assert len(checked) == n_checks
+    with Run.open(tmp_path, writable=True) as run:
+        run.write_parsed([])
+    order_of(tmp_path, items(20))
+    assert not checked, "what was written by scoring is whole too"
+    store = tmp_path / "measured.sqlite"
+    data = bytearray(store.read_bytes())
+    at = data.rindex(b"question 7")
+    data[at] ^= 1
+    store.write_bytes(bytes(data))
+    with pytest.warns(DamageWarning):
+        order_of(tmp_path, items(20))
+    assert checked == [store]
+    order_of(tmp_path, items(20))
+    assert checked == [store]
+    assert not list(verify_run(tmp_path))

@@ -719,13 +719,21 @@ def measure_run(
         run = stack.enter_context(Run.start(folder, info))
         cache = stack.enter_context(AnswerCache(how.cache)) if how.cache is not None else None
         measuring = MeasureOptions(limit=limit, cache=cache, progress=progress)
-        run.plan(plan(run), whole=True)
-        before = run.tally()
+        grows = _plan(run, plan)[1]
         tally = measure(run, engine, measuring)
-        # A plan may depend on the results. If there are no new ones, it is as it was.
-        while tally != before and run.plan(plan(run), whole=True):
-            before, tally = tally, measure(run, engine, measuring)
+        while grows:
+            n_new, grows = _plan(run, plan)
+            if not n_new:
+                break
+            tally = measure(run, engine, measuring)
         return tally
+
+
+def _plan(run: Run, plan: Plan) -> tuple[int, bool]:
+    """Plan all items. Return the number of new ones, and whether the plan depends on results, so that it may grow."""
+    run.was_read = False
+    n_new = run.plan(plan(run), whole=True)
+    return n_new, run.was_read
 
 
 def _engine(source: Measurer | MeasurerFactory, how: EngineOptions, stack: ExitStack) -> Engine:

@@ -416,6 +416,8 @@ class Run:
         self.info = info
         self.store = store
         self.store.complete = partial(_complete, info)
+        self.was_read = False
+        """True after results were read: what is planned from them may change with them."""
         self._lock = lock
         self._is_whole = store.is_writable and lock is None and is_sealed(folder)
         """True if the store is known to be whole, so that it is again when it is closed."""
@@ -518,15 +520,18 @@ class Run:
             arrays: If True, also read the records' arrays.
             with_repeats: If True, also yield requests that were made again. Otherwise `repeats` has them.
         """
+        self.was_read = True
         results = self.store.results(arrays=arrays)
         return results if with_repeats else (result for result in results if not result.item.truth.repeats)
 
     def repeats(self) -> Iterator[tuple[Result, Result]]:
         """Yield the results of each request that was made again: the first time and the second time."""
+        self.was_read = True
         return self.store.repeats()
 
     def tally(self) -> Tally:
         """Return the progress of the run."""
+        self.was_read = True
         return self.store.tally()
 
     def write_parsed(self, rows: Iterable[Parsed]) -> None:
