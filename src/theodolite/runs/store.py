@@ -798,7 +798,7 @@ class Store:
 
         The order is that of a hash of the seed and what is shown, and among items that show the same pictures of the seed
         and the item's id. So it says nothing about the plan, is the same whenever a run is resumed, items planned later do
-        not change it, and a model reads a picture once for all that is asked about it. An edited picture is another one.
+        not change it, and a model reads a picture once for all that is asked about it.
 
         Args:
             seed: Seed of the order.
