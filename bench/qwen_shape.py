@@ -1,5 +1,6 @@
 """A model with the architecture and sizes of Qwen2-VL-7B and random weights, without a download."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -40,7 +41,27 @@ _TEMPLATE = (
 )
 
 
-def random_qwen2_vl(dtype: torch.dtype, device: str) -> Checkpoint:
+SMALL_TEXT = {
+    **_TEXT,
+    "hidden_size": 256,
+    "intermediate_size": 1024,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 1024,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [8, 12, 12]},
+}
+SMALL_VISION = {**_VISION, "depth": 4, "embed_dim": 128, "hidden_size": 256, "num_heads": 4}
+"""Sizes of the same architecture for a CPU."""
+
+
+def random_qwen2_vl(
+    dtype: torch.dtype,
+    device: str,
+    *,
+    text: Mapping[str, Any] = _TEXT,
+    vision: Mapping[str, Any] = _VISION,
+) -> Checkpoint:
     """Create model, tokenizer and processor."""
     from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration
 
@@ -52,8 +73,8 @@ def random_qwen2_vl(dtype: torch.dtype, device: str) -> Checkpoint:
         "pad_token_id": tokenizer.pad_token_id,
     }
     config = Qwen2VLConfig(
-        text_config={**_TEXT, **ids},
-        vision_config=_VISION,
+        text_config={**text, **ids},
+        vision_config=dict(vision),
         image_token_id=image,
         video_token_id=video,
         vision_start_token_id=start,

@@ -33,6 +33,8 @@ def test_the_commands_are_those_that_are_typed_here():
         "pip install .",
         "theodolite diagnose --quick",
         "theodolite diagnose --model hf:PATH --data my.json",
+        "theodolite diagnose --model replay:LOG",
+        'theodolite explain photo.jpg "Where is the cup?" --model hf:PATH',
     ]
     assert README.index("make test") < 2500
 
@@ -85,7 +87,7 @@ def test_the_diagnosis_of_ones_own_model_and_pictures_runs(tmp_path, tiny_llava,
 
     from theodolite.cli.main import main
 
-    (line,) = [each for each in COMMANDS if "hf:PATH" in each]
+    (line,) = [each for each in COMMANDS if "my.json" in each]
     rng = np.random.default_rng(0)
     for name in ("a.png", "b.png", "c.png"):
         Image.fromarray(rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)).save(tmp_path / name)
@@ -99,3 +101,37 @@ def test_the_diagnosis_of_ones_own_model_and_pictures_runs(tmp_path, tiny_llava,
     words = line.replace("PATH", os.fspath(tiny_llava)).split()[1:]
     assert main([*words, "--instruments", "ask", "--quick"]) == 0, capsys.readouterr().err
     assert (tmp_path / "report" / "index.html").is_file()
+
+
+def test_the_diagnosis_of_a_log_runs(tmp_path, monkeypatch, capsys):
+    """``LOG`` stands for the answers of somebody else's evaluation, without its pictures."""
+    import json
+
+    from theodolite.cli.main import main
+
+    (line,) = [each for each in COMMANDS if "replay:LOG" in each]
+    rows = [
+        {"question": "Is there a cat?", "image": f"{i}.jpg", "answer": answer, "prediction": answer}
+        for i, answer in enumerate(["yes", "no"] * 20)
+    ]
+    (tmp_path / "log.json").write_text(json.dumps(rows), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(line.replace("LOG", "log.json").split()[1:]) == 0, capsys.readouterr().err
+    assert "looks" in capsys.readouterr().out
+
+
+def test_the_explanation_runs(tmp_path, tiny_llava, monkeypatch, capsys):
+    """``hf:PATH`` and ``photo.jpg`` stand for the user's own."""
+    import shlex
+
+    import numpy as np
+    from PIL import Image
+
+    from theodolite.cli.main import main
+
+    (line,) = [each for each in COMMANDS if " explain " in each]
+    pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "photo.jpg")
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line.replace("PATH", os.fspath(tiny_llava)))[1:]
+    assert main(words) == 0, capsys.readouterr().err

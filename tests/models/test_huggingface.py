@@ -253,7 +253,8 @@ def test_logits_that_are_no_numbers_spoil_their_own_row_alone(tmp_path, picture)
     @functools.wraps(forward)
     def spoil(*args, **kwargs):
         output = forward(*args, **kwargs)
-        output.logits[1] = torch.nan
+        if len(output.logits) == len(requests):  # not the common beginning
+            output.logits[1] = torch.nan
         return output
 
     model.checkpoint.model.forward = spoil

@@ -4,10 +4,12 @@ import asyncio
 import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from plans import Counting, items
-from theodolite.core.types import Item, Record, Request, Response, Truth
+from theodolite.core.errors import DamageWarning
+from theodolite.core.types import Item, Picture, Record, Request, Response, Truth
 from theodolite.pairs.outcomes import LIGHT, MIRROR, answered_pairs
 from theodolite.runs import (
     AnswerCache,
@@ -18,7 +20,9 @@ from theodolite.runs import (
     RunSettings,
     measure,
     measure_run,
+    verify_run,
 )
+from theodolite.runs import run as runs_module
 from theodolite.stats import binomial_test
 
 EDITS = ("mirror", "light")
@@ -262,3 +266,79 @@ def _info():
     from theodolite.runs import RunInfo
 
     return RunInfo(instrument="test", model="test:x", identity="counting", theodolite="0")
+
+
+def test_questions_about_one_picture_are_asked_together_in_any_order(tmp_path):
+    pictures = [Picture.from_array(np.full((2, 2, 3), value, np.uint8)) for value in range(12)]
+    plan = [
+        Item(f"{i}/{n}", Request.ask(picture, f'"picture":"{n}"'))
+        for n in range(5)
+        for i, picture in enumerate(pictures)
+    ]
+    order = order_of(tmp_path, plan)
+    shown = [name.partition("/")[0] for name in order]
+    assert len(list(itertools.groupby(shown))) == len(pictures)
+    assert list(dict.fromkeys(shown)) != [str(i) for i in range(12)]
+    assert len({tuple(name.partition("/")[2] for name in order[at : at + 5]) for at in range(0, 60, 5)}) > 6
+
+
+@pytest.mark.parametrize("batch_size", [1, 7])
+@pytest.mark.parametrize("fails", [False, True])
+def test_equal_requests_are_made_once_also_within_a_batch(tmp_path, batch_size, fails):
+    class Once(Counting):
+        def measure(self, items):
+            records = super().measure(items)
+            is_first = len(self.asked) == len(records)
+            broken = [Record(item.id, Response.failed("not the first time")) for item in items]
+            return broken if fails and is_first else records
+
+    measurer = Once(batch_size)
+    plan = [Item(f"{i}/{n}", Request.ask(f"question {i}")) for n in range(4) for i in range(5)]
+    order_of(tmp_path, plan, measurer=measurer)
+    with Run.open(tmp_path) as run:
+        tally = run.tally()
+        answers = {r.item.name.partition("/")[0]: r.record.response.text for r in run.results()}
+    assert tally.answered == 20 - tally.failed
+    assert len(answers) == 5
+    if not fails:
+        assert len(measurer.asked) == 5
+        assert tally.reused == 15
+    else:
+        assert tally.failed == len(measurer.asked[: min(batch_size, 5)])
+        assert sorted({name.partition("/")[0] for name in measurer.asked}) == list("01234")
+
+
+@pytest.mark.parametrize(("reads", "calls"), [(False, 1), (True, 2)])
+def test_a_plan_is_made_again_only_if_it_depends_on_results(tmp_path, reads, calls):
+    called = []
+
+    def plan(run):
+        called.append(len(list(run.results())) if reads else 0)
+        return items(5)
+
+    measure_run(tmp_path, settings(), plan, Counting())
+    assert len(called) == calls
+
+
+def test_a_store_that_was_closed_whole_is_not_checked_row_by_row(tmp_path, monkeypatch):
+    checked = []
+    find = runs_module.find_damage
+    monkeypatch.setattr(runs_module, "find_damage", lambda path: checked.append(path) or find(path))
+    for n_checks in (0, 0):
+        order_of(tmp_path, items(20))
+        assert len(checked) == n_checks
+    with Run.open(tmp_path, writable=True) as run:
+        run.write_parsed([])
+    order_of(tmp_path, items(20))
+    assert not checked, "what was written by scoring is whole too"
+    store = tmp_path / "measured.sqlite"
+    data = bytearray(store.read_bytes())
+    at = data.rindex(b"question 7")
+    data[at] ^= 1
+    store.write_bytes(bytes(data))
+    with pytest.warns(DamageWarning):
+        order_of(tmp_path, items(20))
+    assert checked == [store]
+    order_of(tmp_path, items(20))
+    assert checked == [store]
+    assert not list(verify_run(tmp_path))

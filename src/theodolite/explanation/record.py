@@ -239,7 +239,8 @@ class Explanation:
             UsageError: If there is none. The message lists what there is.
         """
         method = method or self.methods[0]
-        named = next((word.span for word in self.words if span in {word.span, word.text}), span)
+        known = {ANSWER, *(word.span for word in self.words)}
+        named = span if span in known else next((w.span for w in self.words if w.text == span), span)
         found = tuple(m for m in self.maps if (m.method, m.target) == (method, named))
         if not found:
             spans = ", ".join(dict.fromkeys(m.target for m in self.maps if m.method == method)) or "none"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from threading import RLock
 from typing import Any, Literal
 from urllib.request import getproxies
 
@@ -129,6 +130,8 @@ class Checkpoint:
     identity: str
     end_ids: frozenset[int]
     """The token ids that end an answer."""
+    _turn: RLock = field(default_factory=RLock, compare=False, repr=False)
+    """Tokenizers cannot be used by two threads at once, and a batch is encoded while another is computed."""
 
     @property
     def tokenizer(self) -> Any:
@@ -153,7 +156,13 @@ class Checkpoint:
 
     def token_ids(self, text: str) -> list[int]:
         """Return the tokens of a templated text. Each picture is still one placeholder."""
-        return list(self.tokenizer(text, add_special_tokens=self._adds_special_tokens(text))["input_ids"])
+        with self._turn:
+            return list(self.tokenizer(text, add_special_tokens=self._adds_special_tokens(text))["input_ids"])
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of some tokens, without special ones."""
+        with self._turn:
+            return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character span of each of these tokens in the text, end exclusive.
@@ -166,7 +175,8 @@ class Checkpoint:
                 "this checkpoint's tokenizer does not provide the positions of its tokens in the text"
             )
         special = self._adds_special_tokens(text)
-        encoded = self.tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
+        with self._turn:
+            encoded = self.tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
         return [(int(low), int(high)) for low, high in encoded["offset_mapping"]]
 
     def encode(
@@ -180,14 +190,15 @@ class Checkpoint:
             padding_side: The side on which shorter prompts are padded.
         """
         pictures = [[picture.load() for picture in request.pictures] for request in requests]
-        inputs = self.processor(
-            text=list(texts),
-            images=pictures if any(pictures) else None,
-            padding=True,
-            padding_side=padding_side,
-            add_special_tokens=self._adds_special_tokens(texts[0]),
-            return_tensors="pt",
-        )
+        with self._turn:
+            inputs = self.processor(
+                text=list(texts),
+                images=pictures if any(pictures) else None,
+                padding=True,
+                padding_side=padding_side,
+                add_special_tokens=self._adds_special_tokens(texts[0]),
+                return_tensors="pt",
+            )
         inputs.pop("token_type_ids", None) if "token_type_ids" not in _forward_names(self.model) else None
         return inputs.to(self.model.device, dtype=self.model.dtype)
 
@@ -199,12 +210,20 @@ class Checkpoint:
             keep: The number of last positions, or a tensor of positions. If the model cannot compute only these, they
                 are selected afterwards.
         """
-        named = {"logits_to_keep": keep} if _takes(self.model, "logits_to_keep") else {}
-        logits = self.model(**inputs, use_cache=False, **named).logits
+        logits = self._forward(inputs, keep, use_cache=False).logits
         wanted = keep if isinstance(keep, int) else len(keep)
         if logits.shape[1] == wanted:
             return logits
         return logits[:, -keep:] if isinstance(keep, int) else logits[:, keep]
+
+    def step(self, inputs: Mapping[str, Any], keep: int) -> tuple[Any, Any]:
+        """Return the logits of the last `keep` positions, and the keys and values of everything read so far."""
+        output = self._forward(inputs, keep, use_cache=True)
+        return output.logits[:, -keep:], output.past_key_values
+
+    def _forward(self, inputs: Mapping[str, Any], keep: Any, *, use_cache: bool) -> Any:
+        named = {"logits_to_keep": keep} if _takes(self.model, "logits_to_keep") else {}
+        return self.model(**inputs, use_cache=use_cache, **named)
 
     def _adds_special_tokens(self, text: str) -> bool:
         start = self.tokenizer.bos_token

@@ -20,6 +20,7 @@ This suffices for architectures built like most of transformers'. Override what 
 `is_image_token`     which tokens belong to pictures, if there is no single id (``input_ids < 0``, for example)
 `adapt_processor`    wraps a checkpoint's own processor that is not called like those of transformers
 `adapt_model`        corrects a loaded model
+`shares_prefixes`    True if what follows a picture cannot change how it is read, so that questions share it
 ===================  ======================================================================================
 
 Models with their own code work the same way. ``examples/phi_family.py`` is a complete plug-in for Phi-3.5-Vision in under
@@ -90,6 +91,16 @@ class Family(ABC):
         """Return the loaded model, corrected if transformers' code for it has a defect. Default: unchanged."""
         return model
 
+    @property
+    def shares_prefixes(self) -> bool:
+        """True if prompts can branch from a common beginning: no token attends to later ones, other than within a picture.
+
+        Default: what the config says. False for a model with its own code, which may read keys and values its own way.
+        """
+        is_own_code = not type(self.config).__module__.startswith("transformers.")
+        text = self.config.get_text_config()
+        return not is_own_code and not getattr(text, "use_bidirectional_attention", False)
+
     @abstractmethod
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
@@ -147,18 +158,28 @@ def find_family(model: Any) -> Family:
     Raises:
         UnsupportedError: If no family of that name is registered.
     """
-    name = str(model.config.model_type)
-    known = {entry.name: entry for entry in registry().entries("family")}
-    if name not in known:
+    family = known_family(model)
+    if family is None:
+        name = str(model.config.model_type)
+        known = ", ".join(entry.name for entry in registry().entries("family"))
         how = "install the plug-in examples/phi_family.py" if name == "phi3_v" else "add one as a plug-in"
         raise UnsupportedError(
-            f"attribution does not support the architecture {name!r}; it supports {', '.join(known)}; {how} "
+            f"attribution does not support the architecture {name!r}; it supports {known}; {how} "
             "(see theodolite.models.Family)"
         )
-    loaded = known[name].load()
+    return family
+
+
+def known_family(model: Any) -> Family | None:
+    """Return the family of a loaded model, or None if none of its ``model_type`` is registered."""
+    entries = registry().entries("family")
+    entry = next((entry for entry in entries if entry.name == str(model.config.model_type)), None)
+    if entry is None:
+        return None
+    loaded = entry.load()
     family = loaded(model.config) if callable(loaded) else loaded
     if not isinstance(family, Family):
-        raise ContractError(f"the family {name!r} of {known[name].origin} is not a theodolite.models.Family")
+        raise ContractError(f"the family {entry.name!r} of {entry.origin} is not a theodolite.models.Family")
     return family
 
 

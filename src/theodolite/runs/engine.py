@@ -305,6 +305,10 @@ class MeasureOptions:
     progress: Callable[[Tally], None] | None = None
     """Called after every commit with the progress of the run."""
 
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"--limit must be at least 1, not {self.limit}")
+
 
 _PLAIN = MeasureOptions()
 
@@ -312,8 +316,8 @@ _PLAIN = MeasureOptions()
 def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally:
     """Measure the pending items of a run: those not asked yet and those that failed.
 
-    Items are asked in an order shuffled by the run's seed, so that what a model keeps from one request to the next does not
-    go with what the plan asks first: an original and then its edits. `Record.place` stores the order in which requests
+    Items are asked in an order shuffled by the run's seed (`Store.pending`), so that what a model keeps from one request to
+    the next does not go with what the plan asks first: an original and then its edits. `Record.place` stores the order in which requests
     were handed to the model. A batch takes consecutive places. Within it, a model may run requests at once, or those with
     fewer pictures and shorter texts first, which are equal for an item and its edits. Requests in progress at the same time
     (servers, several workers) start in this order, and may end in another.
@@ -329,13 +333,13 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
     Returns:
         The progress of the run. If interrupted, everything committed so far is kept.
     """
-    if options.limit is not None and options.limit < 1:
-        raise UsageError(f"--limit must be at least 1, not {options.limit}")
     session = Session(engine=engine.name, workers=engine.workers, versions=_versions())
     run.store.add_session(session.model_dump_json())
     tally = run.tally()
     report = options.progress or (lambda _: None)
     places = itertools.count(run.store.last_place() + 1)
+
+    same = _SameRequests()
 
     def sink(finished: Sequence[tuple[Task, Record]]) -> None:
         nonlocal tally
@@ -345,21 +349,62 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
             if options.cache is not None and task.key is not None and not record.reused:
                 options.cache.put(task.key, record)
         report(tally)
+        reused = [
+            (other, _reused(record, other.item))
+            for (task, _), record in zip(finished, stored, strict=True)
+            for other in same.answered(task, record)
+        ]
+        if reused:
+            sink(reused)
 
     def tasks() -> Iterator[Task]:
         for seq, item, is_retry in run.store.pending(seed=run.info.seed, limit=options.limit):
             key = answer_key(engine.identity, item, engine.reuse)
             known = _known_answer(run, engine, options.cache, item, key)
-            if known is None:
-                yield Task(seq, item, key, is_retry, next(places))
-            else:
-                response = replace(known.response, seconds=0.0, attempts=0)  # no request was made for it
-                reused = replace(known, item_id=item.id, response=response, reused=True)
-                sink([(Task(seq, item, key, is_retry), reused)])
+            task = Task(seq, item, key, is_retry)
+            if known is not None:
+                sink([(task, _reused(known, item))])
+            elif not same.is_in_progress(task):
+                yield replace(task, place=next(places))
 
     report(tally)
     engine.work(tasks(), sink)
+    if same.unanswered:
+        engine.work((replace(task, place=next(places)) for task in same.unanswered), sink)
     return run.tally()
+
+
+class _SameRequests:
+    """Items that make the same request as one that is in progress, and wait for its answer."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[Task]] = {}
+        self.unanswered: list[Task] = []
+        """Tasks that waited for an answer that did not come."""
+
+    def is_in_progress(self, task: Task) -> bool:
+        """Return True if the same request is in progress; the task then waits. Otherwise it is from now on."""
+        if task.key is None:
+            return False
+        if task.key in self._waiting:
+            self._waiting[task.key].append(task)
+            return True
+        self._waiting[task.key] = []
+        return False
+
+    def answered(self, task: Task, record: Record) -> list[Task]:
+        """Return the tasks to which the answer of a finished request belongs too."""
+        waiting = self._waiting.pop(task.key, []) if task.key is not None else []
+        if record.response.is_answered:
+            return waiting
+        self.unanswered += waiting
+        return []
+
+
+def _reused(known: Record, item: Item) -> Record:
+    """Return a known answer as that to an item. No request was made for it."""
+    response = replace(known.response, seconds=0.0, attempts=0)
+    return replace(known, item_id=item.id, response=response, reused=True)
 
 
 def _counted(tally: Tally, task: Task, record: Record) -> Tally:
@@ -674,11 +719,21 @@ def measure_run(
         run = stack.enter_context(Run.start(folder, info))
         cache = stack.enter_context(AnswerCache(how.cache)) if how.cache is not None else None
         measuring = MeasureOptions(limit=limit, cache=cache, progress=progress)
-        run.plan(plan(run), whole=True)
+        grows = _plan(run, plan)[1]
         tally = measure(run, engine, measuring)
-        while run.plan(plan(run), whole=True):
+        while grows:
+            n_new, grows = _plan(run, plan)
+            if not n_new:
+                break
             tally = measure(run, engine, measuring)
         return tally
+
+
+def _plan(run: Run, plan: Plan) -> tuple[int, bool]:
+    """Plan all items. Return the number of new ones, and whether the plan depends on results, so that it may grow."""
+    run.was_read = False
+    n_new = run.plan(plan(run), whole=True)
+    return n_new, run.was_read
 
 
 def _engine(source: Measurer | MeasurerFactory, how: EngineOptions, stack: ExitStack) -> Engine:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import shutil
 import sqlite3
 import time
@@ -796,8 +797,9 @@ class Store:
     def pending(self, *, seed: int = 0, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
         """Yield unfinished items in a random order, each at most once.
 
-        The order is that of a hash of the seed and each item's id. So it says nothing about the plan, is the same whenever
-        a run is resumed, and items planned later do not change it.
+        The order is that of a hash of the seed and what is shown, and among items that show the same pictures of the seed
+        and the item's id. So it says nothing about the plan, is the same whenever a run is resumed, items planned later do
+        not change it, and a model reads a picture once for all that is asked about it.
 
         Args:
             seed: Seed of the order.
@@ -808,8 +810,9 @@ class Store:
         """
         last, end = 0, self._last_of(limit)
 
-        def turn(item_id: str) -> bytes:
-            return hashlib.blake2b(f"{seed} {item_id}".encode(errors="replace"), digest_size=16).digest()
+        def turn(item_id: str, request: str) -> bytes:
+            shown = " ".join(_PICTURE.findall(request)) or item_id
+            return _hash_of(f"{seed} {shown}") + _hash_of(f"{seed} {item_id}")
 
         with (
             self._errors()
@@ -817,12 +820,12 @@ class Store:
             for table in ("turns", "families"):
                 self._db.execute(f"DROP TABLE IF EXISTS temp.{table}")
             self._has_families = False
-            self._db.create_function("turn", 1, turn, deterministic=True)
+            self._db.create_function("turn", 2, turn, deterministic=True)
             self._db.execute("CREATE TEMP TABLE turns (turn INTEGER PRIMARY KEY, seq INTEGER NOT NULL)")
             with self._db:
                 self._db.execute(
                     "INSERT INTO turns (seq) SELECT items.seq FROM items LEFT JOIN records USING (seq) "
-                    "WHERE items.seq <= ? AND (status IS NULL OR status = 'failed') ORDER BY turn(id)",
+                    "WHERE items.seq <= ? AND (status IS NULL OR status = 'failed') ORDER BY turn(id, request)",
                     (end,),
                 )
         while True:
@@ -938,6 +941,30 @@ class Store:
             if not page:
                 self._tell_losses(seen, stamp)
                 return
+
+    def repeats(self) -> Iterator[tuple[Result, Result]]:
+        """Yield the results of each request that was made again: the first time and the second time. Only these are read."""
+        with self._errors():
+            told = "instr(meta, '\"repeats\":') OR NOT instr(meta, '\"truth\":')"  # one of an older version may repeat
+            seqs = [seq for (seq,) in self._db.execute(f"SELECT seq FROM items WHERE {told} ORDER BY seq")]  # noqa: S608 - a constant
+        again = {each.item.truth.repeats: each for each in self._some(seqs) if each.item.truth.repeats}
+        with self._errors():
+            names = self._db.execute("SELECT seq, name FROM items ORDER BY seq") if again else ()
+            seqs = [seq for seq, name in names if name in again]
+        for first in self._some(seqs):
+            if not first.item.truth.repeats:
+                yield first, again[first.item.name]
+
+    def _some(self, seqs: Iterable[int]) -> Iterator[Result]:
+        """Yield the items in some rows with their results. Damaged ones are left out."""
+        for seq in seqs:
+            with self._errors():
+                row = self._db.execute(
+                    "SELECT seq, id, name, request, options, meta, sum FROM items WHERE seq = ?", (seq,)
+                ).fetchone()
+                by_seq = self._found(seq, seq)
+            if row is not None and is_whole(row):
+                yield self._result(row, by_seq.get(seq, {}), arrays=False)
 
     def _result(
         self, row: Sequence[Any], by_table: dict[str, list[tuple[Any, ...]]], *, arrays: bool
@@ -1096,6 +1123,14 @@ class Store:
             yield
         except FAILURES as error:
             raise StorageError(explain(self.path, error)) from error
+
+
+_PICTURE = re.compile(r'"picture":"([^"]*)"')
+"""The digest of a picture in a stored request. Within a text of the request, quotes have a backslash."""
+
+
+def _hash_of(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest()
 
 
 def _place(value: Any) -> int | None:
