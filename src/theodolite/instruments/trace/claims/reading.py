@@ -6,6 +6,7 @@ The tests for this take time linear in the text, and look at words only.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from itertools import chain, islice
 from theodolite.answers import Answer, cut_note, guarded, json_values
 from theodolite.answers.reading import declines
 from theodolite.answers.text import word_set
+from theodolite.core.errors import ContractError
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import action_claims, span_of
@@ -39,6 +41,8 @@ from theodolite.instruments.trace.claims.types import (
     Alignment,
     Claim,
     ClaimKind,
+    Extracted,
+    Extractor,
     Mention,
     Step,
     Trace,
@@ -47,9 +51,6 @@ from theodolite.worlds.episodes import Episode
 
 # Extracts typed claims from sentences, by rules on Universal Dependencies. `ClaimKind` lists the kinds.
 
-
-EXTRACTOR = "claims/4"
-"""Name and version, stored beside what was extracted."""
 
 MOST_CLAIMS = 1000
 """Further claims of a text are not extracted: subjects, verbs and objects in long lists multiply."""
@@ -783,53 +784,94 @@ def _failed(trace: Trace, why: str) -> Trace:
     return replace(trace, steps=(), is_lower_bound=True, problems=(*trace.problems, why), failure=why)
 
 
-def with_claims(traces: Sequence[Trace], *, parser: Parser | None = None) -> list[Trace]:
-    """Return the same traces with the claims of their steps, parsed together.
+def with_claims(traces: Sequence[Trace], *, extractor: Extractor | None = None) -> list[Trace]:
+    """Return the same traces with the claims of their steps, extracted together.
 
-    Frame headings are not parsed, pronouns are resolved, and every claim takes the frames of its step. A trace that cannot
-    be parsed fails alone: those parsed together with it are tried again in halves.
+    Every claim takes the frames of its step and its sentence. A trace that cannot be read fails alone: those extracted together
+    with it are tried again in halves.
+
+    Args:
+        traces: Traces with their steps.
+        extractor: Finds the claims. Default: our rules.
     """
-    parser = parser or open_parser()
+    chosen = extractor or RuleExtractor()
 
     def halves(why: str) -> list[Trace]:
         if len(traces) < 2:
             return [_failed(trace, why) for trace in traces]
         half = len(traces) // 2
-        return [*with_claims(traces[:half], parser=parser), *with_claims(traces[half:], parser=parser)]
-
-    return guarded(lambda: _claimed(traces, parser), unread=halves)
-
-
-def _claimed(traces: Sequence[Trace], parser: Parser) -> list[Trace]:
-    headed = [(step.text, heading_end(step.text)) for trace in traces for step in trace.steps]
-    extracted = iter(extract_many([text[start:] for text, start in headed], parser=parser))
-    starts = iter(start for _, start in headed)
-    done = []
-    for trace in traces:
-        claims = [
-            [claim.shifted(next_start) for claim in next(extracted)]
-            for _ in trace.steps
-            for next_start in [next(starts)]
+        return [
+            part for some in (traces[:half], traces[half:]) for part in with_claims(some, extractor=chosen)
         ]
-        full = [
-            f"step {number}: only the first {MOST_CLAIMS} claims are read"
-            for number, of_step in enumerate(claims, 1)
-            if len(of_step) >= MOST_CLAIMS
-        ]
-        resolved = resolve_pronouns(claims, [step.text for step in trace.steps])
-        steps = tuple(
-            _with_claims(step, of_step) for step, of_step in zip(trace.steps, resolved, strict=True)
+
+    return guarded(lambda: _claimed(traces, chosen), unread=halves)
+
+
+def _claimed(traces: Sequence[Trace], extractor: Extractor) -> list[Trace]:
+    found = extractor.extract(traces)
+    if len(found) != len(traces):
+        raise ContractError(
+            f"the extractor {extractor.name!r} gave {len(found)} results for {len(traces)} traces"
         )
-        done.append(replace(trace, steps=steps, problems=(*trace.problems, *full)))
-    return done
+    return [_with_extracted(trace, claims) for trace, claims in zip(traces, found, strict=True)]
 
 
-def _with_claims(step: Step, claims: Sequence[Claim]) -> Step:
-    parts = _Parts(claims, step.text)
-    placed = (
-        replace(claim, frames=step.frames, is_part=claim.is_part or parts.has(claim)) for claim in claims
+def _with_extracted(trace: Trace, found: Extracted) -> Trace:
+    steps = tuple(
+        replace(step, claims=_placed(step, claims))
+        for step, claims in zip(trace.steps, found.claims, strict=True)
     )
-    return replace(step, claims=tuple(placed))
+    return replace(trace, steps=steps, problems=(*trace.problems, *found.problems))
+
+
+def _placed(step: Step, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return claims with the frames of their step, and with the sentence that each was read from."""
+    spans = sentence_spans(step.text)
+    starts, after = [start for start, _ in spans], heading_end(step.text)
+
+    def sentence(claim: Claim) -> str:
+        first, last = spans[max(0, bisect_right(starts, claim.span[0]) - 1)] if spans else (0, None)
+        return step.text[max(first, after) : last].strip()
+
+    return tuple(replace(claim, frames=step.frames, sentence=sentence(claim)) for claim in claims)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleExtractor:
+    """Our rules, on the trees of a spaCy pipeline; by default of the one that ships."""
+
+    pipeline: str = "shipped"
+
+    @property
+    def name(self) -> str:
+        """``rules``, or the pipeline under another than ours."""
+        return "rules" if self.pipeline == "shipped" else f"spacy:{self.pipeline}"
+
+    def extract(self, traces: Sequence[Trace]) -> list[Extracted]:
+        """Return the claims of each trace. Frame headings are not parsed, and pronouns are resolved."""
+        headed = [(step.text, heading_end(step.text)) for trace in traces for step in trace.steps]
+        extracted = extract_many([text[start:] for text, start in headed], parser=open_parser(self.pipeline))
+        in_place = (
+            [claim.shifted(start) for claim in claims]
+            for claims, (_, start) in zip(extracted, headed, strict=True)
+        )
+        return [_of_rules(trace, list(islice(in_place, len(trace.steps)))) for trace in traces]
+
+
+def _of_rules(trace: Trace, claims: Sequence[Sequence[Claim]]) -> Extracted:
+    full = tuple(
+        f"step {number}: only the first {MOST_CLAIMS} claims are read"
+        for number, of_step in enumerate(claims, 1)
+        if len(of_step) >= MOST_CLAIMS
+    )
+    texts = [step.text for step in trace.steps]
+    resolved = resolve_pronouns(claims, texts)
+    return Extracted(tuple(map(_with_parts, resolved, texts)), full)
+
+
+def _with_parts(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
+    parts = _Parts(claims, text)
+    return tuple(replace(claim, is_part=claim.is_part or parts.has(claim)) for claim in claims)
 
 
 class _Parts:
