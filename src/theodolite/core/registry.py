@@ -338,7 +338,7 @@ VERIFIERS = (
     (
         "annotation",
         "verifiers.annotation:open_annotation",
-        "the episode's own annotations: boxes, relations, actions, poses",
+        "the episode's own annotations: boxes, relations, actions, poses; annotation:closed-world refutes what they do not list",
         "annotation",
     ),
     (

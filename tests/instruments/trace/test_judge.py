@@ -80,7 +80,9 @@ def test_it_gets_the_frames_the_sentence_and_the_opposite():
     claims = with_claims([read_trace("Step 1 (frame 2): The red ball is beside a cube, I think.", EPISODE)])
     said = next(c for c in claims[0].steps[0].claims if c.kind == "spatial")
     Judge(Helper.of(model, "judge")).verify([said], EPISODE)
-    claim, opposite = model.requests
+    claim, opposite = sorted(
+        model.requests, key=lambda r: worded(falsified(said)) in r.text
+    )  # asked shuffled
     assert claim.pictures == opposite.pictures == (EPISODE.frames[1].picture,)
     assert 'sentence, which may say more: "The red ball is beside a cube, I think."' in claim.text
     assert f"Statement: {worded(said)}" in claim.text

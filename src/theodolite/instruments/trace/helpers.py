@@ -7,7 +7,7 @@ the first is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -70,23 +70,21 @@ class Desk:
         ]
         keys = [answer_key(measurer.identity, item, measurer.reuse) or item.id for item in items]
         waiting = self._waiting.setdefault(helper.name, {})
-        for key, item in zip(keys, items, strict=True):
-            if key not in self._answers and key not in waiting:
-                known = self._kept(key)
-                if known is not None:
-                    self._answers[key] = known
-                else:
-                    waiting[key] = item
+        new = {k: i for k, i in zip(keys, items, strict=True) if k not in self._answers and k not in waiting}
+        known = self._kept(new)
+        self._answers |= known
+        waiting |= {key: item for key, item in new.items() if key not in known}
         if not self.is_collecting:
             self.send()
         return [self._answers.get(key, _WAITING) for key in keys]
 
-    def _kept(self, key: str) -> Response | None:
-        if self.cache is None:
-            return None
+    def _kept(self, keys: Iterable[str]) -> dict[str, Response]:
+        """Return the answers that earlier processes kept."""
+        if self.cache is None or not (self.cache / "answers.sqlite").exists():
+            return {}
         with AnswerCache(self.cache) as cache:
-            record = cache.get(key)
-        return None if record is None else record.response
+            found = {key: cache.get(key) for key in keys}
+        return {key: record.response for key, record in found.items() if record is not None}
 
     @contextmanager
     def collecting(self) -> Iterator[None]:

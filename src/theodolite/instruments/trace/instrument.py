@@ -157,8 +157,8 @@ def _with_helpers(
             )
             return Outcome(plan=PlannedCost(by_model, price), notes=said)
         outcome = helpers.settled(compute, forget_runs)
-        said = after(outcome)
-    messages.notes(said)
+        written = after(outcome)
+    messages.notes(written)
     if desk.refused:
         forget_runs()  # what was not asked may be asked next time
         messages.note(
@@ -1044,7 +1044,7 @@ def _tried(options: CalibrateVerifier) -> Outcome:
     sets = [read_episodes(path) for path in options.data]
     episodes = [episode for some in sets for episode in some.episodes]
     found = [calibrate(verifier, episodes) for verifier in verifiers]
-    problems = [problem for some in (*sets, *found) for problem in some.problems]
+    problems = [p for some in sets for p in some.problems] + [p for each in found for p in each.problems]
     members = [asdict(member) for member in members_of(found)]
     return Outcome([calibration_table(found), *problem_tables(problems)], {"panel": members})
 

@@ -34,7 +34,13 @@ from theodolite.instruments.trace.claims.language import (
     sentence_spans,
 )
 from theodolite.instruments.trace.claims.spatial import spatial_claims
-from theodolite.instruments.trace.claims.steps import StepTexts, final_answer, heading_end, read_steps
+from theodolite.instruments.trace.claims.steps import (
+    StepTexts,
+    final_answer,
+    heading_end,
+    json_steps,
+    read_steps,
+)
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import (
     NOT_UNDERSTOOD,
@@ -452,6 +458,9 @@ _ABOUT_ITSELF = re.compile(
     r"\b(?:image|picture|photo|video|frame|visual|ai|language model|assist|answer|sorry|comply|request)s?\b",
     re.IGNORECASE,
 )
+_FINAL = re.compile(r"\b(?:final )?answer\s*[:：][^\n]*", re.IGNORECASE)
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+"""Characters of no width, and those that turn the direction of writing: they hide in words."""
 _ENGLISH = word_set(
     "the a an is are was were be been of in on at to and or it this that there with for from by as not no has have had he she"
     " they his her their its i we you my then but so if which who what left right"
@@ -497,10 +506,7 @@ def _is_json(text: str) -> bool:
     bare = re.sub(r"```\w*", "", text).strip()
     if bare[:1] not in {"{", "["} or bare[-1:] not in {"}", "]"}:
         return False
-    values = json_values(bare)
-    return bool(values) and not any(
-        isinstance(value.value, dict) and "steps" in value.value for value in values
-    )
+    return bool(json_values(bare)) and json_steps(text) is None
 
 
 def _is_foreign(text: str, words: list[str]) -> bool:
@@ -508,8 +514,10 @@ def _is_foreign(text: str, words: list[str]) -> bool:
     letters = [c for c in text if c.isalpha()]
     if sum(c > "ɏ" for c in letters) > len(letters) / 2:
         return True
-    foreign, english = sum(word in _FOREIGN for word in words), sum(word in _ENGLISH for word in words)
-    return foreign >= _FEW_WORDS and foreign > 2 * english
+    foreign, english = ([word for word in words if word in known] for known in (_FOREIGN, _ENGLISH))
+    if not english and len(set(foreign)) >= 2:  # *Der Ball ist rot.*
+        return True
+    return len(foreign) >= _FEW_WORDS and len(foreign) > 2 * len(english)
 
 
 def _is_repetition(text: str, words: list[str]) -> bool:
@@ -527,9 +535,10 @@ def _is_repetition(text: str, words: list[str]) -> bool:
 
 
 def _is_refusal(text: str) -> bool:
-    parts = [part for part in _SENTENCE.split(text) if part.strip()]
+    said = _FINAL.sub("", text)  # who answers has not refused: *I do not see a dog. Final answer: no*
+    parts = [part for part in _SENTENCE.split(said) if part.strip()]
     is_short = len(parts) <= _FEW_WORDS
-    return is_short and all(map(declines, parts[:1])) and _ABOUT_ITSELF.search(text) is not None
+    return is_short and all(map(declines, parts[:1])) and _ABOUT_ITSELF.search(said) is not None
 
 
 # Finds the frames that a step is about: by number, by time, by words of order, else by its position among the steps.
@@ -748,6 +757,7 @@ def read_trace(
         reasoning: Reasoning that was returned apart from the text.
         answer: The final answer, if it was parsed already.
     """
+    text, reasoning = (_INVISIBLE.sub("", each) for each in (text, reasoning))
     answer = answer or final_answer(text, episode.format, reasoning=reasoning)
     empty = Trace(
         episode.id,

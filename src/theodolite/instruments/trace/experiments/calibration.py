@@ -12,7 +12,7 @@ A verifier that supports too readily makes SGR too high, one that refutes too re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from theodolite import stats
@@ -20,7 +20,14 @@ from theodolite.core.files import Problem
 from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims.types import Label, Verifier
-from theodolite.instruments.trace.formulas.refutable import NOT_DRAWN, SWAPS, Known, Swap, known_of
+from theodolite.instruments.trace.formulas.refutable import (
+    NOT_DRAWN,
+    SWAPS,
+    Known,
+    Swap,
+    gap_claims,
+    known_of,
+)
 from theodolite.instruments.trace.score import mean_over
 from theodolite.instruments.trace.verifiers.panel import REFERENCE, Member
 from theodolite.worlds.episodes import Episode
@@ -100,6 +107,8 @@ class Calibration:
     rows: tuple[_Row, ...]
     n_episodes: int
     problems: tuple[Problem, ...] = ()
+    gaps: stats.Estimate | None = None
+    """Of the things that are not listed at a frame but just before and after it, the share that is refuted there."""
 
     @classmethod
     def of(cls, verifier: str, known: Mapping[str, Known], episodes: Mapping[str, Episode]) -> Calibration:
@@ -133,7 +142,22 @@ class Calibration:
 
 def calibrate(verifier: Verifier, episodes: Sequence[Episode]) -> Calibration:
     """Try a verifier on claims of known truth about episodes. Edits are left out."""
-    return Calibration.of(verifier.name, known_of(episodes, verifier), {e.id: e for e in episodes})
+    found = Calibration.of(verifier.name, known_of(episodes, verifier), {e.id: e for e in episodes})
+    return (
+        replace(found, gaps=_refuted_gaps(verifier, episodes))
+        if verifier.name.startswith(REFERENCE)
+        else found
+    )
+
+
+def _refuted_gaps(verifier: Verifier, episodes: Sequence[Episode]) -> stats.Estimate | None:
+    rows = [
+        (float(verdict.label == "unsupported"), episode.unit)
+        for episode in episodes
+        if episode.edit is None
+        for verdict in verifier.verify(gap_claims(episode), episode)
+    ]
+    return mean_over(rows)
 
 
 def calibration_table(calibrations: Sequence[Calibration]) -> Table:
@@ -171,6 +195,12 @@ def calibration_table(calibrations: Sequence[Calibration]) -> Table:
         notes.append(
             "the claims are made from the annotation: by itself it errs only where a word is wider or narrower"
         )
+    notes += [
+        f"{found.verifier}: of {found.gaps.n_items} things that a frame does not list though those before and after do, "
+        f"{found.gaps.value:.0%} are refuted there; most of these refutations are false"
+        for found in calibrations
+        if found.gaps is not None and found.gaps.value > 0
+    ]
     who = first.verifier if len(calibrations) == 1 else f"{len(calibrations)} verifiers"
     title = f"What {who} can tell, by claims of known truth about {first.n_episodes} episodes"
     return Table.of("trace.calibration", title, columns, rows, notes)

@@ -153,8 +153,10 @@ class ScoredTraces:
         if name == "pooled":
             return pooled_table(self.groups, BY_STYLE, seed=o.seed)
         if name == "calibration":
-            own = {t.episode.id: t.episode for t in self.own}
-            return calibration_table([Calibration.of(self.verifier.name, read.known(self.verifier), own)])
+            episodes = {t.episode.id: t.episode for t in self.own}
+            return calibration_table(
+                [Calibration.of(self.verifier.name, read.known(self.verifier), episodes)]
+            )
         is_all = name == "verbosity"
         own = [t for t in self.own if is_all or t.episode.split == "in-distribution"]
         judged = [j for t in own if (j := read.judged(t, self.verifier, o.hedges)) is not None]

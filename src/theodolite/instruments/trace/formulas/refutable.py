@@ -61,6 +61,21 @@ def trace_refutable(labels: Sequence[Label]) -> float | None:
     return sum(label == "unsupported" for label in labels) / len(labels) if labels else None
 
 
+def gap_claims(episode: Episode) -> list[Claim]:
+    """Return claims that a thing is there, at frames that do not list it though those before and after do.
+
+    Most of them are true: an annotation that is not complete leaves out things that are still there.
+    """
+    if episode.knows("objects") != "partial":
+        return []
+    listed = [{t.category for t in frame.objects if t.is_visible} for frame in episode.frames]
+    return [
+        Claim("entity", Mention(category), frames=(i,))
+        for i in range(1, len(listed) - 1)
+        for category in sorted((listed[i - 1] & listed[i + 1]) - listed[i])
+    ]
+
+
 Known: TypeAlias = "list[tuple[KnownClaim, Label]] | str"
 """The verdicts on the claims of known truth about an episode, or why there are none."""
 
