@@ -130,9 +130,13 @@ class Calibration:
 
     @property
     def fault(self) -> Fault:
-        """Why its verdicts mean nothing. The annotation, from which the claims are made, is no coin, however few they are."""
-        fault = self.rates.fault
-        return "" if fault == "may be a coin" and self.verifier == REFERENCE else fault
+        """Why its verdicts mean nothing."""
+        return self.fault_of(self.rates)
+
+    def fault_of(self, rates: Rates) -> Fault:
+        """Return the fault of some of its rates. The annotation, from which the claims are made, is no coin, however few they are."""
+        is_reference = self.verifier == REFERENCE
+        return "" if rates.fault == "may be a coin" and is_reference else rates.fault
 
     def rates_by_kind(self) -> dict[Swap, Rates]:
         """Return the rates of each kind of claim."""
@@ -179,7 +183,10 @@ def calibration_table(calibrations: Sequence[Calibration]) -> Table:
     notes: list[str] = []
     for found in calibrations:
         head = [found.verifier] if several else []
-        rows += [[*head, kind, *_cells(rates), ""] for kind, rates in found.rates_by_kind().items()]
+        rows += [
+            [*head, kind, *_cells(rates), found.fault_of(rates)]
+            for kind, rates in found.rates_by_kind().items()
+        ]
         rows.append([*head, "any of these", *_cells(found.rates), found.fault])
     first = calibrations[0]
     lacking = [swap for swap in SWAPS if swap not in first.rates_by_kind()]
