@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -139,12 +140,6 @@ class Desk:
             if items
         }
 
-    def close(self) -> None:
-        """Close the models."""
-        for measurer in self._open.values():
-            measurer.close()
-        self._open.clear()
-
 
 _DESK: ContextVar[Desk | None] = ContextVar("desk", default=None)
 
@@ -179,8 +174,8 @@ class Helper:
         return isinstance(self.model, HintedModel) or self.name.startswith("scripted:")
 
     def measurer(self) -> Measurer:
-        """Open the model."""
-        return ask_measurer(self.model or open_model(self.name))
+        """Return what asks the model. A model that is named is opened once in a process."""
+        return _opened(self.name) if self.model is None else ask_measurer(self.model)
 
     def ask(self, requests: Sequence[Request]) -> list[Response]:
         """Return one response per request, in order. Equal requests are sent once."""
@@ -191,6 +186,11 @@ class Helper:
             return own.ask(self, requests)
 
 
+@lru_cache(maxsize=4)
+def _opened(name: str) -> Measurer:
+    return ask_measurer(open_model(name))
+
+
 @contextmanager
 def at_desk(desk: Desk) -> Iterator[Desk]:
     """Let all helpers ask at a desk."""
@@ -199,7 +199,6 @@ def at_desk(desk: Desk) -> Iterator[Desk]:
         yield desk
     finally:
         _DESK.reset(token)
-        desk.close()
 
 
 def settled(compute: Callable[[], T], forget: Callable[[], object] = lambda: None) -> T:
