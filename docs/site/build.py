@@ -55,7 +55,16 @@ NAVIGATION: Mapping[str, tuple[str, ...]] = {
     "extend/index": (
         *(
             f"extend/{kind}"
-            for kind in ("instrument", "model", "method", "explainer", "verifier", "source", "edit")
+            for kind in (
+                "instrument",
+                "model",
+                "method",
+                "explainer",
+                "extractor",
+                "verifier",
+                "source",
+                "edit",
+            )
         ),
         "architecture",
         "licences",

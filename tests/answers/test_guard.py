@@ -24,6 +24,7 @@ INNER = {
 """Readers that may raise. Only the modules that guard them may use them, and two that read no model text."""
 GUARDING = {
     "instruments/scene/graph_parser.py",
+    "instruments/trace/claims/extractors.py",
     "instruments/trace/claims/reading.py",
     # called by reading.py, behind the guard
     "instruments/trace/claims/steps.py",

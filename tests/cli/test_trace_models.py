@@ -1,6 +1,7 @@
 """Several models in one table, runs as files of traces, what the data can refute, and what the shipped twins know."""
 
 import json
+import shutil
 
 import pytest
 from trace_world import make_episode
@@ -86,12 +87,67 @@ def test_a_run_is_written_as_a_file_of_traces(runs, data, tmp_path, capsys):
 
 
 def test_an_audit_of_one_split_tells_what_can_be_refuted(data, capsys):
-    rows = found_by(capsys, "trace", "audit", data)["trace.refutation"]
-    assert rows[-1]["swap"] == "any of these"
-    assert rows[-1]["refuted"]["value"] > 0.9
+    rows = found_by(capsys, "trace", "audit", data)["trace.calibration"]
+    assert rows[-1]["kind"] == "any of these"
+    assert rows[-1]["specificity"]["value"] > 0.9
+    assert rows[-1]["judged_false"]["value"] > 0.9
     capsys.readouterr()
     assert main(["trace", "audit", str(data)]) == 0
     assert "one split" in capsys.readouterr().err
+
+
+JUDGE = "judge:scripted:trace-judge"
+
+
+def test_a_judge_is_planned_paid_once_and_kept_in_the_run(runs, tmp_path, capsys):
+    run = tmp_path / "run"
+    shutil.copytree(runs[0], run)
+    score = ["trace", "score", run, "--verifier", JUDGE]
+    capsys.readouterr()
+    assert main([*map(str, score), "--plan", "--price", "1", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)["plan"]
+    assert plan["requests"] > 50
+    assert not (run / "answers.sqlite").exists()
+    assert main([*map(str, score), "--budget", "20"]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "asked 20 times" in told
+    assert f"{plan['requests'] - 20} requests were not sent" in told
+    found = found_by(capsys, *score)
+    assert found["trace.grounding"][0]["unverifiable"]["value"] == 0
+    assert found["trace.grounding"][0]["sgr_corrected"] is not None
+    assert main(list(map(str, score))) == 0
+    assert "were asked" not in capsys.readouterr().err  # all answers are in the run
+
+
+def test_verifiers_are_tried_together_and_make_a_panel(data, tmp_path, capsys):
+    panel = tmp_path / "panel.json"
+    line = [
+        "trace",
+        "calibrate",
+        "--data",
+        data,
+        "--verifier",
+        "annotation",
+        "--verifier",
+        JUDGE,
+        "--out",
+        panel,
+    ]
+    rows = found_by(capsys, *line)["trace.calibration"]
+    totals = {row["verifier"]: row for row in rows if row["kind"] == "any of these"}
+    assert set(totals) == {"annotation", JUDGE}
+    assert all(row["informedness"]["value"] > 0.9 for row in totals.values())
+    rows = found_by(capsys, "trace", "audit", data, "--verifier", f"panel:{panel}")["trace.calibration"]
+    assert rows[-1]["informedness"]["value"] > 0.9
+
+
+def test_an_extractor_is_named_in_the_tables(runs, capsys):
+    named = ["trace", "score", str(runs[0]), "--extractor", "model:scripted:trace-extractor"]
+    capsys.readouterr()
+    assert main(named) == 0
+    assert "claims by model:scripted:trace-extractor" in " ".join(capsys.readouterr().out.split())
+    assert main([*named[:3], "--extractor", "spacy:en_core_web_nowhere"]) == 2
+    assert "no spaCy pipeline" in capsys.readouterr().err
 
 
 def test_twins_say_what_they_never_learnt(data, tmp_path, capsys):

@@ -18,6 +18,7 @@ from theodolite.core.registry import registry
 from theodolite.testing import (
     check_edit,
     check_explainer,
+    check_extractor,
     check_method,
     check_model,
     check_source,
@@ -71,7 +72,7 @@ def test_each_example_is_complete_in_under_eighty_lines(file):
 
 def test_there_is_one_example_of_every_kind_that_the_documentation_promises():
     kinds = {re.search(r'add\(\s*"(\w+)"', file.read_text()).group(1) for file in FILES}
-    assert kinds == {"instrument", "model", "method", "explainer", "verifier", "source", "edit"}
+    assert kinds == {"instrument", "model", "method", "explainer", "extractor", "verifier", "source", "edit"}
     mine = {
         (kind, entry.name)
         for kind in kinds
@@ -198,6 +199,16 @@ def test_the_verifier_keeps_the_contract_and_judges_by_its_file(tmp_path, capsys
     assert labels == ["supported", "unsupported", "supported", "unverifiable"]
     assert main(["list", "verifiers"]) == 0
     assert "labels:FILE.json" in capsys.readouterr().out
+
+
+def test_the_extractor_keeps_the_contract_and_finds_its_words(tmp_path, capsys):
+    check_extractor("listed:cup,book")
+    traces = tmp_path / "traces.jsonl"
+    traces.write_text(json.dumps({"episode": "k", "text": "Step 1: There is no cup, but a Book."}) + "\n")
+    words = ["trace", "verify", str(traces), "--claims", "--tables", "steps", "--json"]
+    assert main([*words, "--extractor", "listed:cup,book"]) == 0
+    claims = next(table for table in tables_of(capsys) if table["name"] == "trace.claim_list")
+    assert [row["claim"] for row in claims["rows"]] == ["entity: not cup", "entity: book"]
 
 
 def test_the_source_builds_a_data_set_with_the_right_geometry(tmp_path):

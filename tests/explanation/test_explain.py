@@ -108,6 +108,12 @@ def test_chosen_parts_have_maps_of_their_own(tiny, planted):
         theodolite.explain(model, planted, "Where?", answer="left of the house", spans=["right"], tries=2)
 
 
+def test_an_answer_that_says_answer_is_one_all_the_same(tiny, planted):
+    model = open_model(f"hf:{tiny('llava')}?dtype=float32")
+    found = theodolite.explain(model, planted, "Which?", answer="the answer", words=False, tries=2)
+    assert found.find()[0].target == "answer"
+
+
 def test_methods_that_hide_and_methods_on_features_can_be_asked_for(tiny, planted, monkeypatch):
     model = open_model(f"hf:{tiny('llava')}?dtype=float32")
     read = []

@@ -29,7 +29,7 @@ class CheckOptions(Options):
 
 
 def check(options: CheckOptions, json: bool) -> None:
-    """Check that a model, method, explainer, verifier, source, edit or instrument keeps its contract.
+    """Check that a model, method, explainer, extractor, verifier, source, edit or instrument keeps its contract.
 
     Of a server it also checks whether text and pictures reach the model.
     """

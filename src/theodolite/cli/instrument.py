@@ -26,11 +26,13 @@ from theodolite.cli.output import (
 )
 from theodolite.core.errors import UsageError
 from theodolite.core.options import (
+    CACHE,
     MODEL,
     RESUMED_FOLDER,
     WORKERS,
     Option,
     Options,
+    PlanChoice,
     Seed,
     limit_of,
     named_size_of,
@@ -87,25 +89,6 @@ SOME_FAILED = 1
 
 _CENT = 0.005
 """Prices below this would be rounded to nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanChoice(Options):
-    """Whether to show only what a command would take."""
-
-    plan: Annotated[
-        bool,
-        Option(
-            "Show what a run would take (requests, pictures, tokens, time), and exit. A few items are asked to find out."
-        ),
-    ] = False
-    price: Annotated[
-        str,
-        Option(
-            "With --plan: US dollars per million tokens, for all or for prompts and answers, to show the cost.",
-            metavar="USD[,USD]",
-        ),
-    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,7 +282,11 @@ def _add_verb(app: typer.Typer, name: str, verb: Verb[Any]) -> None:
 
 
 def print_outcome(outcome: Outcome, *, json: bool) -> None:
-    """Print the outcome of a verb. Exit with status 1 if a check failed."""
+    """Print the outcome of a verb, or what it would take. Exit with status 1 if a check failed."""
+    if outcome.plan is not None:
+        show_costs(outcome.plan.costs, outcome.plan.price, json=json, tables=outcome.tables)
+        notes(outcome.notes)
+        return
     show(outcome.tables, json=json, **outcome.values)
     notes(outcome.notes)
     if not outcome.is_good:
@@ -339,10 +326,7 @@ class RunControl(EngineChoice, PlanChoice):
     seed: Seed = 0
     limit: Annotated[int | None, limit_of()] = None
     # --cache and --prompts are for single runs: a diagnosis keeps a cache of its own.
-    cache: Annotated[
-        Path | None,
-        Option("Reuse deterministic answers of other runs, stored in this folder.", metavar="DIR"),
-    ] = None
+    cache: Annotated[Path | None, CACHE] = None
     prompts: Annotated[bool, Option("With --plan: print every prompt.")] = False
 
 

@@ -18,6 +18,7 @@ _KINDS: dict[str, Kind] = {
     "models": "model",
     "methods": "method",
     "explainers": "explainer",
+    "extractors": "extractor",
     "verifiers": "verifier",
     "sources": "source",
     "families": "family",

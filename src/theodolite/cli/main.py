@@ -123,6 +123,12 @@ TABLE = (
     OldSpelling("trace verify", "trace verify", {"--traces": ""}, having="--traces"),
     OldSpelling("trace ablate", "trace verify --ablate", {"--pairs": "--pairs", "--singles": "--no-pairs"}),
     OldSpelling("trace recall", "trace calibrate"),
+    OldSpelling(
+        "trace score",
+        "trace score",
+        {"--tables refutation": "--tables calibration"},
+        having="--tables refutation",
+    ),
     OldSpelling("grid explain", "grid run", having="--explainers"),
     OldSpelling("grid explain", "grid run --explainers all"),
     OldSpelling("twins certify", "twins certificate", {"--released": ""}, having="--released"),

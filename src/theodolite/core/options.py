@@ -34,6 +34,7 @@ __all__ = [
     "Declared",
     "Option",
     "Options",
+    "PlanChoice",
     "declared",
     "limit_of",
     "numbers",
@@ -309,6 +310,7 @@ INSTRUMENTS = Option("Instruments, separated by commas; see `theodolite list`.")
 MAX_TOKENS = Option("Maximum length of an answer, in tokens.", least=1, stored="always")
 ANSWER = Option("Answer in text, or by the log-probabilities of the options.", stored="always")
 DEVICE = Option("Device of paired networks, such as cuda.", metavar="DEVICE")
+CACHE = Option("Reuse deterministic answers of other runs, stored in this folder.", metavar="DIR")
 BESIDE = Option("Another run to draw for comparison; may be repeated.", metavar="RUN", repeats=True)
 WORKERS = Option(
     "Number of items in a batch, requests in flight, Ray actors, or processes that draw pictures.", least=1
@@ -362,3 +364,22 @@ def out_of(what: str = "Where to write.", metavar: str = "DIR") -> Option:
 NEW_FOLDER = out_of("Where to write; must be new or empty.")
 RESUMED_FOLDER = out_of("Where to write; an existing run is resumed.")
 KEPT_FOLDER = out_of("Where to write; existing results are kept.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanChoice(Options):
+    """Whether to show only what a command would take."""
+
+    plan: Annotated[
+        bool,
+        Option(
+            "Show what a run would take (requests, pictures, tokens, time), and exit. A few items are asked to find out."
+        ),
+    ] = False
+    price: Annotated[
+        str,
+        Option(
+            "With --plan: US dollars per million tokens, for all or for prompts and answers, to show the cost.",
+            metavar="USD[,USD]",
+        ),
+    ] = ""

@@ -31,6 +31,7 @@ Kind: TypeAlias = Literal[
     "family",
     "method",
     "explainer",
+    "extractor",
     "verifier",
     "source",
     "behaviour",
@@ -44,7 +45,7 @@ Kind: TypeAlias = Literal[
 a transformers model type, such as ``qwen2_vl``. A behaviour is a function from a request to an answer, used as
 ``scripted:<name>``. A command is a Typer app or a function for the command line. A figure is
 a function that draws a diagnosis. A grader reads and scores one answer. An edit is a function that fills a part of a
-photograph, given the picture, the part and a seed. An older entry, named after a kind of run, is a
+photograph, given the picture, the part and a seed. An extractor finds the claims of a trace, and a verifier judges them. An older entry, named after a kind of run, is a
 function that completes an item, given the settings of its run, that was stored before items carried their truth."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -212,6 +213,25 @@ def register(add: Registrar) -> None:
         add("method", method, f"theodolite.attribution.methods.{reference}", summary="", group="by name")
     for explainer, reference in EXPLAINERS:
         add("explainer", explainer, f"theodolite.instruments.grid.explainers.{reference}", summary="")
+    _judging(add)
+    for source, function, summary in SOURCES:
+        add("source", source, f"theodolite.{function}", summary=summary)
+    for behaviour, function, summary in BEHAVIOURS:
+        add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
+    _readers(add)
+    _edits(add)
+    add("figure", "looking", "theodolite.report.slide:looking_figure", summary="outcomes of all pairs")
+
+
+def _judging(add: Registrar) -> None:
+    for extractor, reference, summary, example in EXTRACTORS:
+        add(
+            "extractor",
+            extractor,
+            f"theodolite.instruments.trace.claims.extractors:{reference}",
+            summary=summary,
+            example=example,
+        )
     for verifier, reference, summary, example in VERIFIERS:
         add(
             "verifier",
@@ -220,13 +240,6 @@ def register(add: Registrar) -> None:
             summary=summary,
             example=example,
         )
-    for source, function, summary in SOURCES:
-        add("source", source, f"theodolite.{function}", summary=summary)
-    for behaviour, function, summary in BEHAVIOURS:
-        add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
-    _readers(add)
-    _edits(add)
-    add("figure", "looking", "theodolite.report.slide:looking_figure", summary="outcomes of all pairs")
 
 
 def _edits(add: Registrar) -> None:
@@ -309,11 +322,24 @@ EXPLAINERS = (
 """The explainers of the grid: name and place. Each has its own summary."""
 
 
+EXTRACTORS = (
+    ("rules", "open_rules", "our rules and the parser that ships: no download, no request", "rules"),
+    ("spacy", "open_spacy", "our rules on another spaCy pipeline", "spacy:en_core_web_sm"),
+    (
+        "model",
+        "open_model_extractor",
+        "any model: one request per trace; claims whose words are not in the step are dropped",
+        "model:openai:NAME@URL",
+    ),
+)
+"""The extractors of trace claims: name, place, summary, example."""
+
+
 VERIFIERS = (
     (
         "annotation",
         "verifiers.annotation:open_annotation",
-        "the episode's own annotations: boxes, relations, actions, poses",
+        "the episode's own annotations: boxes, relations, actions, poses; annotation:closed-world refutes what they do not list",
         "annotation",
     ),
     (
@@ -339,6 +365,24 @@ VERIFIERS = (
         "verifiers.tracks:open_track_verifier",
         "boxes tracked from frame to frame: motion, appearance, disappearance, contact",
         "tracks:annotation",
+    ),
+    (
+        "judge",
+        "verifiers.judge:open_judge",
+        "any vision-language model: gets the sentence and the frames, asked about the claim and its opposite",
+        "judge:openai:NAME@URL",
+    ),
+    (
+        "informed-judge",
+        "verifiers.judge:open_informed_judge",
+        "the same, told the annotation as text",
+        "informed-judge:openai:NAME@URL",
+    ),
+    (
+        "panel",
+        "verifiers.panel:open_panel",
+        "several verifiers by their measured error rates, the annotation first",
+        "panel:PANEL.json",
     ),
     (
         "ego-motion",
@@ -448,6 +492,13 @@ BEHAVIOURS = (
     ("scene-rambler", "instruments.scene.scripts:rambler", "talks and never answers"),
     ("trace-looker", "instruments.trace.scripts:looker", "describes what the frames show"),
     ("trace-noise", "instruments.trace.scripts:noise", "random statements, different each time"),
+    ("trace-extractor", "instruments.trace.scripts:extractor", "extracts claims as our rules do"),
+    (
+        "trace-judge",
+        "instruments.trace.scripts:judge",
+        "judges a claim by the annotation, and where it is silent says yes",
+    ),
+    ("trace-yes", "instruments.trace.scripts:yes", "calls every claim supported"),
     ("trace-fixed", "instruments.trace.scripts:fixed", "always the same text, whatever the frames show"),
     *(
         (

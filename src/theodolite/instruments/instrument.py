@@ -36,13 +36,14 @@ from theodolite.core.views import UNSEEN, ItemRow, RowStatus
 from theodolite.models import VisionLanguageModel, open_model
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.pairs.outcomes import answered_pairs, repeated_pairs, split_of
-from theodolite.runs import Measurer, MeasurerFactory, Result, Run, read_info
+from theodolite.runs import Cost, Measurer, MeasurerFactory, Price, Result, Run, read_info
 
 __all__ = [
     "Instrument",
     "Messages",
     "Outcome",
     "Place",
+    "PlannedCost",
     "RecordedModel",
     "Reference",
     "RunOptions",
@@ -101,6 +102,15 @@ class Messages:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedCost:
+    """What a verb would take."""
+
+    costs: Mapping[str, Mapping[str, Cost]]
+    """By model and by what it is asked for."""
+    price: Price | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a verb gives."""
 
@@ -111,6 +121,8 @@ class Outcome:
     """Said after the tables."""
     is_good: bool = True
     """False if a check failed; the exit status is then 1."""
+    plan: PlannedCost | None = None
+    """Given if only that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from theodolite.testing.check_edit import check_edit
 from theodolite.testing.check_explainer import check_explainer
+from theodolite.testing.check_extractor import check_extractor
 from theodolite.testing.check_instrument import check_instrument
 from theodolite.testing.check_method import check_method
 from theodolite.testing.check_model import check_model
@@ -20,6 +21,7 @@ __all__ = [
     "Findings",
     "check_edit",
     "check_explainer",
+    "check_extractor",
     "check_instrument",
     "check_method",
     "check_model",

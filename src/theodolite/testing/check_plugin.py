@@ -9,6 +9,7 @@ from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import Kind, registry
 from theodolite.testing.check_edit import check_edit
 from theodolite.testing.check_explainer import check_explainer
+from theodolite.testing.check_extractor import check_extractor
 from theodolite.testing.check_instrument import check_instrument
 from theodolite.testing.check_method import check_method
 from theodolite.testing.check_model import check_model
@@ -21,6 +22,7 @@ CHECKED: tuple[Kind, ...] = (
     "model",
     "method",
     "explainer",
+    "extractor",
     "verifier",
     "source",
     "behaviour",
@@ -70,6 +72,7 @@ def _check(name: str, kind: Kind, data: str | Path | None) -> Findings:
         "model": check_model,
         "method": check_method,
         "explainer": check_explainer,
+        "extractor": check_extractor,
         "verifier": check_verifier,
         "edit": check_edit,
     }
@@ -92,6 +95,7 @@ def kind_of(name: str) -> Kind:
     asked: dict[Kind, bool] = {
         **{kind: name in names[kind] for kind in CHECKED},
         "model": bool(colon) and scheme in names["model"],
+        "extractor": scheme in names["extractor"],
         "verifier": scheme in names["verifier"],
         "explainer": name in names["explainer"] or scheme == "relevance",
         "source": name in names["source"] or f"scene-{name}" in names["source"],

@@ -11,6 +11,8 @@ from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention
+from theodolite.instruments.trace.experiments.calibration import calibrate, calibration_table
+from theodolite.instruments.trace.formulas.refutable import gap_claims
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 from theodolite.worlds.episodes import EGO, Action, Episode, Frame, FrameObject, Pose, Relation
 
@@ -234,7 +236,7 @@ def test_states_change():
 def test_unknown_verifiers_and_options_are_refused():
     with pytest.raises(UsageError, match="no verifier"):
         open_verifier("anotation")
-    with pytest.raises(UsageError, match="no options"):
+    with pytest.raises(UsageError, match="no option but closed-world"):
         open_verifier("annotation:fast")
 
 
@@ -248,3 +250,59 @@ def test_the_picture_itself_is_no_thing_in_it(word):
     said = with_claims([read_trace(f"Step 1: There is a ball in the {word}.", scene(RED))])
     found = judge(said, {"e": scene(RED)}, VERIFIER)[0]
     assert "unsupported" not in {verdict.label for step in found.steps for verdict in step.verdicts}
+
+
+# Closed world, and one word for all people.
+
+
+def _partial(*labels, vocabulary=()):
+    frames = tuple(
+        Frame(float(t), objects=tuple(FrameObject(f"{label}-1", label) for label in there))
+        for t, there in enumerate(labels)
+    )
+    words_known = {"objects": tuple(vocabulary)} if vocabulary else {}
+    return Episode("partial", "?", frames, known={"objects": "partial"}, vocabulary=words_known)
+
+
+def test_in_a_closed_world_what_is_not_listed_is_refuted():
+    episode = _partial(("cup",), ("cup",))
+    claims = [Claim("entity", Mention("cup")), Claim("entity", Mention("dog"))]
+    open_, closed = open_verifier("annotation"), open_verifier("annotation:closed-world")
+    assert [v.label for v in open_.verify(claims, episode)] == ["supported", "unverifiable"]
+    assert [v.label for v in closed.verify(claims, episode)] == ["supported", "unsupported"]
+    assert closed.name == "annotation:closed-world"
+    bare = Episode("bare", "?", (Frame(0.0),))
+    assert {v.label for v in closed.verify(claims, bare)} == {"unverifiable"}  # nothing is annotated at all
+    with pytest.raises(UsageError, match="closed-world"):
+        open_verifier("annotation:open")
+
+
+def test_what_a_closed_world_refutes_wrongly_is_measured():
+    episode = _partial(("cup", "book"), ("book",), ("cup", "book"))
+    assert [str(c) for c in gap_claims(episode)] == ["entity: cup"]
+    closed, open_ = (
+        calibrate(open_verifier(f"annotation{mode}"), [episode]) for mode in (":closed-world", "")
+    )
+    assert (closed.gaps.value, open_.gaps.value) == (1.0, 0.0)
+    assert any("100% are refuted" in note for note in calibration_table([closed]).notes)
+    assert not any("are refuted there" in note for note in calibration_table([open_]).notes)
+    whole = replace(episode, known={"objects": "complete"})
+    assert gap_claims(whole) == []
+
+
+@pytest.mark.parametrize("said", ["man", "woman", "boy", "person", "he", "she"])
+def test_where_one_word_covers_all_people_it_supports_them(said):
+    claim = Claim("entity", Mention(said))
+    one = _partial(("person", "cup"), vocabulary=("person", "cup"))
+    assert VERIFIER.verify([claim], one)[0].label == "supported"
+    several = _partial(("woman", "cup"), vocabulary=("woman", "man", "cup"))
+    is_plain = said in {"woman", "person"}
+    assert (VERIFIER.verify([claim], several)[0].label == "supported") == is_plain
+    unknown = _partial(("person", "cup"))
+    assert (VERIFIER.verify([claim], unknown)[0].label == "supported") == (said == "person")
+
+
+def test_he_is_no_one_where_two_are_listed():
+    frame = Frame(0.0, objects=(FrameObject("p-1", "person"), FrameObject("p-2", "person")))
+    two = Episode("two", "?", (frame,), known={"objects": "partial"}, vocabulary={"objects": ("person",)})
+    assert VERIFIER.verify([Claim("entity", Mention("he"))], two)[0].reason == "unclear"

@@ -261,7 +261,9 @@ def test_tables_and_item_scores_are_one_number_under_one_name(episodes, data, tm
 def test_a_run_is_parsed_once_in_a_process(episodes, data, tmp_path, monkeypatch):
     parsed = []
     real = score.with_claims
-    monkeypatch.setattr(score, "with_claims", lambda traces: parsed.append(len(traces)) or real(traces))
+    monkeypatch.setattr(
+        score, "with_claims", lambda traces, **how: parsed.append(len(traces)) or real(traces, **how)
+    )
     items = list(plan_study(episodes))
     with run_of(tmp_path / "run", lambda item: told(item.request), items, data) as run:
         scores = TRACE.score(run)

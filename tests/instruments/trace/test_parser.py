@@ -1,6 +1,7 @@
 """The parser that ships: small, licensed, as accurate as it says, and loaded without pickle."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -97,8 +98,8 @@ def test_what_is_missing_is_named(monkeypatch):
         open_parser("en_core_web_nowhere")
 
 
-def test_a_pipeline_of_spacys_own_is_preferred(tmp_path):
-    """A stand-in package under that name is taken before the shipped one."""
+def test_a_pipeline_of_spacys_own_is_not_picked_up(tmp_path):
+    """A stand-in package under that name is installed, and used only if it is named."""
     package = tmp_path / "en_core_web_sm"
     package.mkdir()
     (package / "__init__.py").write_text(
@@ -108,15 +109,20 @@ def test_a_pipeline_of_spacys_own_is_preferred(tmp_path):
     about = tmp_path / "en_core_web_sm-3.8.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: en_core_web_sm\nVersion: 3.8.0\n")
-    code = "from theodolite.instruments.trace.claims.language import open_parser; print(open_parser().name)"
+    code = (
+        "from theodolite.instruments.trace.claims.language import open_parser\n"
+        "print(open_parser().name, open_parser('en_core_web_sm').name, sep='|')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": str(tmp_path), "PATH": ""},
-        check=False,
+        env={"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)]), "PATH": ""},
+        check=True,
     )
-    assert "stand_in" in done.stdout, done.stderr
+    ours, _, named = done.stdout.partition("|")
+    assert "stand_in" not in ours
+    assert "stand_in" in named
 
 
 def test_its_settings_are_those_it_was_trained_with():

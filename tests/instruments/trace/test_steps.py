@@ -12,6 +12,7 @@ from theodolite.instruments.trace.claims.reading import (
     MOST_CHARACTERS,
     align,
     align_steps,
+    no_trace,
     read_trace,
     with_claims,
 )
@@ -277,3 +278,27 @@ def test_odd_lines_of_a_trace_file_are_told_in_plain_words(tmp_path):
     reasons = {problem.where: problem.reason for problem in problems}
     assert reasons["t.jsonl, line 2"] == "it is nested too deeply"
     assert reasons["t.jsonl, line 3"].startswith("steps.0.text: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("I do not see a dog. There is a cup.\nFinal answer: a", ""),
+        ("I'm sorry, I can't help with that.\nFinal answer: unknown", "refused"),
+        ("Der Ball ist rot.", "not English"),
+        ("Le ballon est rouge.", "not English"),
+        ("Ball falls, die rolls, die stops.", ""),
+        ("El Greco painting.", ""),
+        ('["ball", "cup"]', "JSON without steps"),
+        ('```json\n[{"frame": 1, "observation": "A ball rolls."}, {"observation": "It stops."}]\n```', ""),
+    ],
+)
+def test_who_says_something_in_english_has_written_a_trace(text, why):
+    assert no_trace(text) == why
+
+
+def test_hidden_characters_do_not_hide_words():
+    text = "Step 1: The c\u200bup is re\u00add.\u202e\nFinal answer: left"
+    plain = "Step 1: The cup is red.\nFinal answer: left"
+    episode = Episode("e", "?", (Frame(0.0),))
+    assert with_claims([read_trace(text, episode)]) == with_claims([read_trace(plain, episode)])

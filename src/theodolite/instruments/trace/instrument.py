@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
@@ -15,6 +15,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, counted_problems, whole_folder
 from theodolite.core.options import (
     BESIDE,
+    CACHE,
     DATA,
     IMAGES,
     MAX_TOKENS,
@@ -24,6 +25,7 @@ from theodolite.core.options import (
     Figures,
     Option,
     Options,
+    PlanChoice,
     Seed,
     limit_of,
     out_of,
@@ -36,6 +38,7 @@ from theodolite.instruments.instrument import (
     Instrument,
     Messages,
     Outcome,
+    PlannedCost,
     RecordedModel,
     Reference,
     RunOptions,
@@ -54,7 +57,7 @@ from theodolite.instruments.trace.formulas.tcs import SENTENCE_MODEL
 from theodolite.instruments.trace.questions import STYLES
 from theodolite.models import ask_measurer
 from theodolite.pairs.outcomes import with_repeats
-from theodolite.runs import Run
+from theodolite.runs import Price, Run
 from theodolite.worlds.episodes import FAMILIES, Family
 
 if TYPE_CHECKING:
@@ -76,7 +79,7 @@ __all__ = [
 # What can be done with traces: make and import episodes, run, score, audit, figures of both.
 
 
-RUN_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls", "refutation")
+RUN_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls", "calibration")
 VERIFY_TABLES = ("steps", "claims", "pooled")
 
 EPISODES = DATA.but(help="The episodes. For a run, only needed if they have moved.")
@@ -84,11 +87,86 @@ VERIFIER = Option(
     "The verifier that judges the claims, such as annotation; see `theodolite list verifiers`.",
     metavar="NAME",
 )
+EXTRACTED_BY = Option(
+    "What finds the claims: rules, spacy:NAME or model:MODEL; see `theodolite list extractors`.",
+    metavar="NAME",
+    completion="extractor",
+)
 SENTENCES = Option(
     "The sentence model of TCS, equation 2: a folder or an OWNER/NAME on the Hugging Face hub.",
     metavar="NAME",
 )
 _SOURCES = Option("Traces in JSONL files, or run folders.", metavar="TRACES…", is_argument=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Helping(PlanChoice):
+    """The options of commands in which models may read or judge claims."""
+
+    cache: Annotated[
+        Path | None,
+        CACHE.but(
+            help="Keep answers of models that read or judge claims in this folder. Default: that of the run."
+        ),
+    ] = None
+    budget: Annotated[
+        int | None,
+        Option(
+            "Ask models that read or judge claims at most N times; the rest stays undecided.",
+            metavar="N",
+            least=0,
+        ),
+    ] = None
+
+
+def _with_helpers(
+    options: Helping,
+    messages: Messages,
+    compute: Callable[[], Outcome],
+    *,
+    folder: Path | None = None,
+    preview: Callable[[], object] | None = None,
+    after: Callable[[Outcome], Sequence[str]] = lambda _: (),
+) -> Outcome:
+    """Compute an outcome with models that help, or say what they would be asked.
+
+    Args:
+        options: Cache, budget, and whether to plan only.
+        messages: Told how far the requests are.
+        compute: Writes nothing, so that it can be repeated.
+        folder: Where answers are kept if no other folder is named.
+        preview: Also computed for a plan: what is asked once the first answers are known.
+        after: Writes what is written, with the same helpers; what it returns is said.
+    """
+    from theodolite.instruments.trace import helpers
+    from theodolite.instruments.trace.score import forget_runs
+
+    if options.price and not options.plan:
+        raise UsageError("--price is for --plan")
+    price = Price.parse(options.price) if options.price else None
+    desk = helpers.Desk(options.cache or folder, options.budget, progress=messages.progress)
+    with helpers.at_desk(desk):
+        if options.plan:
+            costs = helpers.collected(*filter(None, (compute, preview)))
+            forget_runs()
+            by_model = {name: {"trace": cost} for name, cost in costs.items()}
+            said = (
+                []
+                if by_model
+                else ["no model is asked to read or judge claims, or all its answers are known"]
+            )
+            return Outcome(plan=PlannedCost(by_model, price), notes=said)
+        outcome = helpers.settled(compute, forget_runs)
+        written = after(outcome)
+    messages.notes(written)
+    if desk.refused:
+        forget_runs()  # what was not asked may be asked next time
+        messages.note(
+            f"{desk.refused} requests were not sent, since the budget was spent; what they are about is undecided"
+        )
+    if desk.asked:
+        messages.note(f"models that read or judge claims were asked {desk.asked:,} times")
+    return outcome
 
 
 # Episodes: made, edited, imported, audited.
@@ -235,11 +313,12 @@ class AuditEpisodes(Options):
 
 
 def audit_episodes(options: AuditEpisodes, messages: Messages) -> Outcome:
-    """Check that the splits share nothing and are equally hard (status 1 if not), and which false claims can be refuted."""
+    """Check that the splits share nothing and are equally hard (status 1 if not), and what a verifier can tell of them."""
     from theodolite.instruments.trace.data.dataset import audit_table, audit_world, read_episodes
     from theodolite.instruments.trace.experiments.alignment import alignment_table, score_alignment
+    from theodolite.instruments.trace.experiments.calibration import calibrate, calibration_table
     from theodolite.instruments.trace.experiments.grounding import problem_tables
-    from theodolite.instruments.trace.experiments.robustness import refutation_table
+    from theodolite.instruments.trace.helpers import settled
     from theodolite.instruments.trace.verifiers.judging import open_verifier
 
     data, seed = options.data, options.seed
@@ -252,11 +331,12 @@ def audit_episodes(options: AuditEpisodes, messages: Messages) -> Outcome:
         is_sound = result.is_sound
     else:
         messages.note(f"{data} has one split, so there are no two to compare")
-    refutation, wrong = refutation_table(stored.episodes, open_verifier(options.verifier))
-    tables.append(refutation)
+    verifier = open_verifier(options.verifier)
+    found = settled(lambda: calibrate(verifier, stored.episodes))
+    tables.append(calibration_table([found]))
     if options.tables:
         tables.append(alignment_table(score_alignment(stored.episodes, seed=seed)))
-    tables += problem_tables([*stored.problems, *wrong])
+    tables += problem_tables([*stored.problems, *found.problems])
     return Outcome(tables, {"data": str(data), "is_sound": is_sound}, is_good=is_sound)
 
 
@@ -339,6 +419,7 @@ class TraceRun(RunOptions):
     )
     max_tokens: Annotated[int, MAX_TOKENS] = 1024
     verifier: Annotated[str, VERIFIER] = "annotation"
+    extractor: Annotated[str, EXTRACTED_BY] = "rules"
     sentence_model: Annotated[str, SENTENCES] = SENTENCE_MODEL
     relevance: Annotated[
         bool,
@@ -359,12 +440,13 @@ class TraceRun(RunOptions):
 def plan_traces(study: Study, options: TraceRun, data: Path) -> RunPlan:
     """Plan a run that asks a model to reason about episodes."""
     from theodolite.instruments.trace import questions
+    from theodolite.instruments.trace.claims.extractors import open_extractor
     from theodolite.instruments.trace.data.dataset import read_episodes
-    from theodolite.instruments.trace.experiments.grounding import run_tables
     from theodolite.instruments.trace.score import TraceScoreOptions
     from theodolite.instruments.trace.verifiers.judging import open_verifier
 
-    open_verifier(options.verifier)  # fail before anything is asked if the name is unknown
+    open_verifier(options.verifier)  # fail before anything is asked if a name is unknown
+    open_extractor(options.extractor)
     episodes = read_episodes(data).episodes
     wordings: Any = ["original", "paraphrased"] if options.paraphrase else ["original"]
     styles: Any = list(options.styles)
@@ -377,7 +459,9 @@ def plan_traces(study: Study, options: TraceRun, data: Path) -> RunPlan:
             max_tokens=options.max_tokens,
         )
     )
-    scoring = TraceScoreOptions(options.verifier, sentence_model=options.sentence_model, seed=study.seed)
+    scoring = TraceScoreOptions(
+        options.verifier, options.extractor, sentence_model=options.sentence_model, seed=study.seed
+    )
     return RunPlan(
         "",
         "trace",
@@ -388,8 +472,18 @@ def plan_traces(study: Study, options: TraceRun, data: Path) -> RunPlan:
             *_bare(questions.without_pictures(episodes), len(episodes)),
             *_unlearnt(study.model, episodes),
         ),
-        tables=lambda run: run_tables(run, options=scoring),
+        tables=partial(_settled_tables, scoring),
     )
+
+
+def _settled_tables(scoring: TraceScoreOptions, run: Run) -> list[Table]:
+    """Return the tables of a run, once models that read or judge claims have answered; their answers are kept in the run."""
+    from theodolite.instruments.trace import helpers
+    from theodolite.instruments.trace.experiments.grounding import run_tables
+    from theodolite.instruments.trace.score import forget_runs
+
+    with helpers.at_desk(helpers.Desk(run.folder)):
+        return helpers.settled(lambda: run_tables(run, options=scoring), forget_runs)
 
 
 def _bare(bare: Sequence[Episode], n: int) -> list[str]:
@@ -441,8 +535,10 @@ def plan_relevance(study: Study, options: TraceRun, data: Path) -> RunPlan:  # n
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judging(Options):
+class Judging(Helping):
     """Settings of judging and counting."""
+
+    extractor: Annotated[str, EXTRACTED_BY] = "rules"
 
     unverifiable: Annotated[Handling, Option("How to count claims that cannot be judged.")] = "exclude"
     count: Annotated[
@@ -471,7 +567,14 @@ class Judging(Options):
         hedges: Any = "as stated" if self.guesses == "stated" else "abstract"
         counting = Counting(self.unverifiable, self.count)
         return TraceScoreOptions(
-            verifier, counting, hedges, self.tau, self.sentence_model, also_by=also_by, seed=self.seed
+            verifier,
+            self.extractor,
+            counting,
+            hedges,
+            self.tau,
+            self.sentence_model,
+            also_by=also_by,
+            seed=self.seed,
         )
 
 
@@ -491,28 +594,51 @@ class ScoreTraces(Judging):
 
 
 def score_traces(options: ScoreTraces, messages: Messages) -> Outcome:
-    """Score a run from its stored answers, or compare several models in one table (Table 1). No model is called."""
-    from theodolite.instruments.trace.experiments.grounding import run_tables
+    """Score a run from its stored answers, or compare several models in one table (Table 1).
 
-    runs, figures, extra = options.runs, options.figures, options.tables
-    if options.beside and figures is None:
+    The models of the runs are not called; others are if they read (--extractor) or judge (--verifier) claims.
+    """
+    runs, extra = options.runs, options.tables
+    if options.beside and options.figures is None:
         raise UsageError("--beside adds other runs to the figures: also give a folder with --figures")
     how = options.scoring(options.verifier, options.also_by)
     if options.also_by and "conditions" not in extra:
         extra = (*extra, "conditions")
+    if len(runs) > 1 and (options.beside or options.figures is not None or extra):
+        raise UsageError("figures and further tables are of one run: give a single one")
+    compute = partial(_scored, runs, how, options.data, extra)
+    by_rules = partial(_scored, runs, replace(how, extractor="rules"), options.data, extra)
+    return _with_helpers(
+        options,
+        messages,
+        compute,
+        folder=runs[0],
+        preview=by_rules if options.extractor != "rules" else None,
+        after=partial(_write_scores, options, how),
+    )
+
+
+def _write_scores(options: ScoreTraces, how: TraceScoreOptions, outcome: Outcome) -> list[str]:
+    """Write the tables of one run into it, and draw its figures."""
+    if len(options.runs) > 1:
+        return []
+    with Run.open(options.runs[0], writable=True) as run:
+        run.write_tables(outcome.tables)
+    if options.figures is None:
+        return []
+    return [_draw(options.runs[0], options.beside, how, options.data, options.figures)]
+
+
+def _scored(runs: Sequence[Path], how: TraceScoreOptions, data: Path | None, extra: Sequence[str]) -> Outcome:
+    """Return the tables of one run, or of several side by side."""
+    from theodolite.instruments.trace.experiments.grounding import run_tables
+
     if len(runs) > 1:
-        if options.beside or figures is not None or extra:
-            raise UsageError("figures and further tables are of one run: give a single one")
-        tables = _table1(runs, how, options.data)
+        tables = _table1(runs, how, data)
         return Outcome(tables, {"runs": [str(run) for run in runs], "instrument": "trace"})
-    folder = runs[0]
-    with Run.open(folder, writable=True) as run:
-        tables = run_tables(run, data=options.data, options=how, extra=extra)
-        run.write_tables(tables)
-        model = run.info.model
-    if figures is not None:
-        messages.note(_draw(folder, options.beside, how, options.data, figures))
-    return Outcome(tables, {"run": str(folder), "instrument": "trace", "model": model})
+    with Run.open(runs[0], writable=True) as run:
+        tables = run_tables(run, data=data, options=how, extra=extra)
+        return Outcome(tables, {"run": str(runs[0]), "instrument": "trace", "model": run.info.model})
 
 
 def _table1(runs: Sequence[Path], options: TraceScoreOptions, data: Path | None) -> list[Table]:
@@ -584,31 +710,51 @@ class VerifyTraces(Judging):
 
 
 def verify_traces(options: VerifyTraces, messages: Messages) -> Outcome:
-    """Judge stored traces, from a file or a run; or with --ablate, by a pipeline without some of its parts. No model is called."""
-    from theodolite.instruments.trace.experiments.grounding import problem_tables
-    from theodolite.instruments.trace.experiments.verify import claim_tables, load_traces, verify_tables
-    from theodolite.instruments.trace.verifiers.judging import open_verifier
+    """Judge stored traces, from a file or a run; or with --ablate, by a pipeline without some of its parts.
 
+    The models that wrote them are not called; others are if they read (--extractor) or judge (--verifier) claims.
+    """
     names = options.verifier or ("annotation",)
     if options.ablate:
-        return _ablate(options, names[0], messages)
+        return _with_helpers(options, messages, lambda: _ablate(options, names[0]))
     if len(options.traces) > 1:
         raise UsageError("several sources are for --ablate; give a single one")
     (source,) = options.traces
-    if options.claims:
-        loaded = load_traces(source, options.data, limit=options.limit, needs_episodes=False)
-        messages.notes(loaded.notes)
-        tables = claim_tables(loaded.traces, list_steps="steps" in options.tables)
-        return Outcome([*tables, *problem_tables(loaded.problems)], {"traces": str(source)})
+    folder = source if source.is_dir() else None
+    compute = partial(_extracted if options.claims else _verified, source, options, names)
+    by_rules = partial(_verified, source, replace(options, extractor="rules"), names)
+    needs_preview = options.extractor != "rules" and not options.claims
+    return _with_helpers(
+        options, messages, compute, folder=folder, preview=by_rules if needs_preview else None
+    )
+
+
+def _extracted(source: Path, options: VerifyTraces, _: Sequence[str]) -> Outcome:
+    """Return the claims of traces."""
+    from theodolite.instruments.trace.experiments.grounding import problem_tables
+    from theodolite.instruments.trace.experiments.verify import claim_tables, load_traces
+
+    loaded = load_traces(source, options.data, limit=options.limit, needs_episodes=False)
+    listed = "steps" in options.tables
+    tables, lost = claim_tables(loaded.traces, extractor=options.extractor, list_steps=listed)
+    problems = list(dict.fromkeys([*loaded.problems, *lost]))
+    return Outcome([*tables, *problem_tables(problems)], {"traces": str(source)}, loaded.notes)
+
+
+def _verified(source: Path, options: VerifyTraces, names: Sequence[str]) -> Outcome:
+    """Return the tables of traces, judged."""
+    from theodolite.instruments.trace.experiments.grounding import problem_tables
+    from theodolite.instruments.trace.experiments.verify import load_traces, verify_tables
+    from theodolite.instruments.trace.verifiers.judging import open_verifier
+
     how = options.scoring(names[0])
     opened = [open_verifier(name) for name in names]
-    loaded = load_traces(source, options.data, limit=options.limit)
-    messages.notes(loaded.notes)
+    loaded = load_traces(source, options.data, extractor=options.extractor, limit=options.limit)
     tables, problems = verify_tables(loaded, opened, how, rates=list(options.flip), extra=options.tables)
-    return Outcome([*tables, *problem_tables(problems)], {"traces": str(source)})
+    return Outcome([*tables, *problem_tables(problems)], {"traces": str(source)}, loaded.notes)
 
 
-def _ablate(options: VerifyTraces, verifier: str, messages: Messages) -> Outcome:
+def _ablate(options: VerifyTraces, verifier: str) -> Outcome:
     """Measure the pipeline without some of its parts."""
     from theodolite.instruments.trace.experiments.ablation import ablate, ablation_table, across_models
     from theodolite.instruments.trace.experiments.grounding import problem_tables
@@ -618,15 +764,15 @@ def _ablate(options: VerifyTraces, verifier: str, messages: Messages) -> Outcome
     check_distinct(options.traces, "a source")
     judge = open_verifier(verifier)
     how: Any = {"pairs": options.pairs, "seed": options.seed}
-    parts = [load_traces(source, options.data) for source in options.traces]
+    parts = [load_traces(source, options.data, extractor=options.extractor) for source in options.traces]
     whole = joined(parts)
-    messages.notes(whole.notes)
     pooled, failed = ablate(whole.traces, whole.episodes, judge, **how)
     models = []
     if len(parts) > 1:
         models = across_models([ablate(part.traces, part.episodes, judge, **how)[0] for part in parts])
     problems = list(dict.fromkeys([*whole.problems, *failed]))
-    return Outcome([ablation_table(pooled, models), *problem_tables(problems)], {"verifier": verifier})
+    tables = [ablation_table(pooled, models), *problem_tables(problems)]
+    return Outcome(tables, {"verifier": verifier}, whole.notes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -795,8 +941,17 @@ def _rows_of(folders: Sequence[Path], messages: Messages) -> tuple[list[ModelRow
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrateVerifier(Options):
+class CalibrateVerifier(Helping):
     """What `theodolite trace calibrate` takes."""
+
+    verifier: Annotated[
+        tuple[str, ...],
+        VERIFIER.but(
+            help="Try a verifier on true and on false claims about --data: sensitivity, specificity, and what it judges. May be "
+            "repeated; --out then writes a panel of them.",
+            repeats=True,
+        ),
+    ] = ()
 
     pairs: Annotated[
         Path | None,
@@ -808,7 +963,9 @@ class CalibrateVerifier(Options):
     ] = None
     data: Annotated[
         tuple[Path, ...],
-        DATA.but(help="For CLIP or a detector: annotated episodes; may be repeated for CLIP.", repeats=True),
+        DATA.but(
+            help="Annotated episodes, for all but τ; may be repeated, but for a detector.", repeats=True
+        ),
     ] = ()
     model: Annotated[
         str, Option("A CLIP checkpoint or hub id. Default: the shipped one.", metavar="FOLDER")
@@ -827,7 +984,7 @@ class CalibrateVerifier(Options):
     out: Annotated[
         Path | None,
         out_of(
-            "Where to write the bounds or the recall. Default: next to the checkpoint of --model.",
+            "Where to write the panel, the bounds or the recall. Default for bounds: next to the checkpoint of --model.",
             metavar="PATH",
         ),
     ] = None
@@ -837,13 +994,17 @@ class CalibrateVerifier(Options):
 
 
 def calibrate_verifier(options: CalibrateVerifier, messages: Messages) -> Outcome:
-    """Calibrate τ of TCS on labelled pairs of beliefs, or the CLIP verifier or a detector on annotated episodes.
+    """Measure verifiers on claims of known truth (--verifier); or calibrate τ of TCS, the CLIP verifier or a detector.
 
-    Without --model the shipped CLIP is measured, and nothing is written unless --out is given.
+    Without --verifier and --model the shipped CLIP is measured, and nothing is written unless --out is given.
     """
     if (options.pairs is None) == (not options.data):
         raise UsageError(
-            "give a file of labelled pairs for τ, or --data with annotated episodes for a CLIP or a detector"
+            "give a file of labelled pairs for τ, or --data with annotated episodes for a verifier"
+        )
+    if options.verifier:
+        return _with_helpers(
+            options, messages, partial(_tried, options), after=partial(_write_panel, options)
         )
     if options.detector:
         return _recall(options, messages)
@@ -870,6 +1031,32 @@ def calibrate_verifier(options: CalibrateVerifier, messages: Messages) -> Outcom
     elif out is not None:
         notes = [f"use it as --verifier 'similarity:{model}?calibration={target}'"]
     return Outcome([calibration_table(result, title=title), *problems], notes=notes)
+
+
+def _tried(options: CalibrateVerifier) -> Outcome:
+    """Try verifiers on claims of known truth."""
+    from theodolite.instruments.trace.data.dataset import read_episodes
+    from theodolite.instruments.trace.experiments.calibration import calibrate, calibration_table, members_of
+    from theodolite.instruments.trace.experiments.grounding import problem_tables
+    from theodolite.instruments.trace.verifiers.judging import open_verifier
+
+    verifiers = [open_verifier(name) for name in dict.fromkeys(options.verifier)]
+    sets = [read_episodes(path) for path in options.data]
+    episodes = [episode for some in sets for episode in some.episodes]
+    found = [calibrate(verifier, episodes) for verifier in verifiers]
+    problems = [p for some in sets for p in some.problems] + [p for each in found for p in each.problems]
+    members = [asdict(member) for member in members_of(found)]
+    return Outcome([calibration_table(found), *problem_tables(problems)], {"panel": members})
+
+
+def _write_panel(options: CalibrateVerifier, outcome: Outcome) -> list[str]:
+    """Write the verifiers with their rates, and say how to use them."""
+    from theodolite.instruments.trace.verifiers.panel import Member, write_panel
+
+    if options.out is None:
+        return []
+    write_panel([Member(**member) for member in outcome.values["panel"]], options.out)
+    return [f"use them together as --verifier panel:{options.out}"]
 
 
 def _recall(options: CalibrateVerifier, messages: Messages) -> Outcome:

@@ -48,11 +48,12 @@ from theodolite.core.scores import (
 )
 from theodolite.core.views import ClaimView, StepsView, StepView
 from theodolite.instruments.instrument import verdict
+from theodolite.instruments.trace.claims.extractors import EXTRACTOR, open_extractor
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.steps import heading_end
-from theodolite.instruments.trace.claims.types import Label, Step, Trace, Verifier, facts_of
+from theodolite.instruments.trace.claims.types import Extractor, Step, Trace, Verifier, facts_of
 from theodolite.instruments.trace.data.dataset import read_episodes
-from theodolite.instruments.trace.formulas.refutable import Swap, refuted_or_why, trace_refutable
+from theodolite.instruments.trace.formulas.refutable import Known, known_of, trace_refutable
 from theodolite.instruments.trace.formulas.sgr import (
     AS_PAPER,
     Counting,
@@ -128,7 +129,7 @@ class RunTrace:
 class JudgedRun:
     """The traces of a run, with verdicts on demand. Get it from `judged_run`."""
 
-    def __init__(self, run: Run, data: Path) -> None:
+    def __init__(self, run: Run, data: Path, extractor: Extractor) -> None:
         episode_set = read_episodes(data)
         self.folder = run.folder
         self.model = run.info.model
@@ -136,7 +137,8 @@ class JudgedRun:
         self.episodes: Mapping[str, Episode] = {episode.id: episode for episode in episode_set.episodes}
         results = list(run.results())
         known = [r for r in results if str(r.item.meta["episode"]) in self.episodes]
-        self.traces = _read(known, self.episodes)
+        self.extractor = extractor.name
+        self.traces = _read(known, self.episodes, extractor)
         asked = {str(r.item.meta["episode"]) for r in results}
         self.problems: tuple[Problem, ...] = (
             *episode_set.problems,
@@ -158,7 +160,7 @@ class JudgedRun:
             ),
         )
         self._judged: dict[tuple[str, str, Hedges], JudgedTrace] = {}
-        self._refuted: dict[tuple[str, str], list[tuple[Swap, Label]] | str] = {}
+        self._known: dict[str, Mapping[str, Known]] = {}
         self._moves: dict[tuple[str, str, float, str, Hedges], list[Transition] | str] = {}
         self._pairs: dict[tuple[str, str, str, Hedges], EditedTraces] = {}
 
@@ -184,12 +186,12 @@ class JudgedRun:
             self._judged[key] = judge([trace.trace], self.episodes, verifier, hedges=hedges)[0]
         return self._judged[key]
 
-    def refuted(self, episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]] | str:
-        """Return the verdicts on false claims about an episode, or why the verifier failed."""
-        key = (episode.id, verifier.name)
-        if key not in self._refuted:
-            self._refuted[key] = refuted_or_why(episode, verifier)
-        return self._refuted[key]
+    def known(self, verifier: Verifier) -> Mapping[str, Known]:
+        """Return what a verifier says of claims of known truth about the unedited episodes, by id."""
+        if verifier.name not in self._known:
+            own = {t.episode.id: t.episode for t in self.traces if t.is_own}
+            self._known[verifier.name] = known_of(list(own.values()), verifier)
+        return self._known[verifier.name]
 
     def transitions(
         self,
@@ -245,28 +247,35 @@ class JudgedRun:
         return pairs, lonely
 
 
-def judged_run(run: Run, data: str | Path | None = None) -> JudgedRun:
+def judged_run(run: Run, data: str | Path | None = None, extractor: str = EXTRACTOR) -> JudgedRun:
     """Return the traces of a run.
 
     Args:
         run: A run of ``trace run`` or of a diagnosis.
         data: The episodes, if they were moved since the run.
+        extractor: Finds the claims.
 
     Raises:
         UsageError: The run is of another instrument, or its episodes cannot be read.
     """
     if run.info.instrument not in {INSTRUMENT, PAIRS}:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {INSTRUMENT}")
-    return _judged_run(run.folder, run.tally(), Path(data or str(run.info.settings["data"])))
+    return _judged_run(run.folder, run.tally(), Path(data or str(run.info.settings["data"])), extractor)
 
 
 @lru_cache(maxsize=_KEPT_RUNS)
-def _judged_run(folder: Path, _: Tally, data: Path) -> JudgedRun:
+def _judged_run(folder: Path, _: Tally, data: Path, extractor: str) -> JudgedRun:
     with Run.open(folder) as run:
-        return JudgedRun(run, data)
+        return JudgedRun(run, data, open_extractor(extractor))
 
 
-def _read(results: Sequence[Result], episodes: Mapping[str, Episode]) -> tuple[RunTrace, ...]:
+forget_runs = _judged_run.cache_clear
+"""Forget all traces that were read and judged."""
+
+
+def _read(
+    results: Sequence[Result], episodes: Mapping[str, Episode], extractor: Extractor
+) -> tuple[RunTrace, ...]:
     """Read the answers and parse all traces together."""
     shown = [episodes[str(r.item.meta["episode"])] for r in results]
     answers = [read_item(result.item, result.record) for result in results]
@@ -281,7 +290,7 @@ def _read(results: Sequence[Result], episodes: Mapping[str, Episode]) -> tuple[R
         for result, episode, answer in zip(results, shown, answers, strict=True)
         if result.record is not None and result.record.response.is_answered
     ]
-    parsed = iter(with_claims(answered))
+    parsed = iter(with_claims(answered, extractor=extractor))
     return tuple(
         RunTrace(result, episode, answer, next(parsed) if is_answered else None)
         for result, episode, answer in zip(results, shown, answers, strict=True)
@@ -302,6 +311,7 @@ class TraceScoreOptions:
     """How traces are judged and counted."""
 
     verifier: str = "annotation"
+    extractor: str = EXTRACTOR
     counting: Counting = AS_PAPER
     hedges: Hedges = "abstract"
     tau: float = TAU
@@ -334,7 +344,8 @@ def item_scores(
     Raises:
         UsageError: The run is of another instrument.
     """
-    read, how = judged_run(run, data), options or TraceScoreOptions()
+    how = options or TraceScoreOptions()
+    read = judged_run(run, data, how.extractor)
     return style_scores(read, (read.styles or [""])[0], open_verifier(how.verifier), how)
 
 
@@ -372,7 +383,7 @@ def _of_episode(
     read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how: TraceScoreOptions
 ) -> _Values:
     own = traces.own
-    yield ("refutable", *refutable_of(read.refuted(own.episode, verifier)))
+    yield ("refutable", *refutable_of(read.known(verifier)[own.episode.id]))
     judged = read.judged(own, verifier, how.hedges)
     if own.trace is None or judged is None:
         if own.answer.status == "refused" and own.episode.answer:
@@ -422,11 +433,12 @@ def of_trace(judged: JudgedTrace, moves: Sequence[Transition] | str, how: Counti
     yield "tcs_aware", trace_tcs_aware(steps), why
 
 
-def refutable_of(found: Sequence[tuple[Swap, Label]] | str) -> tuple[float | None, str]:
+def refutable_of(found: Known) -> tuple[float | None, str]:
     """Return the share of false claims about an episode that are refuted, or why there is none."""
     if isinstance(found, str):
         return None, found
-    return trace_refutable([label for _, label in found]), "nothing that is annotated can be made false"
+    labels = [label for each, label in found if not each.is_true]
+    return trace_refutable(labels), "nothing that is annotated can be made false"
 
 
 def reliance_metrics(judged: JudgedTrace, pairs: Sequence[EditedTraces], how: Counting) -> _Values:

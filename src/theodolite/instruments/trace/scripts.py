@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import pairwise, zip_longest
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Request
+from theodolite.instruments.trace.claims.extractors import answer_of
+from theodolite.instruments.trace.claims.reading import with_claims
+from theodolite.instruments.trace.claims.types import Step, Trace
 from theodolite.worlds.facts import falsified, sentences_of
 from theodolite.worlds.palette import PAINTS
 
@@ -128,6 +131,26 @@ def __getattr__(name: str) -> Any:
     if name.startswith("dial_") and name[5:].isdigit() and int(name[5:]) in DIAL:
         return dial(int(name[5:]) / 100)
     raise AttributeError(f"module 'theodolite.instruments.trace.scripts' has no attribute {name!r}")
+
+
+def extractor(request: Request) -> str:
+    """Extract the claims of a trace as our rules do."""
+    steps = tuple(Step(text) for text in cast("list[str]", request.hint.get("steps", [])))
+    (found,) = with_claims([Trace("", steps)])
+    claims = [
+        (index, claim) for index, step in enumerate(found.steps) for claim in step.claims if not claim.is_part
+    ]
+    return answer_of([(i, c) for i, c in claims if c.kind != "unread"], [step.text for step in steps])
+
+
+def judge(request: Request) -> str:
+    """Judge a claim by the annotation; where it is silent, say that the claim is supported and its opposite is not."""
+    return str(request.hint.get("gold", "cannot tell"))
+
+
+def yes(_: Request) -> str:
+    """Call every claim supported."""
+    return "supported"
 
 
 def _guess(request: Request, rng: np.random.Generator) -> str:

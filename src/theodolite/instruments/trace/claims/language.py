@@ -1,7 +1,7 @@
 """Parsing of English: sentences by rule, words and dependencies by a spaCy pipeline.
 
-The shipped pipeline was trained on UD English-EWT (`train.parser.train`). One of spaCy's own ``en_core_web_*`` is preferred
-if it is installed; its labels are converted to Universal Dependencies, which the claim rules read.
+The shipped pipeline was trained on UD English-EWT (`train.parser.train`). Others are used only if they are named; labels of
+spaCy's own are converted to Universal Dependencies, which the claim rules read.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ T = TypeVar("T")
 
 SHIPPED = Path(__file__).parent / "parser"
 """The pipeline that ships with the package."""
-
-PREFERRED = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
 
 _ABBREVIATIONS = r"(?<!\b[A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)(?<!\bNo)(?<!\bfig)"
 _END = re.compile(rf"{_ABBREVIATIONS}[.!?]++[\"”’')\]]*+(?=\s+[\"“(\[]?[A-Z0-9*#-]|\s*$)|\n+|;\s")
@@ -297,30 +295,26 @@ def _mended(lemma: str, text: str) -> str:  # noqa: PLR0911 - one return per pat
 
 
 @cache
-def open_parser(name: str = "") -> Parser:
-    """Open the named pipeline (a package, a folder, or ``shipped``), by default the best one installed.
+def open_parser(name: str = "shipped") -> Parser:
+    """Open a pipeline: a package, a folder, or ``shipped``.
 
     Raises:
         MissingExtraError: SpaCy is not installed.
+        UsageError: There is no such pipeline, or it has no parser.
     """
     if importlib.util.find_spec("spacy") is None:
         raise MissingExtraError("spacy", "nlp", "reading claims out of text")
     import spacy
-
-    installed = [package for package in PREFERRED if spacy.util.is_package(package)]
-    chosen = name or (installed[0] if installed else "shipped")
     from thinc.api import use_ops
 
     try:
         with use_ops(
             "numpy", use_blis=False
         ):  # the products of NumPy take a third of the time of those of BLIS
-            nlp = spacy.load(SHIPPED if chosen == "shipped" else chosen, exclude=["ner"])
+            nlp = spacy.load(SHIPPED if name == "shipped" else name, exclude=["ner"])
     except OSError as error:
-        raise UsageError(f"there is no spaCy pipeline {chosen!r}: {str(error).splitlines()[0]}") from error
+        raise UsageError(f"there is no spaCy pipeline {name!r}: {str(error).splitlines()[0]}") from error
     if "parser" not in nlp.pipe_names:
-        raise UsageError(f"the spaCy pipeline {chosen!r} has no dependency parser")
+        raise UsageError(f"the spaCy pipeline {name!r} has no dependency parser")
     meta = nlp.meta
-    return Parser(
-        nlp, f"{meta.get('lang', 'en')}_{meta.get('name', chosen)} {meta.get('version', '')}".strip()
-    )
+    return Parser(nlp, f"{meta.get('lang', 'en')}_{meta.get('name', name)} {meta.get('version', '')}".strip())

@@ -6,6 +6,7 @@ The tests for this take time linear in the text, and look at words only.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from itertools import chain, islice
 from theodolite.answers import Answer, cut_note, guarded, json_values
 from theodolite.answers.reading import declines
 from theodolite.answers.text import word_set
+from theodolite.core.errors import ContractError
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import action_claims, span_of
@@ -32,13 +34,21 @@ from theodolite.instruments.trace.claims.language import (
     sentence_spans,
 )
 from theodolite.instruments.trace.claims.spatial import spatial_claims
-from theodolite.instruments.trace.claims.steps import StepTexts, final_answer, heading_end, read_steps
+from theodolite.instruments.trace.claims.steps import (
+    StepTexts,
+    final_answer,
+    heading_end,
+    json_steps,
+    read_steps,
+)
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import (
     NOT_UNDERSTOOD,
     Alignment,
     Claim,
     ClaimKind,
+    Extracted,
+    Extractor,
     Mention,
     Step,
     Trace,
@@ -47,9 +57,6 @@ from theodolite.worlds.episodes import Episode
 
 # Extracts typed claims from sentences, by rules on Universal Dependencies. `ClaimKind` lists the kinds.
 
-
-EXTRACTOR = "claims/4"
-"""Name and version, stored beside what was extracted."""
 
 MOST_CLAIMS = 1000
 """Further claims of a text are not extracted: subjects, verbs and objects in long lists multiply."""
@@ -451,6 +458,9 @@ _ABOUT_ITSELF = re.compile(
     r"\b(?:image|picture|photo|video|frame|visual|ai|language model|assist|answer|sorry|comply|request)s?\b",
     re.IGNORECASE,
 )
+_FINAL = re.compile(r"\b(?:final )?answer\s*[:：][^\n]*", re.IGNORECASE)
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+"""Characters of no width, and those that turn the direction of writing: they hide in words."""
 _ENGLISH = word_set(
     "the a an is are was were be been of in on at to and or it this that there with for from by as not no has have had he she"
     " they his her their its i we you my then but so if which who what left right"
@@ -496,10 +506,7 @@ def _is_json(text: str) -> bool:
     bare = re.sub(r"```\w*", "", text).strip()
     if bare[:1] not in {"{", "["} or bare[-1:] not in {"}", "]"}:
         return False
-    values = json_values(bare)
-    return bool(values) and not any(
-        isinstance(value.value, dict) and "steps" in value.value for value in values
-    )
+    return bool(json_values(bare)) and json_steps(text) is None
 
 
 def _is_foreign(text: str, words: list[str]) -> bool:
@@ -507,8 +514,10 @@ def _is_foreign(text: str, words: list[str]) -> bool:
     letters = [c for c in text if c.isalpha()]
     if sum(c > "ɏ" for c in letters) > len(letters) / 2:
         return True
-    foreign, english = sum(word in _FOREIGN for word in words), sum(word in _ENGLISH for word in words)
-    return foreign >= _FEW_WORDS and foreign > 2 * english
+    foreign, english = ([word for word in words if word in known] for known in (_FOREIGN, _ENGLISH))
+    if not english and len(set(foreign)) >= 2:  # *Der Ball ist rot.*
+        return True
+    return len(foreign) >= _FEW_WORDS and len(foreign) > 2 * len(english)
 
 
 def _is_repetition(text: str, words: list[str]) -> bool:
@@ -526,9 +535,10 @@ def _is_repetition(text: str, words: list[str]) -> bool:
 
 
 def _is_refusal(text: str) -> bool:
-    parts = [part for part in _SENTENCE.split(text) if part.strip()]
+    said = _FINAL.sub("", text)  # who answers has not refused: *I do not see a dog. Final answer: no*
+    parts = [part for part in _SENTENCE.split(said) if part.strip()]
     is_short = len(parts) <= _FEW_WORDS
-    return is_short and all(map(declines, parts[:1])) and _ABOUT_ITSELF.search(text) is not None
+    return is_short and all(map(declines, parts[:1])) and _ABOUT_ITSELF.search(said) is not None
 
 
 # Finds the frames that a step is about: by number, by time, by words of order, else by its position among the steps.
@@ -747,6 +757,7 @@ def read_trace(
         reasoning: Reasoning that was returned apart from the text.
         answer: The final answer, if it was parsed already.
     """
+    text, reasoning = (_INVISIBLE.sub("", each) for each in (text, reasoning))
     answer = answer or final_answer(text, episode.format, reasoning=reasoning)
     empty = Trace(
         episode.id,
@@ -783,53 +794,94 @@ def _failed(trace: Trace, why: str) -> Trace:
     return replace(trace, steps=(), is_lower_bound=True, problems=(*trace.problems, why), failure=why)
 
 
-def with_claims(traces: Sequence[Trace], *, parser: Parser | None = None) -> list[Trace]:
-    """Return the same traces with the claims of their steps, parsed together.
+def with_claims(traces: Sequence[Trace], *, extractor: Extractor | None = None) -> list[Trace]:
+    """Return the same traces with the claims of their steps, extracted together.
 
-    Frame headings are not parsed, pronouns are resolved, and every claim takes the frames of its step. A trace that cannot
-    be parsed fails alone: those parsed together with it are tried again in halves.
+    Every claim takes the frames of its step and its sentence. A trace that cannot be read fails alone: those extracted together
+    with it are tried again in halves.
+
+    Args:
+        traces: Traces with their steps.
+        extractor: Finds the claims. Default: our rules.
     """
-    parser = parser or open_parser()
+    chosen = extractor or RuleExtractor()
 
     def halves(why: str) -> list[Trace]:
         if len(traces) < 2:
             return [_failed(trace, why) for trace in traces]
         half = len(traces) // 2
-        return [*with_claims(traces[:half], parser=parser), *with_claims(traces[half:], parser=parser)]
-
-    return guarded(lambda: _claimed(traces, parser), unread=halves)
-
-
-def _claimed(traces: Sequence[Trace], parser: Parser) -> list[Trace]:
-    headed = [(step.text, heading_end(step.text)) for trace in traces for step in trace.steps]
-    extracted = iter(extract_many([text[start:] for text, start in headed], parser=parser))
-    starts = iter(start for _, start in headed)
-    done = []
-    for trace in traces:
-        claims = [
-            [claim.shifted(next_start) for claim in next(extracted)]
-            for _ in trace.steps
-            for next_start in [next(starts)]
+        return [
+            part for some in (traces[:half], traces[half:]) for part in with_claims(some, extractor=chosen)
         ]
-        full = [
-            f"step {number}: only the first {MOST_CLAIMS} claims are read"
-            for number, of_step in enumerate(claims, 1)
-            if len(of_step) >= MOST_CLAIMS
-        ]
-        resolved = resolve_pronouns(claims, [step.text for step in trace.steps])
-        steps = tuple(
-            _with_claims(step, of_step) for step, of_step in zip(trace.steps, resolved, strict=True)
+
+    return guarded(lambda: _claimed(traces, chosen), unread=halves)
+
+
+def _claimed(traces: Sequence[Trace], extractor: Extractor) -> list[Trace]:
+    found = extractor.extract(traces)
+    if len(found) != len(traces):
+        raise ContractError(
+            f"the extractor {extractor.name!r} gave {len(found)} results for {len(traces)} traces"
         )
-        done.append(replace(trace, steps=steps, problems=(*trace.problems, *full)))
-    return done
+    return [_with_extracted(trace, claims) for trace, claims in zip(traces, found, strict=True)]
 
 
-def _with_claims(step: Step, claims: Sequence[Claim]) -> Step:
-    parts = _Parts(claims, step.text)
-    placed = (
-        replace(claim, frames=step.frames, is_part=claim.is_part or parts.has(claim)) for claim in claims
+def _with_extracted(trace: Trace, found: Extracted) -> Trace:
+    steps = tuple(
+        replace(step, claims=_placed(step, claims))
+        for step, claims in zip(trace.steps, found.claims, strict=True)
     )
-    return replace(step, claims=tuple(placed))
+    return replace(trace, steps=steps, problems=(*trace.problems, *found.problems))
+
+
+def _placed(step: Step, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return claims with the frames of their step, and with the sentence that each was read from."""
+    spans = sentence_spans(step.text)
+    starts, after = [start for start, _ in spans], heading_end(step.text)
+
+    def sentence(claim: Claim) -> str:
+        first, last = spans[max(0, bisect_right(starts, claim.span[0]) - 1)] if spans else (0, None)
+        return step.text[max(first, after) : last].strip()
+
+    return tuple(replace(claim, frames=step.frames, sentence=sentence(claim)) for claim in claims)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleExtractor:
+    """Our rules, on the trees of a spaCy pipeline; by default of the one that ships."""
+
+    pipeline: str = "shipped"
+
+    @property
+    def name(self) -> str:
+        """``rules``, or the pipeline under another than ours."""
+        return "rules" if self.pipeline == "shipped" else f"spacy:{self.pipeline}"
+
+    def extract(self, traces: Sequence[Trace]) -> list[Extracted]:
+        """Return the claims of each trace. Frame headings are not parsed, and pronouns are resolved."""
+        headed = [(step.text, heading_end(step.text)) for trace in traces for step in trace.steps]
+        extracted = extract_many([text[start:] for text, start in headed], parser=open_parser(self.pipeline))
+        in_place = (
+            [claim.shifted(start) for claim in claims]
+            for claims, (_, start) in zip(extracted, headed, strict=True)
+        )
+        return [_of_rules(trace, list(islice(in_place, len(trace.steps)))) for trace in traces]
+
+
+def _of_rules(trace: Trace, claims: Sequence[Sequence[Claim]]) -> Extracted:
+    full = tuple(
+        f"step {number}: only the first {MOST_CLAIMS} claims are read"
+        for number, of_step in enumerate(claims, 1)
+        if len(of_step) >= MOST_CLAIMS
+    )
+    texts = [step.text for step in trace.steps]
+    resolved = resolve_pronouns(claims, texts)
+    return Extracted(tuple(map(_with_parts, resolved, texts)), full)
+
+
+def _with_parts(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
+    parts = _Parts(claims, text)
+    return tuple(replace(claim, is_part=claim.is_part or parts.has(claim)) for claim in claims)
 
 
 class _Parts:

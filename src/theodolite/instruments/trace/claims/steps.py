@@ -57,6 +57,8 @@ _HEADING = re.compile(
     re.IGNORECASE,
 )
 _TEXT_FIELDS = ("text", "observation", "claim", "description", "thought")
+_LABEL = 2
+"""A string of at most this many words in a list is a label, not a step."""
 _BARE_WORDS = 8
 """A text of at most this many words without any mark is a bare answer."""
 
@@ -87,7 +89,7 @@ def read_steps(text: str, *, reasoning: str = "") -> StepTexts:
     >>> read_steps("Left.").has_steps
     False
     """
-    listed = _json_steps(text)
+    listed = json_steps(text)
     if listed is not None:
         return replace(_limited(listed, has_steps=bool(listed)), is_json=True)
     layers = outer_layers(f"<think>{reasoning}</think>{text}" if reasoning.strip() else text)
@@ -177,12 +179,23 @@ def _says_something(text: str) -> bool:
     return bool(plain) and not plain.endswith(":") and not _OPENING.match(plain)
 
 
-def _json_steps(text: str) -> list[str] | None:
-    """Return the steps of ``{"steps": […]}``; None if the text holds no such object."""
-    for json_value in json_values(text) if "steps" in text and "{" in text else ():
-        listed = json_value.value.get("steps") if isinstance(json_value.value, dict) else None
+def json_steps(text: str) -> list[str] | None:
+    """Return the steps of ``{"steps": […]}``, or of a text that is a list of them; None if it is neither.
+
+    >>> json_steps('[{"frame": 1, "observation": "A ball rolls."}, "Then it stops."]')
+    ['Frame 1: A ball rolls.', 'Then it stops.']
+    >>> json_steps('["ball", "cup"]') is None
+    True
+    """
+    is_list = _FENCE.sub("", text).strip()[:1] == "["
+    for json_value in json_values(text) if is_list or ("steps" in text and "{" in text) else ():
+        value = json_value.value
+        listed = value.get("steps") if isinstance(value, dict) else value if is_list else None
         if isinstance(listed, list):
-            return [step for step in map(_json_step, listed) if step]
+            steps = [step for step in map(_json_step, listed) if step]
+            are_labels = any(isinstance(each, str) and len(each.split()) <= _LABEL for each in listed)
+            if isinstance(value, dict) or (steps and not are_labels):
+                return steps
     return None
 
 

@@ -1,7 +1,6 @@
 """Steps, claims and verdicts.
 
-Claims are extracted by `theodolite.instruments.trace.claims.reading` and judged by a `Verifier`. Only the standard library
-is needed here.
+Claims are extracted by an `Extractor` and judged by a `Verifier`. Only the standard library is needed here.
 """
 
 from __future__ import annotations
@@ -57,12 +56,20 @@ Label: TypeAlias = Literal["supported", "unsupported", "unverifiable"]
 LABELS: tuple[Label, ...] = get_args(Label)
 
 Reason: TypeAlias = Literal[
-    "abstract", "occluded", "unclear", "complex", "out of vocabulary", "low recall", "not understood"
+    "abstract",
+    "occluded",
+    "unclear",
+    "complex",
+    "out of vocabulary",
+    "low recall",
+    "undecided",
+    "not understood",
 ]
 """Why a claim cannot be judged. ``not understood``: the clause is beyond the extractor. ``abstract``: nothing that a frame could show (a purpose, a mood, a guess).
 ``occluded``: what it is about is hidden or out of view. ``unclear``: it does not say what it is about ("it", "another
 one"), or several things fit. ``complex``: beyond what this verifier can decide. ``out of vocabulary``: a word or an aspect
-that the evidence has no labels for. ``low recall``: not found, but the detector often misses such things."""
+that the evidence has no labels for. ``low recall``: not found, but the detector often misses such things. ``undecided``: a judge was asked, and could not tell,
+affirmed the opposite as well, or gave no answer."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
@@ -126,6 +133,8 @@ class Claim:
     is_part: bool = field(default=False, compare=False)
     """True if it is contained in a larger claim of the same step, as the person and the street in "a person crosses the
     street". Parts are judged, but counted only at the granularity ``every``."""
+    sentence: str = field(default="", compare=False)
+    """The sentence that it was read from, for verifiers that read; empty for a claim that stands alone."""
     anchor: tuple[int, int] | None = field(default=None, compare=False)
     """The position of the word that makes the claim: noun, adjective, preposition, verb or temporal cue."""
 
@@ -217,9 +226,49 @@ class Trace:
     """Why its text could not be read at all; then it has no steps."""
 
 
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What an extractor found in one trace."""
+
+    claims: tuple[tuple[Claim, ...], ...]
+    """The claims of each step, with their positions in its text."""
+    problems: tuple[str, ...] = ()
+    """What was lost: a list that was cut, claims that were dropped."""
+
+
+@runtime_checkable
+class Extractor(Protocol):
+    """Finds the claims of traces. A plug-in of the kind ``extractor``.
+
+    The registered target is a function that takes the text after the name (``MODEL`` of ``model:MODEL``) and returns an
+    extractor.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique to the extractor and its options."""
+        ...
+
+    def extract(self, traces: Sequence[Trace]) -> Sequence[Extracted]:
+        """Find claims.
+
+        Args:
+            traces: Traces with their steps. Claims that they have already are ignored.
+
+        Returns:
+            What was found in each, in order, with one tuple of claims per step. `Claim.frames` and `Claim.sentence` are set by
+            the caller.
+        """
+        ...
+
+
 @runtime_checkable
 class Verifier(Protocol):
     """A judge of claims by some kind of evidence. A plug-in of the kind ``verifier``.
+
+    Two attributes are optional: `judges_typed`, True for a verifier that also judges quantities, comparisons and the like (see
+    `theodolite.instruments.trace.verifiers.judging.is_typed`; others are never asked about them), and `costs_requests`, True
+    if each verdict costs a request, so that fewer claims of known truth are tried.
 
     The registered target is a function that takes the text after the name (``PATH?threshold=0.5`` of
     ``detector:PATH?threshold=0.5``) and returns a verifier.
@@ -234,8 +283,8 @@ class Verifier(Protocol):
         """Judge claims by an episode.
 
         Args:
-            claims: Each is judged at its own `Claim.frames`, at all frames if it has none. `is_negated` swaps supported
-                and unsupported. Hedges are left to the caller; claims that no frame could show are ``abstract``.
+            claims: Each is judged at its own `Claim.frames`, at all frames if it has none; `Claim.sentence` is where it
+                was read. `is_negated` swaps supported and unsupported. Hedges are left to the caller; claims that no frame could show are ``abstract``.
             episode: The evidence.
 
         Returns:

@@ -15,8 +15,14 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.core.scores import ItemScore, column, metric_of
 from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.trace.claims.extractors import EXTRACTOR
 from theodolite.instruments.trace.claims.reading import NO_TRACE
 from theodolite.instruments.trace.claims.types import LABELS, REASONS, Claim, Verdict, Verifier
+from theodolite.instruments.trace.experiments.calibration import (
+    Calibration,
+    calibration_table,
+    fault_table,
+)
 from theodolite.instruments.trace.experiments.edits import (
     Reliance,
     SensitivityCell,
@@ -32,7 +38,6 @@ from theodolite.instruments.trace.experiments.robustness import (
     conditions_table,
     control_scores,
     controls_table,
-    refutation_table,
     two_way_control,
     two_way_table,
     verbosity,
@@ -71,7 +76,7 @@ from theodolite.stats.scores import difference_table
 # All tables of a run: the main ones, and further ones by name.
 
 
-EXTRA_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls", "refutation")
+EXTRA_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls", "calibration")
 """Tables of a run beyond the main ones."""
 _MOST_PROBLEMS = 20
 
@@ -83,7 +88,7 @@ class ScoredTraces:
         self, run: Run, *, data: str | Path | None = None, options: TraceScoreOptions | None = None
     ) -> None:
         self.options = options or TraceScoreOptions()
-        self.read: JudgedRun = judged_run(run, data)
+        self.read: JudgedRun = judged_run(run, data, self.options.extractor)
         self.verifier = open_verifier(self.options.verifier)
         self.groups: list[TraceGroup] = run_groups(self.read, self.verifier, self.options)
         style = (self.read.styles or [""])[0]
@@ -147,8 +152,11 @@ class ScoredTraces:
             return claims_table(self.groups, BY_STYLE)
         if name == "pooled":
             return pooled_table(self.groups, BY_STYLE, seed=o.seed)
-        if name == "refutation":
-            return refutation_table([t.episode for t in self.own], self.verifier)[0]
+        if name == "calibration":
+            episodes = {t.episode.id: t.episode for t in self.own}
+            return calibration_table(
+                [Calibration.of(self.verifier.name, read.known(self.verifier), episodes)]
+            )
         is_all = name == "verbosity"
         own = [t for t in self.own if is_all or t.episode.split == "in-distribution"]
         judged = [j for t in own if (j := read.judged(t, self.verifier, o.hedges)) is not None]
@@ -190,7 +198,7 @@ def run_tables(
     """
     scored = ScoredTraces(run, data=data, options=options)
     write_answers(run, scored.read)
-    title = f"{scored.read.model}, judged by {scored.verifier.name}"
+    title = f"{scored.read.model}, judged by {scored.verifier.name}{extracted_by(scored.read.extractor)}"
     tables = main_tables(scored.groups, BY_STYLE, title=title, tau=scored.options.tau)
     if (relied := scored.reliance) is not None:
         tables += [reliance_table(relied), facts_table(scored.pairs)]
@@ -201,6 +209,11 @@ def run_tables(
     tables += [scored.further_table(name) for name in extra]
     tables = [_with_style(table, scored.read.styles) for table in tables if table.rows]
     return [*tables, *problem_tables(scored.problems)]
+
+
+def extracted_by(extractor: str) -> str:
+    """Return words for an extractor other than our rules; empty for the rules."""
+    return "" if extractor == EXTRACTOR else f", claims by {extractor}"
 
 
 def _with_style(table: Table, styles: Sequence[str]) -> Table:
@@ -235,6 +248,13 @@ class TraceGroup:
     counting: Counting = AS_PAPER
     seconds: float | None = None
     """Mean time of a response."""
+    calibration: Calibration | None = None
+    """What the verifier says of claims of known truth about the same episodes."""
+
+    @property
+    def corrected(self) -> stats.Estimate | None:
+        """SGR without the errors of the verifier."""
+        return self.calibration.rates.corrected(self.mean("sgr")) if self.calibration else None
 
     def mean(self, key: str) -> stats.Estimate | None:
         """Return the mean of a metric."""
@@ -299,6 +319,9 @@ def run_groups(read: JudgedRun, verifier: Verifier, how: TraceScoreOptions) -> l
                     [(steps, unit) for steps, unit in moves if not isinstance(steps, str)],
                     how.counting,
                     sum(times) / len(times) if times else None,
+                    Calibration.of(
+                        verifier.name, read.known(verifier), {t.episode.id: t.episode for t in own}
+                    ),
                 )
             )
     return groups
@@ -313,7 +336,7 @@ def main_tables(
 ) -> list[Table]:
     """Return the tables of grounding, its course over a trace and consistency, and of edits and items without frames if any.
 
-    Where most claims of a group cannot be judged, a table before all others says so.
+    Where the verifier cannot be believed, or most claims of a group cannot be judged, a table before all others says so.
 
     Args:
         groups: One row of each table per group.
@@ -322,6 +345,7 @@ def main_tables(
         tau: Threshold of equation 2, to report.
     """
     tables = [
+        fault_table([group.calibration for group in groups if group.calibration is not None]),
         caution_table(groups, heads),
         _grounding_table(groups, heads, title),
         _bounds_table(groups, heads),
@@ -358,6 +382,7 @@ def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], titl
     columns = [
         *heads,
         column("trace.sgr"),
+        column("trace.sgr_corrected", title="corrected"),
         column("trace.hr", title="HR"),
         column("trace.unverifiable", title="unverifiable"),
         column("trace.right", title="accuracy"),
@@ -369,7 +394,8 @@ def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], titl
     rows: list[list[Cell]] = []
     notes: list[str] = []
     for group in groups:
-        means = [group.mean("sgr"), group.mean("hr"), unverifiable_share(group), group.mean("right")]
+        means = [group.mean("sgr"), group.corrected, group.mean("hr")]
+        means += [unverifiable_share(group), group.mean("right")]
         counts = [len(group.judged), len(group.verdicts), group.seconds]
         rows.append([*group.labels, *means, accuracy_gap(group), *counts])
         notes += notes_of(group)

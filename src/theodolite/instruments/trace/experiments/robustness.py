@@ -11,14 +11,12 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem
 from theodolite.core.scores import column
-from theodolite.core.tables import Cell, Column, Table
+from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.reading import with_claims
 from theodolite.instruments.trace.claims.steps import heading_end
-from theodolite.instruments.trace.claims.types import Label, Step, Trace, Verifier
-from theodolite.instruments.trace.formulas.refutable import SWAPS, Swap, refuted_or_why
+from theodolite.instruments.trace.claims.types import Step, Trace, Verifier
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, HANDLINGS, Counting, mean_of, trace_sgr
 from theodolite.instruments.trace.score import difference_over, mean_over
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, NoisyVerifier, judge
@@ -264,50 +262,6 @@ def robustness_table(rows: Sequence[ConditionRobustness]) -> Table:
         for r in rows
     ]
     return Table.of("trace.robustness", "Robustness of the finding", columns, cells)
-
-
-# How many false claims can be refuted: false claims made from its annotation, and how a verifier judges them.
-
-
-def refutation_table(episodes: Sequence[Episode], verifier: Verifier) -> tuple[Table, list[Problem]]:
-    """Return a table with one row per kind of false claim and one for all. Edits are left out.
-
-    Episodes on which the verifier fails are problems.
-    """
-    rows: list[tuple[Swap, Label, str]] = []
-    problems = []
-    base = [episode for episode in episodes if episode.edit is None]
-    for episode in base:
-        refuted = refuted_or_why(episode, verifier)
-        if isinstance(refuted, str):
-            problems.append(Problem(episode.id, f"{verifier.name}: {refuted}"))
-        else:
-            rows += [(swap, label, episode.unit) for swap, label in refuted]
-    present = [swap for swap in SWAPS if any(kind == swap for kind, *_ in rows)]
-    lacking = [swap for swap in SWAPS if swap not in present]
-    notes = []
-    if lacking:
-        notes = [
-            f"nothing annotated can be made false by another {', '.join(lacking)}; claims about these are not refuted either"
-        ]
-    shown = [_row(swap, [row for row in rows if row[0] == swap]) for swap in present]
-    columns = [
-        Column("swap", "made false by another"),
-        column("trace.refutable", "refuted", "refuted"),
-        column("trace.refutable", "credited", "taken for true"),
-        column("trace.refutable", "unverifiable", "unverifiable"),
-        Column("claims", "false claims", "count"),
-    ]
-    title = f"What {verifier.name} can refute in {len(base)} episodes"
-    return Table.of("trace.refutation", title, columns, [*shown, _row("any of these", rows)], notes), problems
-
-
-def _row(name: str, rows: Sequence[tuple[Swap, Label, str]]) -> list[Cell]:
-    shares = [
-        mean_over([(float(label == wanted), unit) for _, label, unit in rows])
-        for wanted in ("unsupported", "supported", "unverifiable")
-    ]
-    return [name, *shares, len(rows)]
 
 
 # The two-way control: the pictures edited and the words kept, and the words paraphrased and the pictures kept.

@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +15,8 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.trace.claims.language import open_parser, sentence_spans
+from theodolite.instruments.trace.claims.extractors import EXTRACTOR, open_extractor
+from theodolite.instruments.trace.claims.language import sentence_spans
 from theodolite.instruments.trace.claims.reading import with_claims
 from theodolite.instruments.trace.claims.types import Trace, Verifier
 from theodolite.instruments.trace.data.dataset import read_episodes
@@ -25,13 +26,15 @@ from theodolite.instruments.trace.experiments.agreement import (
     noise_table,
     verifier_agreement,
 )
+from theodolite.instruments.trace.experiments.calibration import Calibration
 from theodolite.instruments.trace.experiments.grounding import (
     TraceGroup,
     claims_table,
+    extracted_by,
     main_tables,
     pooled_table,
 )
-from theodolite.instruments.trace.formulas.refutable import refuted_or_why
+from theodolite.instruments.trace.formulas.refutable import known_of
 from theodolite.instruments.trace.formulas.tcs import Transition, transitions
 from theodolite.instruments.trace.score import (
     INSTRUMENT,
@@ -61,13 +64,19 @@ class LoadedTraces:
 
 
 def load_traces(
-    source: Path, data: Path | None = None, *, limit: int | None = None, needs_episodes: bool = True
+    source: Path,
+    data: Path | None = None,
+    *,
+    extractor: str = EXTRACTOR,
+    limit: int | None = None,
+    needs_episodes: bool = True,
 ) -> LoadedTraces:
     """Load traces with their claims.
 
     Args:
         source: A JSONL file of traces, or a run: of a run, the unedited episodes in the first prompt style are used.
         data: The episodes. A run knows where they are.
+        extractor: Finds the claims.
         limit: Use only the first traces.
         needs_episodes: False to load a file without its episodes: then steps have no frames.
 
@@ -78,7 +87,7 @@ def load_traces(
         raise UsageError(f"{source} does not exist; give a JSONL file of traces, or a run")
     if source.is_dir():
         with Run.open(source) as run:
-            read = judged_run(run, data)
+            read = judged_run(run, data, extractor)
         first, *others = read.styles or [""]
         own = [t.trace for t in read.own(first) if t.trace is not None]
         left = f"only the first prompt style of {source}, {first}, is used; `trace export` writes all {len(others) + 1}"
@@ -91,7 +100,7 @@ def load_traces(
     episode_set = read_episodes(data)
     episodes = {episode.id: episode for episode in episode_set.episodes}
     traces, problems = read_traces(source, episodes)
-    claimed = with_claims(traces[:limit])
+    claimed = with_claims(traces[:limit], extractor=open_extractor(extractor))
     return LoadedTraces(claimed, episodes, [*episode_set.problems, *problems, *_own_problems(claimed)])
 
 
@@ -181,7 +190,9 @@ def verify_tables(
             group, failed = trace_group(loaded, part, verifier, options, labels)
             groups.append(group)
             problems += failed
-    tables = main_tables(groups, heads, title="Grounding of traces", tau=options.tau)
+    tables = main_tables(
+        groups, heads, title=f"Grounding of traces{extracted_by(options.extractor)}", tau=options.tau
+    )
     if len(verifiers) > 1:
         tables.append(agreement_table(verifier_agreement(verdicts, seed=options.seed)))
     if rates:
@@ -236,13 +247,17 @@ def trace_group(
         for j in judged
         if j.failure and j.failure not in j.trace.problems
     ]
-    known: set[str] = set()
+    told = {
+        j.trace.episode: loaded.episodes[j.trace.episode]
+        for j in judged
+        if j.trace.episode in loaded.episodes
+    }
+    known = known_of(list(told.values()), verifier)
+    for name, verdicts in known.items():
+        value, reason = refutable_of(verdicts)
+        scores.append(ItemScore(name, "trace.refutable", value, told[name].unit, reason=reason))
     for number, trace in enumerate(judged):
-        name, about = trace.trace.episode, loaded.episodes.get(trace.trace.episode)
-        if about is not None and name not in known:
-            known.add(name)
-            value, reason = refutable_of(refuted_or_why(about, verifier))
-            scores.append(ItemScore(name, "trace.refutable", value, about.unit, reason=reason))
+        name, about = trace.trace.episode, told.get(trace.trace.episode)
         steps: list[Transition] | str = trace.failure
         if not trace.failure and about is not None:
             steps = guarded(partial(_moves, trace.trace, about, verifier, options), unread=str)
@@ -254,7 +269,11 @@ def trace_group(
             ItemScore(f"{trace.trace.episode}#{number}", f"trace.{key}", value, trace.unit, reason=reason)
             for key, value, reason in of_trace(trace, steps, options.counting)
         ]
-    return TraceGroup((verifier.name, *labels), scores, judged, moves, options.counting), problems
+    calibration = Calibration.of(verifier.name, known, told)
+    group = TraceGroup(
+        (verifier.name, *labels), scores, judged, moves, options.counting, calibration=calibration
+    )
+    return group, problems
 
 
 def _moves(
@@ -293,12 +312,15 @@ def _step_list(judged: Sequence[JudgedTrace], apart: list[Column], names: Sequen
     return Table.of("trace.steps", "Traces step by step", columns, rows)
 
 
-def claim_tables(traces: Sequence[Trace], *, list_steps: bool = False) -> list[Table]:
-    """Return counts of the claims of traces, with the speed of extraction, and optionally the claims of every step."""
-    parser = open_parser()
-    with_claims(traces[:1], parser=parser)
+def claim_tables(
+    traces: Sequence[Trace], *, extractor: str = EXTRACTOR, list_steps: bool = False
+) -> tuple[list[Table], list[Problem]]:
+    """Return counts of the claims of traces, with the speed of extraction, and optionally the claims of every step; and problems."""
+    opened = open_extractor(extractor)
+    with_claims(traces[:1], extractor=opened)
     started = time.perf_counter()
-    steps = [step for trace in with_claims(traces, parser=parser) for step in trace.steps]
+    read = with_claims([replace(trace, problems=()) for trace in traces], extractor=opened)
+    steps = [step for trace in read for step in trace.steps]
     seconds = max(time.perf_counter() - started, 1e-9)
     texts, claims_by_step = [step.text for step in steps], [step.claims for step in steps]
     claims = [claim for step_claims in claims_by_step for claim in step_claims]
@@ -327,7 +349,7 @@ def claim_tables(traces: Sequence[Trace], *, list_steps: bool = False) -> list[T
         n_sentences / seconds,
         *(kinds[kind] for kind in sorted(kinds)),
     ]
-    tables = [Table.of("trace.claim_counts", f"Claims, parsed by {parser.name}", columns, [row])]
+    tables = [Table.of("trace.claim_counts", f"Claims, extracted by {opened.name}", columns, [row])]
     if list_steps:
         heads = [Column("text", "text"), Column("claim", "claim")]
         rows = [
@@ -336,4 +358,4 @@ def claim_tables(traces: Sequence[Trace], *, list_steps: bool = False) -> list[T
             for i, claim in enumerate(step_claims)
         ]
         tables.append(Table.of("trace.claim_list", "Claims by step", heads, rows))
-    return tables
+    return tables, _own_problems(read)

@@ -1,19 +1,18 @@
-"""The share of false claims about an episode that a verifier refutes.
+"""Claims of known truth about an episode, and what a verifier says of them.
 
-True claims are taken from the annotation and made false, each in one respect:
+True claims are taken from the annotation, and made false, each in one respect:
 
     refutable = refuted / falsified
 
 A verifier that cannot refute gives a high SGR to any trace. A respect without any annotation (colours in STAR) cannot be
-falsified here, and no false claim about it can be refuted either: the table of
-`theodolite trace audit` names such respects.
+falsified here, and no false claim about it can be refuted either: the table of `theodolite trace calibrate` names such respects.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Literal, TypeAlias, get_args
 
@@ -33,7 +32,9 @@ what it relates to, the room, an action or what it is done to, before for after,
 SWAPS: tuple[Swap, ...] = get_args(Swap)
 
 PER_SWAP = 6
-"""The most false claims of one kind about one episode."""
+"""The most true and the most false claims of one kind about one episode."""
+MOST_ASKED = 400
+"""About so many claims of known truth are judged by a verifier that costs requests."""
 _CLEAR = 0.05
 """Two objects are left and right of each other if they are farther apart than this share of the picture."""
 _CLEAR_DEG = 20.0
@@ -42,11 +43,17 @@ _WORDS_OF_STATES = {state: word for word, state in reversed(words.STATES.items()
 
 
 @dataclass(frozen=True, slots=True)
-class FalseClaim:
-    """A true claim made false."""
+class KnownClaim:
+    """A claim of known truth."""
 
     swap: Swap
+    """What was exchanged to make it false; of a true claim, what its false partner exchanges."""
     claim: Claim
+    is_true: bool
+
+
+_Pair: TypeAlias = tuple[Swap, Claim | None, Claim | None]
+"""A true claim, and the same made false; None where the annotation does not give one of the two."""
 
 
 def trace_refutable(labels: Sequence[Label]) -> float | None:
@@ -54,59 +61,110 @@ def trace_refutable(labels: Sequence[Label]) -> float | None:
     return sum(label == "unsupported" for label in labels) / len(labels) if labels else None
 
 
-def refuted_or_why(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]] | str:
-    """Return the verdict on each false claim about an episode, or why the verifier failed."""
+def gap_claims(episode: Episode) -> list[Claim]:
+    """Return claims that a thing is there, at frames that do not list it though those before and after do.
 
-    def judged() -> list[tuple[Swap, Label]] | str:
-        return refuted(episode, verifier)
+    Most of them are true: an annotation that is not complete leaves out things that are still there.
+    """
+    if episode.knows("objects") != "partial":
+        return []
+    listed = [{t.category for t in frame.objects if t.is_visible} for frame in episode.frames]
+    return [
+        Claim("entity", Mention(category), frames=(i,))
+        for i in range(1, len(listed) - 1)
+        for category in sorted((listed[i - 1] & listed[i + 1]) - listed[i])
+    ]
+
+
+Known: TypeAlias = "list[tuple[KnownClaim, Label]] | str"
+"""The verdicts on the claims of known truth about an episode, or why there are none."""
+
+NOT_DRAWN = "not among the episodes on whose claims the verifier was tried"
+
+
+def known_of(episodes: Sequence[Episode], verifier: Verifier) -> dict[str, Known]:
+    """Return what a verifier says of the claims of known truth about episodes, by id. Edits are left out.
+
+    If each verdict costs a request (`Verifier.costs_requests`), only about `MOST_ASKED` claims are judged: one of each kind, true
+    and false, about episodes evenly spread.
+    """
+    base = [episode for episode in episodes if episode.edit is None]
+    if not getattr(verifier, "costs_requests", False):
+        return {episode.id: _judged_or_why(known_claims(episode), episode, verifier) for episode in base}
+    few = [known_claims(episode, most=1) for episode in base]
+    per_episode = sum(map(len, few)) / len(few) if few else 0
+    n = min(len(base), max(1, round(MOST_ASKED / per_episode))) if per_episode else 0
+    chosen = {i * len(base) // n for i in range(n)}
+    return {
+        episode.id: _judged_or_why(few[i], episode, verifier) if i in chosen else NOT_DRAWN
+        for i, episode in enumerate(base)
+    }
+
+
+def _judged_or_why(known: Sequence[KnownClaim], episode: Episode, verifier: Verifier) -> Known:
+    def judged() -> Known:
+        (verdicts,) = verdicts_on([[each.claim for each in known]], episode, verifier)
+        return [(each, verdict.label) for each, verdict in zip(known, verdicts, strict=True)]
 
     return guarded(judged, unread=str)
 
 
-def refuted(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]]:
-    """Return the verdict on each false claim about an episode."""
-    false = false_claims(episode)
-    (verdicts,) = verdicts_on([[false_claim.claim for false_claim in false]], episode, verifier)
-    return [(false_claim.swap, verdict.label) for false_claim, verdict in zip(false, verdicts, strict=True)]
-
-
-def false_claims(episode: Episode, *, most: int = PER_SWAP) -> list[FalseClaim]:
-    """Return false claims about an episode, at most `most` of each kind, evenly spread over its frames."""
-    by_swap: dict[Swap, list[Claim]] = {swap: [] for swap in SWAPS}
-    for index in range(len(episode.frames)):
-        for swap, claim in _about_frame(episode, index):
-            by_swap[swap].append(claim)
-    for swap, claim in _about_actions(episode):
-        by_swap[swap].append(claim)
+def known_claims(episode: Episode, *, most: int = PER_SWAP) -> list[KnownClaim]:
+    """Return true and false claims about an episode, of each kind at most `most` of both, evenly spread over its frames."""
+    pairs = [pair for index in range(len(episode.frames)) for pair in _about_frame(episode, index)]
+    pairs += _about_actions(episode)
+    by_kind: dict[tuple[Swap, bool], dict[Claim, None]] = {
+        (swap, is_true): {} for swap in SWAPS for is_true in (True, False)
+    }
+    for swap, true, false in pairs:
+        for claim, is_true in ((true, True), (false, False)):
+            if claim is not None:
+                by_kind[swap, is_true][claim] = None
     return [
-        FalseClaim(swap, claims[int(i * len(claims) / min(most, len(claims)))])
-        for swap, claims in by_swap.items()
+        KnownClaim(swap, list(claims)[int(i * len(claims) / min(most, len(claims)))], is_true)
+        for (swap, is_true), claims in by_kind.items()
         for i in range(min(most, len(claims)))
     ]
 
 
-def _about_frame(episode: Episode, index: int) -> Iterator[tuple[Swap, Claim]]:
+def _about_frame(episode: Episode, index: int) -> Iterator[_Pair]:
     frame = episode.frames[index]
     shown = [t for t in frame.objects if t.is_visible]
     often = Counter(t.category for t in frame.objects)
     alone = [t for t in shown if often[t.category] == 1]
     at = (index,)
+    for thing in shown:
+        yield "object", Claim("entity", Mention(thing.category), frames=at), None
     for other in _absent(episode, shown, index):
-        yield "object", Claim("entity", Mention(other), frames=at)
+        yield "object", None, Claim("entity", Mention(other), frames=at)
     for thing in alone:
-        yield from (("attribute", claim) for claim in _other_attributes(episode, thing, at))
+        yield from _other_attributes(episode, thing, at)
         for name, holds in thing.states.items():
-            if word := _WORDS_OF_STATES.get((name, not holds)):
-                yield "state", Claim("state", Mention(thing.category), word, frames=at)
-    for category, n in Counter(t.category for t in shown).items():
-        if often[category] == n and n > 1:
-            yield "count", Claim("count", Mention(category), str(n - 1), frames=at)
-        if often[category] == n and episode.knows("objects") == "complete":
-            yield "count", Claim("count", Mention(category), str(n + 1), frames=at)
-    yield from (("side", claim) for claim in _sides(frame, alone, at))
+            word, opposite = (_WORDS_OF_STATES.get((name, is_so)) for is_so in (holds, not holds))
+            if word and opposite:
+                who = Mention(thing.category)
+                true = Claim("state", who, word, frames=at)
+                yield "state", true, replace(true, predicate=opposite)
+    yield from _counts(episode, Counter(t.category for t in shown), often, at)
+    yield from _sides(frame, alone, at)
     yield from _relations(frame, alone, at)
     if index + 1 < len(episode.frames):
-        yield from (("motion", claim) for claim in _movements(episode, index))
+        yield from _movements(episode, index)
+
+
+def _counts(
+    episode: Episode, shown: Mapping[str, int], often: Mapping[str, int], at: tuple[int, ...]
+) -> Iterator[_Pair]:
+    """Yield the number of things of each kind, and one less and one more."""
+    for category, n in shown.items():
+        if often[category] != n:
+            continue
+        true = Claim("count", Mention(category), str(n), frames=at)
+        is_complete = episode.knows("objects") == "complete"
+        if n > 1:
+            yield "count", true if is_complete else None, replace(true, predicate=str(n - 1))
+        if is_complete:
+            yield "count", true, replace(true, predicate=str(n + 1))
 
 
 def _absent(episode: Episode, shown: Sequence[FrameObject], index: int) -> Iterator[str]:
@@ -120,26 +178,27 @@ def _absent(episode: Episode, shown: Sequence[FrameObject], index: int) -> Itera
         yield spare[(index + i) % len(spare)]
 
 
-def _other_attributes(episode: Episode, thing: FrameObject, at: tuple[int, ...]) -> Iterator[Claim]:
-    """Yield the object with another value of each attribute that is a word of claims."""
+def _other_attributes(episode: Episode, thing: FrameObject, at: tuple[int, ...]) -> Iterator[_Pair]:
+    """Yield the object with its value and with another value of each attribute that is a word of claims."""
     for name, value in thing.attributes.items():
         seen = {t.attributes[name] for f in episode.frames for t in f.objects if name in t.attributes}
         values = sorted(seen | set(words.HUES if name in {"colour", "color"} else ()))
         others = [v for v in values if v in words.ATTRIBUTES and not words.may_mean(v, value)]
         if others:
-            yield Claim("attribute", Mention(thing.category), others[at[0] % len(others)], frames=at)
+            false = Claim("attribute", Mention(thing.category), others[at[0] % len(others)], frames=at)
+            is_word = value in words.ATTRIBUTES
+            yield "attribute", replace(false, predicate=value) if is_word else None, false
 
 
-def _sides(frame: Frame, alone: Sequence[FrameObject], at: tuple[int, ...]) -> Iterator[Claim]:
-    """Yield left for right: of two objects by their boxes, of one object and the observer by its bearing."""
+def _sides(frame: Frame, alone: Sequence[FrameObject], at: tuple[int, ...]) -> Iterator[_Pair]:
+    """Yield left and right: of two objects by their boxes, of one object and the observer by its bearing."""
     boxed = [t for t in alone if t.box is not None]
     for one, other in combinations(boxed, 2) if frame.size_px else ():
         if one.box is None or other.box is None or frame.size_px is None:
             continue
         apart = (one.box.centre_px[0] - other.box.centre_px[0]) / frame.size_px[0]
         if abs(apart) > _CLEAR:
-            side = "left of" if apart > 0 else "right of"
-            yield Claim("spatial", Mention(one.category), side, Mention(other.category), frames=at)
+            yield _side(one, Mention(other.category), at, is_left=apart < 0)
     for thing in alone if frame.pose is not None else ():
         if frame.pose is None or thing.position_m is None:
             continue
@@ -147,14 +206,17 @@ def _sides(frame: Frame, alone: Sequence[FrameObject], at: tuple[int, ...]) -> I
             continue
         bearing = frame.pose.bearing_deg(thing.position_m)
         if _CLEAR_DEG < abs(bearing) < 180 - _CLEAR_DEG:
-            side = "left of" if bearing > 0 else "right of"
-            yield Claim("spatial", Mention(thing.category), side, Mention("i"), frames=at)
+            yield _side(thing, Mention("i"), at, is_left=bearing < 0)
 
 
-def _relations(
-    frame: Frame, alone: Sequence[FrameObject], at: tuple[int, ...]
-) -> Iterator[tuple[Swap, Claim]]:
-    """Yield each relation as its opposite, or to another object."""
+def _side(thing: FrameObject, ground: Mention, at: tuple[int, ...], *, is_left: bool) -> _Pair:
+    true, false = ("left of", "right of")[:: 1 if is_left else -1]
+    claim = Claim("spatial", Mention(thing.category), true, ground, frames=at)
+    return "side", claim, replace(claim, predicate=false)
+
+
+def _relations(frame: Frame, alone: Sequence[FrameObject], at: tuple[int, ...]) -> Iterator[_Pair]:
+    """Yield each relation, and as its opposite or to another object."""
     things = {t.id: t for t in frame.objects}
     held = {(r.subject, plain_relation(r.predicate), r.object) for r in frame.relations}
     for subject, predicate, target in sorted(held):
@@ -168,17 +230,19 @@ def _relations(
         if things[target].category == "room":
             rooms = {v for t in frame.objects if t.category == "room" for v in t.attributes.values()}
             others = [hue for hue in words.HUES if hue not in rooms]
-            yield "room", Claim("spatial", who, predicate, Mention("room", (others[0],)), frames=at)
+            colour = tuple(things[target].attributes.values())[:1]
+            true = Claim("spatial", who, predicate, Mention("room", colour), frames=at)
+            yield "room", true, replace(true, object=Mention("room", (others[0],)))
         elif reversed_:
-            yield from (
-                ("relation", Claim("spatial", who, opposite, target_mention, frames=at))
-                for opposite in reversed_
-            )
+            true = Claim("spatial", who, predicate, target_mention, frames=at)
+            yield from (("relation", true, replace(true, predicate=opposite)) for opposite in reversed_)
         elif predicate.partition(" ")[0].endswith("ing"):
             verb, ends = _lemma(predicate), {subject, target}
+            true = Claim("action", who, verb, target_mention, frames=at)
+            yield "relation", true, None
             free = [t for t in alone if (subject, predicate, t.id) not in held and t.id not in ends]
             for thing in free[:2]:
-                yield "relation", Claim("action", who, verb, Mention(thing.category), frames=at)
+                yield "relation", None, replace(true, object=Mention(thing.category))
 
 
 def _mention(thing: FrameObject | None) -> Mention | None:
@@ -192,8 +256,8 @@ def _lemma(verb: str) -> str:
     return f"{stem} {rest}".strip()
 
 
-def _movements(episode: Episode, index: int) -> Iterator[Claim]:
-    """Yield the opposite of each movement from a frame to the next, unless the observer made it on the way."""
+def _movements(episode: Episode, index: int) -> Iterator[_Pair]:
+    """Yield each movement from a frame to the next, and its opposite unless the observer made it on the way."""
     before, after = episode.frames[index].pose, episode.frames[index + 1].pose
     if before is None or after is None:
         return
@@ -202,10 +266,11 @@ def _movements(episode: Episode, index: int) -> Iterator[Claim]:
     for name in names:
         reverse = words.OPPOSITES.get(name)
         if reverse is not None and not words.MOTIONS.get(reverse, frozenset({reverse})) & done:
-            yield Claim("ego-motion", Mention("i"), reverse, frames=(index,))
+            true = Claim("ego-motion", Mention("i"), name, frames=(index,))
+            yield "motion", true, replace(true, predicate=reverse)
 
 
-def _about_actions(episode: Episode) -> Iterator[tuple[Swap, Claim]]:
+def _about_actions(episode: Episode) -> Iterator[_Pair]:
     things = {t.id: t for frame in episode.frames for t in frame.objects}
     done = [a for a in episode.actions if a.subject == EGO or a.subject in things]
     for action in done:
@@ -213,13 +278,14 @@ def _about_actions(episode: Episode) -> Iterator[tuple[Swap, Claim]]:
         if not frames:
             continue
         meanwhile = [a for a in episode.actions_at(frames) if _actor(a, things) == _actor(action, things)]
-        yield from (("action", claim) for claim in _other_actions(action, meanwhile, things, frames))
+        yield from _other_actions(action, meanwhile, things, frames)
     events = [(a, _event(a, things)) for a in done if not _own(a)]
     once = Counter((event.verb, event.head) for _, event in events)
     single = [(a, event) for a, event in events if once[event.verb, event.head] == 1]
     for (first, earlier), (second, later) in pairwise(sorted(single, key=lambda entry: entry[0].start_s)):
         if first.end_s < second.start_s:
-            yield "order", Claim("temporal", earlier, "after", later)
+            true = Claim("temporal", earlier, "before", later)
+            yield "order", true, replace(true, predicate="after")
 
 
 def _actor(action: Action, things: dict[str, FrameObject]) -> str:
@@ -234,14 +300,17 @@ def _own(action: Action) -> str:
 
 def _other_actions(
     action: Action, meanwhile: Sequence[Action], things: dict[str, FrameObject], frames: tuple[int, ...]
-) -> Iterator[Claim]:
-    """Yield the opposite of an action, and the action done to another object."""
+) -> Iterator[_Pair]:
+    """Yield an action, its opposite, and the action done to another object."""
     who = Mention("i") if action.subject == EGO else Mention(things[action.subject].category)
     patient = _mention(things.get(action.objects[0])) if action.objects else None
     verbs = {a.verb for a in meanwhile}
     reverse = words.OPPOSITES.get(action.verb)
-    if reverse is not None and reverse not in verbs and not _own(action):
-        yield Claim("action", who, reverse, patient, frames=frames)
+    true = Claim("action", who, action.verb, patient, frames=frames)
+    if not _own(action):
+        yield "action", true, None
+        if reverse is not None and reverse not in verbs:
+            yield "action", None, replace(true, predicate=reverse)
     handled = {name for a in meanwhile for name in a.objects} | {action.subject}
     others = sorted(
         {t.category for name, t in things.items() if name not in handled and t.category != "room"}
@@ -249,7 +318,7 @@ def _other_actions(
     same = {things[name].category for name in handled if name in things}
     others = [category for category in others if not any(words.may_mean(category, other) for other in same)]
     if patient is not None and others:
-        yield Claim("action", who, action.verb, Mention(others[frames[0] % len(others)]), frames=frames)
+        yield "action", None, replace(true, object=Mention(others[frames[0] % len(others)]))
 
 
 def _event(action: Action, things: dict[str, FrameObject]) -> Mention:

@@ -25,7 +25,7 @@ from theodolite.instruments.trace.verifiers.scene import (
     spatial_verdict,
 )
 from theodolite.worlds.english import with_article
-from theodolite.worlds.episodes import EGO, Action, Aspect, Episode, FrameObject, Pose
+from theodolite.worlds.episodes import EGO, Action, Aspect, Episode, FrameObject, Knowledge, Pose
 
 # Judges claims about actions, their order, and the movements of the observer.
 
@@ -360,14 +360,28 @@ _THE_FRAME = frozenset({"picture", "photo"})
 class AnnotationVerifier:
     """A verifier that judges by the annotations of the episode."""
 
-    name: str = "annotation"
+    is_closed: bool = False
+    """Whether what is not listed is taken to be false, though the annotation may not list all that is true."""
     judges_typed: ClassVar[bool] = True
     """It judges quantities, *remains*, *between* and the like; see `is_typed`."""
+
+    @property
+    def name(self) -> str:
+        """``annotation``, or ``annotation:closed-world``."""
+        return f"annotation:{CLOSED_WORLD}" if self.is_closed else "annotation"
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
         """Return one verdict per claim; see `Verifier`."""
         memory: Memory = {}
-        return [self._judge(claim, EpisodeView.of(claim, episode, memory)) for claim in claims]
+        if self.is_closed:
+            known: dict[Aspect, Knowledge] = {
+                aspect: "complete" if how == "partial" else how for aspect, how in episode.known.items()
+            }
+            episode = replace(episode, known=known)
+        people = People.of(episode)
+        return [
+            self._judge(claim, EpisodeView.of(claim, episode, memory)) for claim in map(people.meant, claims)
+        ]
 
     @staticmethod
     def _judge(claim: Claim, scene: EpisodeView) -> Verdict:
@@ -394,11 +408,49 @@ def _if_certain(verdict: Verdict, claim: Claim, scene: EpisodeView) -> Verdict:
     return verdict
 
 
+@dataclass(frozen=True, slots=True)
+class People:
+    """The words of an annotation for people.
+
+    Where its vocabulary has one word for all of them (STAR's *person*), that word covers *man* and *woman*, which it cannot tell
+    apart; and *he* and *she*, if no one else is listed, though nobody was named before.
+    """
+
+    label: str = ""
+    """The word for all people; empty if there are several words, or if it is not known which words there are."""
+    is_alone: bool = False
+
+    @classmethod
+    def of(cls, episode: Episode) -> People:
+        """Read the vocabulary and the people of an episode."""
+        labels = {w for w in episode.vocabulary.get("objects", ()) if words.is_a(w, "person")}
+        if len(labels) != 1:
+            return cls()
+        listed = {t.id for f in episode.frames for t in f.objects if t.category in labels}
+        return cls(labels.pop(), len(listed) == 1)
+
+    def meant(self, claim: Claim) -> Claim:
+        """Return the claim in the words of the annotation."""
+        if not self.label:
+            return claim
+        object_, other = (None if m is None else self._called(m) for m in (claim.object, claim.other))
+        return replace(claim, subject=self._called(claim.subject), object=object_, other=other)
+
+    def _called(self, mention: Mention) -> Mention:
+        is_person = words.is_a(mention.head, "person") or (self.is_alone and mention.head in _ONE_PERSON)
+        return replace(mention, head=self.label) if is_person else mention
+
+
+_ONE_PERSON = frozenset({"he", "she", "him", "her"})
+
+CLOSED_WORLD = "closed-world"
+
+
 def open_annotation(options: str = "") -> AnnotationVerifier:
-    """Open ``annotation``."""
-    if options:
-        raise UsageError(f"the verifier 'annotation' takes no options, got {options!r}")
-    return AnnotationVerifier()
+    """Open ``annotation``, or ``annotation:closed-world``."""
+    if options not in {"", CLOSED_WORLD}:
+        raise UsageError(f"the verifier 'annotation' takes no option but {CLOSED_WORLD}, got {options!r}")
+    return AnnotationVerifier(is_closed=bool(options))
 
 
 def _entity(claim: Claim, scene: EpisodeView) -> Verdict:

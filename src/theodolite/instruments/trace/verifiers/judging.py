@@ -168,27 +168,30 @@ def verdicts_on(
         hedges: How hedged claims are judged.
     """
     flat = [claim for group in groups for claim in group]
-    is_typed_verifier = bool(getattr(verifier, "judges_typed", False))
-    plain = [claim for claim in flat if _beyond(claim, is_typed_verifier=is_typed_verifier) is None]
+    beyond = [_beyond(claim, verifier) for claim in flat]
+    plain = [claim for claim, verdict in zip(flat, beyond, strict=True) if verdict is None]
     answers = list(verifier.verify(plain, episode))
     if len(answers) != len(plain):
         raise ContractError(
             f"the verifier {verifier.name!r} gave {len(answers)} verdicts on {len(plain)} claims"
         )
     judged_plain = iter(answers)
-    verdicts = [_beyond(claim, is_typed_verifier=is_typed_verifier) or next(judged_plain) for claim in flat]
+    verdicts = [verdict or next(judged_plain) for verdict in beyond]
     if hedges == "abstract":
         verdicts = [_unless_hedged(claim, verdict) for claim, verdict in zip(flat, verdicts, strict=True)]
     in_order = iter(verdicts)
     return [tuple(next(in_order) for _ in group) for group in groups]
 
 
-def _beyond(claim: Claim, *, is_typed_verifier: bool) -> Verdict | None:
+def _beyond(claim: Claim, verifier: Verifier) -> Verdict | None:
     """Return the verdict on a claim that a verifier is not asked about; None for the others."""
+    is_typed_verifier = bool(getattr(verifier, "judges_typed", False))
     if claim.kind == "unread" or claim.hedge == NOT_UNDERSTOOD:
         return unverifiable(NOT_UNDERSTOOD, "the clause was not understood")
     if is_typed(claim) and not is_typed_verifier:
         return unverifiable("complex", "beyond one fact at one frame")
+    if claim.is_part and getattr(verifier, "costs_requests", False):
+        return unverifiable("undecided", "a part of a larger claim, about which the judge is asked")
     return None
 
 
