@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from theodolite.core.errors import UsageError
-from theodolite.stats import clustered_mean, corrected_share, informedness, wilson_interval
+from theodolite.stats import clustered_mean, wilson_interval
+from theodolite.stats.misclassified import corrected_share, informedness
 
 
 def simulated(rng, theta, sensitivity, specificity, n, n_known, clusters=None):

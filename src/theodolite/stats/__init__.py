@@ -43,7 +43,6 @@ from theodolite.stats.information import (
     jensen_shannon_divergence,
     mutual_information,
 )
-from theodolite.stats.misclassified import corrected_share, informedness
 from theodolite.stats.permutation import correlation_permutation_test, holm, permutation_test, sign_flip_test
 from theodolite.stats.risk_coverage import (
     RiskCoverage,
@@ -77,7 +76,6 @@ __all__ = [
     "clustered_difference",
     "clustered_mean",
     "cohen_kappa",
-    "corrected_share",
     "correlation_permutation_test",
     "equivalent",
     "estimate_difference",
@@ -85,7 +83,6 @@ __all__ = [
     "excess_aurc",
     "holm",
     "independent_difference",
-    "informedness",
     "jensen_shannon_divergence",
     "jonckheere_terpstra",
     "mutual_information",

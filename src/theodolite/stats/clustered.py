@@ -386,6 +386,10 @@ def agreeing(estimate: Estimate, p_value: float) -> Estimate:
     return replace(estimate, low=low, high=high, p_value=p_value)
 
 
+_OF_SIGNS = 2.0
+"""The largest difference of two signs."""
+
+
 def _signed(
     values: ArrayLike,
     clusters: ArrayLike | None,
@@ -396,14 +400,15 @@ def _signed(
 ) -> Estimate | None:
     """Compute the mean of values that may be negative.
 
-    Differences of shares get two pseudo-clusters at their bounds, where they often lie. Angles seldom do, so theirs is Student's
-    interval, and pseudo-clusters stand in only if they do not vary.
+    Differences of shares, and of signs such as those of looking, get two pseudo-clusters at their bounds, where they often lie.
+    Other numbers seldom do, so theirs is Student's interval, and pseudo-clusters stand in only if they do not vary.
     """
     width = max(-bounds[0], bounds[1])
     given = finite_array(values, "values")
     if given.size:
         _scaled(given, bounds)  # refuses values outside the bounds
-    if width > 1:
+    are_signs = width <= _OF_SIGNS and bool(np.all(given == np.round(given)))
+    if width > 1 and not are_signs:
         whole = _Mean.of(given, clusters, None, groups, weights)
         plain = None if whole is None else _unbounded(whole, level)
         if plain is not None:

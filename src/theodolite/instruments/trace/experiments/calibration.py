@@ -30,6 +30,7 @@ from theodolite.instruments.trace.formulas.refutable import (
 )
 from theodolite.instruments.trace.score import mean_over
 from theodolite.instruments.trace.verifiers.panel import REFERENCE, Member
+from theodolite.stats import misclassified
 from theodolite.worlds.episodes import Episode
 
 _Row: TypeAlias = tuple[Swap, bool, Label, str]
@@ -70,7 +71,7 @@ class Rates:
         """Sensitivity + specificity − 1; None if one of them is not known."""
         if self.sensitivity is None or self.specificity is None:
             return None
-        return stats.informedness(self.sensitivity, self.specificity)
+        return misclassified.informedness(self.sensitivity, self.specificity)
 
     @property
     def fault(self) -> Fault:
@@ -88,7 +89,7 @@ class Rates:
         """Return a share of supported claims without the errors of the verifier; None if they are not known, or those of a coin."""
         if observed is None or self.sensitivity is None or self.specificity is None:
             return None
-        return stats.corrected_share(observed, self.sensitivity, self.specificity)
+        return misclassified.corrected_share(observed, self.sensitivity, self.specificity)
 
 
 def _share(rows: Sequence[tuple[Label, str]], right: Label) -> stats.Estimate | None:
