@@ -199,13 +199,13 @@ class AuditGrids(Options):
     permutations: Annotated[int, Option("Number of permutations for each mutual information.", least=1)] = 199
     pictures: Annotated[int, Option("Number of pictures to compare with their scenes.", least=0)] = 200
     tables: Annotated[
-        tuple[Literal["clues"], ...], Option("More tables: clues (every learned shortcut).")
+        tuple[Literal["ignorances"], ...], Option("More tables: ignorances (all that was learned).")
     ] = ()
     seed: Seed = 0
 
 
 def audit_grids(options: AuditGrids, messages: Messages) -> Outcome:  # noqa: ARG001 - it has no steps
-    """Recompute every label, test every shortcut and learn new ones. Exits with status 1 if a check or a promise fails."""
+    """Recompute every label, test every shortcut, and learn the answer with one thing left out. Exits with status 1 if a check or a promise fails."""
     from theodolite.instruments.grid.data.audit import audit, audit_tables, compare_datasets, comparison_table
     from theodolite.instruments.grid.data.files import read_dataset
 
@@ -218,7 +218,7 @@ def audit_grids(options: AuditGrids, messages: Messages) -> Outcome:  # noqa: AR
     }
     audits = [audit(data, **how) for data in stored]
     compared = compare_datasets(*stored, seed=options.seed) if len(stored) > 1 else None
-    tables = audit_tables(audits, clues=bool(options.tables))
+    tables = audit_tables(audits, every=bool(options.tables))
     tables += [comparison_table(compared)] if compared else []
     is_kept = all(report.is_kept for report in audits) and (compared is None or compared.is_kept)
     return Outcome(tables, {"is_kept": is_kept}, is_good=is_kept)
