@@ -213,7 +213,7 @@ def found_in(scenes, recipe=None, families=FAMILIES):
 
 def test_leaks_of_the_paper_are_found():
     found = found_in(
-        generate("M-F1-D3", 500, density="sparse", preset="paper", seed=1), families=("anchor", "target")
+        generate("M-F1-D3", 400, density="sparse", preset="paper", seed=1), families=("anchor", "target")
     )
     assert {each.name for each in broken_promises(found)} == {
         "the target",
@@ -251,22 +251,23 @@ def test_planted_leaks_are_found(leak):
     assert broken_promises(found_in(changed, families=("anchor",)))
 
 
-@pytest.mark.parametrize("key", ["A-F0-D1", "SO-F1-D2", "M-F0-D2", "CMP-F0-D2"])
+@pytest.mark.parametrize("key", ["A-F1-D1", "SO-F1-D2", "M-F0-D2"])
 def test_nothing_promised_is_broken_in_sound(key):
     """All buckets with 2,000 scenes: `bench.grid_presets`."""
-    scenes = generate(key, 500, preset="sound", density="dense", seed=9)
-    promised = [each for each in found_in(scenes, SOUND) if each.chance_above is not None]
-    assert len(promised) >= 6
+    scenes = generate(key, 400, preset="sound", density="dense", seed=9)
+    covers = promise_of(bucket_of(key), 17, SOUND, "pure").covers
+    promised = found_in(scenes, SOUND, families=covers)
+    assert len(promised) == 2 * sum(each.family in covers for each in ignorances(bucket_of(key)))
     assert not broken_promises(promised)
     assert np.mean([each.gain.value - each.chance_above for each in promised]) < 0.02
 
 
 def test_a_chance_line_is_reached_and_not_passed():
     """Of counts 0 to 5, who does not read the direction has y or 5 − y."""
-    scenes = generate("SO-F0-D1", 1500, preset="sound", density="dense", seed=10)
+    scenes = generate("SO-F0-D1", 800, preset="sound", density="dense", seed=10)
     found = found_in(scenes, SOUND, families=("direction",))
     assert found[0].chance_above == pytest.approx(1 / 2 - 1 / 6)
-    assert max(each.gain.value for each in found) > 0.25
+    assert max(each.gain.value for each in found) > 0.2
     assert not broken_promises(found)
     assert broken_promises(found_in(scenes, families=("direction",)))
 
@@ -280,7 +281,7 @@ def test_places_and_half_an_anchor_tell_and_nothing_is_promised_of_them():
 
 
 def test_a_shortcut_names_what_it_is_held_against():
-    scenes = generate("CMP-F0-D1", 600, density="dense", preset="sound", seed=1)
+    scenes = generate("CMP-F0-D1", 400, density="dense", preset="sound", seed=1)
     found = {each.name: each for each in found_in(scenes, SOUND, families=("target", "group"))}
     assert found["the first group"].baseline == "the best constant answer"
     assert found["target 1"].baseline == "the best map from the other group's count"
@@ -300,7 +301,7 @@ def test_the_order_of_the_scenes_hides_no_leak():
 
 
 def test_few_scenes_of_sound_raise_no_alarm():
-    for seed in range(3):
+    for seed in range(2):
         scenes = generate("M-F1-D1", 100, preset="sound", seed=seed)
         assert not broken_promises(found_in(scenes, families=("half target", "target", "anchor")))
     assert found_in(generate("M-F1-D1", 99, seed=1)) == []
