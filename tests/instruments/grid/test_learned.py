@@ -349,7 +349,7 @@ def test_a_broken_promise_fails_the_audit(tmp_path):
     note = tables["grid.shortcuts_overall"].notes[1]
     assert "in 1 of 1 buckets" in note
     assert f"a gain below {least} points cannot be told" in note
-    assert "1,100 scenes of each bucket would show 5 points" in note
+    assert "1,200 scenes of each bucket would show 5 points" in note
     assert len(tables["grid.ignorances"].rows) == len(told.buckets[0].learned)
 
 

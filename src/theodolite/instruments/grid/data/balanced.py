@@ -91,7 +91,7 @@ def balance_of(bucket: Bucket, objects: int, recipe: GridRecipe) -> Balance:
     >>> from theodolite.instruments.grid.data.recipe import SOUND
     >>> from theodolite.instruments.grid.data.question_types import bucket_index
     >>> [balance_of(BUCKETS[bucket_index(key)], 17, SOUND).most for key in ("A-F0-D1", "SO-F0-D2", "M-F0-D1", "M-F0-D2")]
-    [6, 2, 3, 1]
+    [6, 2, 2, 1]
     """
     wanted = min(recipe.max_answer or LARGEST, recipe.world.max_count, LARGEST)
     halves = (True, False) if bucket.names_whole and bucket.is_comparison else (bucket.names_whole,)
