@@ -36,7 +36,7 @@ def grid_audit() -> str:
     made = _made()
     told = (
         f"Points above the best constant answer (in comparisons with one group known: above the best map from its count), the strongest of each family; "
-        f"{made['scenes']:,} scenes of each bucket, cross-validated. Made by `{made['command']}`."
+        f"cross-validated. Made by `{made['command']}`."
     )
     parts = [told]
     for preset in dict.fromkeys(row["preset"] for row in made["learned"]):
@@ -46,7 +46,8 @@ def grid_audit() -> str:
             both = [row for row in mine if row["bucket"] == bucket]
             constant = f" /{KEEP}".join(f"{100 * row['constant']:.0f}" for row in both)
             rows.append([f"`{bucket}`", f"{constant}{KEEP}%", *(_gains(both, family) for family in FAMILIES)])
-        parts += [f"#### {preset}", table(["bucket", "constant", *FAMILIES], rows)]
+        scenes = f"{min(row['scenes'] for row in mine):,} scenes of each bucket and density"
+        parts += [f"#### {preset}, {scenes}", table(["bucket", "constant", *FAMILIES], rows)]
     return "\n\n".join([*parts, _FOOT])
 
 

@@ -186,14 +186,14 @@ def test_a_missing_picture_costs_its_item(folder, tmp_path):
     shutil.copytree(folder, copy)
     (copy / "pictures" / "M-F0-D1-dense-00001.png").unlink()
     done = command("grid", "run", "--data", copy, "--model", "grid:symbolic-pure", "--out", tmp_path / "run")
-    assert done.exit_code == 0, done.output
-    rows = rows_of(done)
-    assert rows["A-F0-D1"]["accuracy_dense"]["n"] == 4
+    assert done.exit_code == 1
+    assert "1 of 12 items failed" in done.stderr
+    assert rows_of(done)["A-F0-D1"]["accuracy_dense"]["n"] == 4
     with Run.open(tmp_path / "run") as run:
         scores = [each for each in accuracy_scores(run) if each.metric == "grid.accuracy"]
     lost = [each for each in scores if each.value is None]
     assert [each.item for each in lost] == ["M-F0-D1-dense-00001"]
-    assert "picture" in lost[0].reason
+    assert lost[0].reason == "failed"
 
 
 def test_a_data_set_without_pictures_cannot_be_shown(tmp_path):

@@ -63,7 +63,7 @@ _LEAST_PLACEMENTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class UnitCounts:
     """What is balanced in a bucket with a number of objects."""
 
     most: int
@@ -82,7 +82,7 @@ class Balance:
 
 
 @lru_cache(maxsize=256)
-def balance_of(bucket: Bucket, objects: int, recipe: GridRecipe) -> Balance:
+def balance_of(bucket: Bucket, objects: int, recipe: GridRecipe) -> UnitCounts:
     """Return the balance of a bucket: the largest m for which objects suffice and anchors have placements.
 
     Where no two targets have room for balanced halves of their description, a comparison is balanced without them: with m = 1, its first
@@ -110,7 +110,7 @@ def balance_of(bucket: Bucket, objects: int, recipe: GridRecipe) -> Balance:
 
 def _fitting(
     bucket: Bucket, objects: int, world: GridShape, most: int, *, has_halves: bool
-) -> Balance | None:
+) -> UnitCounts | None:
     anchors, per_side = bucket.n_anchors, bucket.anchors_per_side
     units = (most - 1, most) if bucket.is_comparison else (most,)
     each = 2 if has_halves else 1  # objects of a unit for each combination of relations
@@ -124,7 +124,7 @@ def _fitting(
         fitting = (table.sizes >= each * max(units)).all(axis=1)
         if fitting.sum() < len(np.unique(table.directions, axis=0)) * (_LEAST_PLACEMENTS if most > 1 else 1):
             return None
-    return Balance(most, has_halves, min(decoys, spare), units)
+    return UnitCounts(most, has_halves, min(decoys, spare), units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +406,7 @@ def attempt(
 
 
 def _draw_side(
-    rng: np.random.Generator, bucket: Bucket, balance: Balance, side: int, n: int, world: GridShape
+    rng: np.random.Generator, bucket: Bucket, balance: UnitCounts, side: int, n: int, world: GridShape
 ) -> tuple[NDArray[np.uint8], Integers, list[Flags]]:
     """Draw the anchors of a group: directions, cells, and the region of each combination of relations, all that hold first."""
     per_side = bucket.anchors_per_side

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,7 +104,7 @@ class _Scored:
     """Mass on look-alikes outside the valid region; None if there are none."""
 
 
-_MEASURES = (
+_MEASURES: tuple[tuple[str, str, Callable[[_Scored], float | None]], ...] = (
     ("grid.rma", "RMA", lambda each: each.cells.rma),
     ("grid.normalised_rma", "− area", lambda each: each.cells.normalised_rma),
     ("grid.rra", "RRA", lambda each: each.cells.rra),
