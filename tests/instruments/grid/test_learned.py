@@ -190,6 +190,13 @@ def test_two_groups_differ_by_at_most_one_and_the_first_tells_nothing():
         assert set(counts[:, 0].tolist()) == set(range(1, balance_of(bucket_of(key), 17, SOUND).most + 1))
 
 
+@pytest.mark.parametrize("objects", [13, 15, 16])
+def test_other_numbers_of_objects_are_made(objects):
+    for key in BUCKET_KEYS:
+        scenes = generate(key, 4, preset="sound", density=objects, seed=8)
+        assert (scenes.objects == objects).all()
+
+
 def test_a_larger_grid_balances_more():
     roomy = replace(SOUND, world=GridShape(8, 8))
     for key, objects, most in (("M-F0-D2", 20, 2), ("SO-F0-D2", 14, 3), ("CMP-F0-D3", 30, 2)):

@@ -58,6 +58,7 @@ from theodolite.instruments.grid.data.world import (
 
 LARGEST = 6
 """The largest number of targets of a group, unless the recipe says less."""
+_MOST_DRAWS = 10_000
 _LEAST_PLACEMENTS = 3
 """A larger m must leave at least so many lines of anchors for each choice of directions."""
 
@@ -117,6 +118,10 @@ def _fitting(
     needed = anchors + each * 2 ** min(per_side, 2) * sum(units) + bucket.is_comparison
     spare = objects - needed
     decoys = max(2, anchors) if anchors and bucket.names_whole else 0
+    if (
+        bucket.is_comparison and anchors > 2
+    ):  # two groups leave classes for four anchors and one decoy of theirs
+        decoys = 1
     if spare < 0 or (spare < decoys and most > 1 and not bucket.is_comparison):
         return None
     if per_side:
@@ -256,9 +261,13 @@ def _draw_kinds(rng: np.random.Generator, bucket: Bucket, n: int, n_decoys: int)
     """
     naming, sides, anchors = bucket.type.naming, bucket.sides, bucket.n_anchors
     names, is_ok = _draw_names(rng, bucket, n, n_decoys)
-    while not is_ok.all():
+    for _ in range(_MOST_DRAWS):
+        if is_ok.all():
+            break
         rows = np.flatnonzero(~is_ok)
         names[rows], is_ok[rows] = _draw_names(rng, bucket, len(rows), n_decoys)
+    else:
+        raise UsageError(f"the classes do not suffice for the anchors of {bucket.key} and their decoys")
     colours, shapes, colour, shape, decoys = np.split(names, np.cumsum([4, 4, anchors, anchors]), axis=1)
     every = np.ones((n, N_CLASSES + 1), bool) & (np.arange(N_CLASSES + 1) > 0)
 
