@@ -407,7 +407,7 @@ def _attributes(scenes: SceneBatch) -> tuple[list[str], Flags]:
 _WORDS = {
     "half target": "half of the target's description",
     "target": "the target",
-    "word": "the target's colour or shape unread",
+    "word": "the reading of the target's colour or shape",
     "anchor": "an anchor",
     "places": "an anchor, but knows all places",
     "half anchor": "half of an anchor's description",

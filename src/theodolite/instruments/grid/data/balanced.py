@@ -4,7 +4,7 @@ Give each object the bits of what a question says about targets: c, it has their
 anchor k. A target has all bits. Call an object *even* if it lacks an even number of bits. A *unit* is one object for each even
 combination of bits, or one for each odd combination: half a cube. Leave out any one bit, and both are the same: each combination of
 the other bits once. So a scene of m units, y of them even, has y targets, and whoever leaves out any bits at all sees the same for every
-y. All else is drawn before y: the question, the anchors, which cells are taken, and all other objects. y only decides how the cells of
+y. All else does not depend on y: the question, the anchors, which cells are taken, and all other objects. y only decides how the cells of
 the units are painted. A reversed direction exchanges even and odd, so the same picture has m − y targets for it.
 
 A unit has 2^(b − 1) objects for b bits, and no law needs fewer: what y = m adds on average must vanish wherever a bit is left out, so it is a
