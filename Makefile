@@ -8,7 +8,7 @@ INPUTS := pyproject.toml constraints.txt
 PIP_INSTALL := python -m pip install --quiet --disable-pip-version-check --constraint
 INSTALL := $(BIN)/$(PIP_INSTALL) constraints.txt
 BIN_INSTALL := bin/$(PIP_INSTALL) constraints.txt
-ALL_EXTRAS := device-map,docs,fast,inspect,miniworld,nlp,offline,onnx,pandas,ray,video,dev
+ALL_EXTRAS := audit,device-map,docs,fast,inspect,miniworld,nlp,offline,onnx,pandas,ray,video,dev
 
 .PHONY: demo test test-slow test-lowest test-newest check bench fuzz audit conformance conformance-servers docs wheel release clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
 

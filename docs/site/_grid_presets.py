@@ -1,4 +1,4 @@
-"""The presets of the grid: promises and learned shortcuts."""
+"""The presets of the grid: promises, and what learners find."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 
 from _rows import KEEP, table
 
-from theodolite.instruments.grid.data.audit import ALLOWED, FAMILIES, promise_table
+from theodolite.instruments.grid.data.audit import promise_table
 from theodolite.instruments.grid.data.files import DatasetPlan
-from theodolite.instruments.grid.data.recipe import SOUND
+from theodolite.instruments.grid.data.ignorance import FAMILIES, chance_above, ignorances
+from theodolite.instruments.grid.data.question_types import BUCKET_KEYS, BUCKETS
+from theodolite.instruments.grid.data.recipe import PRESETS, SOUND
 
 _MADE = Path(__file__).parents[1] / "assets" / "grid_presets.json"
-_FOOT = (
-    "*Italic*: not promised. Both densities, sparse / dense. In brackets: above the best constant answer, where the baseline is another: "
-    "the best map from the right count of a comparison's other group."
-)
+_FOOT = "*Italic*: not promised. Both densities, sparse / dense. In brackets: the line that the law itself allows, where it is above the baseline."
 
 
 @lru_cache(maxsize=1)
@@ -33,11 +32,11 @@ def grid_promises() -> str:
 
 
 def grid_audit() -> str:
-    """Return what learned shortcuts pay, by preset and bucket."""
+    """Return what learners get out of scenes with one thing left out, by preset and bucket."""
     made = _made()
     told = (
-        f"Points above the baseline, the strongest clue of each family; {made['scenes']:,} scenes of each bucket, half of "
-        f"them held out. Made by `{made['command']}`."
+        f"Points above the best constant answer (in comparisons with one group known: above the best map from its count), the strongest of each family; "
+        f"cross-validated. Made by `{made['command']}`."
     )
     parts = [told]
     for preset in dict.fromkeys(row["preset"] for row in made["learned"]):
@@ -47,7 +46,8 @@ def grid_audit() -> str:
             both = [row for row in mine if row["bucket"] == bucket]
             constant = f" /{KEEP}".join(f"{100 * row['constant']:.0f}" for row in both)
             rows.append([f"`{bucket}`", f"{constant}{KEEP}%", *(_gains(both, family) for family in FAMILIES)])
-        parts += [f"#### {preset}", table(["bucket", "constant", *FAMILIES], rows)]
+        scenes = f"{min(row['scenes'] for row in mine):,} scenes of each bucket and density"
+        parts += [f"#### {preset}, {scenes}", table(["bucket", "constant", *FAMILIES], rows)]
     return "\n\n".join([*parts, _FOOT])
 
 
@@ -55,12 +55,24 @@ def _gains(rows: list[dict[str, Any]], family: str) -> str:
     found = [row["families"].get(family) for row in rows]
     if not all(found):
         return "–"
-    gains, above = [each["gain"][0] for each in found], [each["above_constant"] for each in found]
-    text = _points(gains)
-    if any(b - a > ALLOWED for a, b in zip(gains, above, strict=True)):
-        text += f" ({_points(above)})"
-    is_promised = all(each["is_promised"] for each in found) or rows[0]["preset"] != "sound"
-    return text if is_promised else f"*{text}*"
+    text = _points([each["gain"][0] for each in found])
+    lines = [_line(row, family) for row in rows]
+    if rows[0]["preset"] == "sound" and None in lines:
+        return f"*{text}*"
+    known = [line or 0.0 for line in lines]
+    return f"{text} ({_points(known)})" if max(known) > 0 else text
+
+
+def _line(row: dict[str, Any], family: str) -> float | None:
+    """Return how far above the baseline a family may be, at most; None where nothing is promised."""
+    bucket, recipe = BUCKETS[BUCKET_KEYS.index(row["bucket"])], PRESETS[row["preset"]]
+    above = [
+        chance_above(each, bucket, recipe.objects(row["density"]), recipe)
+        for each in ignorances(bucket)
+        if each.family == family
+    ]
+    known = [each for each in above if each is not None]
+    return max(known) if len(known) == len(above) else None
 
 
 def _points(gains: list[float]) -> str:

@@ -1,6 +1,7 @@
 """Plain questions: planning, reading answers, scores by bucket, reasons, and runs of older versions."""
 
 import json
+import shutil
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -178,6 +179,21 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(folder, tmp_path):
     result = command("grid", "run", *asked, "--plan", "--limit", 5)
     assert json.loads(result.stdout)["plan"]["requests"] == 5
     assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_picture_costs_its_item(folder, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "pictures" / "M-F0-D1-dense-00001.png").unlink()
+    done = command("grid", "run", "--data", copy, "--model", "grid:symbolic-pure", "--out", tmp_path / "run")
+    assert done.exit_code == 1
+    assert "1 of 12 items failed" in done.stderr
+    assert rows_of(done)["A-F0-D1"]["accuracy_dense"]["n"] == 4
+    with Run.open(tmp_path / "run") as run:
+        scores = [each for each in accuracy_scores(run) if each.metric == "grid.accuracy"]
+    lost = [each for each in scores if each.value is None]
+    assert [each.item for each in lost] == ["M-F0-D1-dense-00001"]
+    assert lost[0].reason == "failed"
 
 
 def test_a_data_set_without_pictures_cannot_be_shown(tmp_path):

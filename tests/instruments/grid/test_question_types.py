@@ -13,7 +13,7 @@ RECORD = """
     QuestionType(
         "NO",
         "asked for absence",
-        (Asks(("are", "there", "no"), _draw_existing_evenly, is_yes=lambda n: n[:, 0] == 0, draw=_draw_existing),),
+        (Asks(("are", "there", "no"), is_yes=lambda n: n[:, 0] == 0, draw=_draw_existing),),
         (1, 2),
     ),
 )

@@ -199,13 +199,13 @@ class AuditGrids(Options):
     permutations: Annotated[int, Option("Number of permutations for each mutual information.", least=1)] = 199
     pictures: Annotated[int, Option("Number of pictures to compare with their scenes.", least=0)] = 200
     tables: Annotated[
-        tuple[Literal["clues"], ...], Option("More tables: clues (every learned shortcut).")
+        tuple[Literal["ignorances"], ...], Option("More tables: ignorances (all that was learned).")
     ] = ()
     seed: Seed = 0
 
 
 def audit_grids(options: AuditGrids, messages: Messages) -> Outcome:  # noqa: ARG001 - it has no steps
-    """Recompute every label, test every shortcut and learn new ones. Exits with status 1 if a check or a promise fails."""
+    """Recompute every label, test every shortcut, and learn the answer with one thing left out. Exits with status 1 if a check or a promise fails."""
     from theodolite.instruments.grid.data.audit import audit, audit_tables, compare_datasets, comparison_table
     from theodolite.instruments.grid.data.files import read_dataset
 
@@ -218,7 +218,7 @@ def audit_grids(options: AuditGrids, messages: Messages) -> Outcome:  # noqa: AR
     }
     audits = [audit(data, **how) for data in stored]
     compared = compare_datasets(*stored, seed=options.seed) if len(stored) > 1 else None
-    tables = audit_tables(audits, clues=bool(options.tables))
+    tables = audit_tables(audits, every=bool(options.tables))
     tables += [comparison_table(compared)] if compared else []
     is_kept = all(report.is_kept for report in audits) and (compared is None or compared.is_kept)
     return Outcome(tables, {"is_kept": is_kept}, is_good=is_kept)
@@ -356,7 +356,14 @@ _ESTIMATORS = ("convex", "gaussian", "batch")
 class ScoreGrids(Options):
     """What `theodolite grid score` takes."""
 
-    runs: Annotated[tuple[Path, ...], RUNS]
+    runs: Annotated[tuple[Path, ...], RUNS.but(metavar="[RUN…]", can_be_empty=True)] = ()
+    maps: Annotated[
+        Path | None,
+        Option("Instead of runs: maps made elsewhere, an .npz file or a folder of them.", metavar="PATH"),
+    ] = None
+    data: Annotated[
+        Path | None, DATA.but(help="With --maps: the scenes that they belong to.", metavar="DIR")
+    ] = None
     figures: Annotated[Path | None, FIGURES] = None
     tables: Annotated[
         tuple[Literal["measures"], ...],
@@ -378,6 +385,10 @@ def score_grids(options: ScoreGrids, messages: Messages) -> Outcome:
     from theodolite.instruments.grid.questions import EXPLAIN_RUN, PLAIN_RUN
     from theodolite.instruments.grid.score import TABLE_NAMES, explain_tables, score_explanations
 
+    if bool(options.runs) == (options.maps is not None) or (options.maps is None) != (options.data is None):
+        raise UsageError("give runs, or maps with --maps PATH and their scenes with --data DIR")
+    if options.maps is not None and options.data is not None:
+        return _score_maps(options.maps, options.data, messages)
     check_distinct(options.runs)
     tables: list[Table] = []
     with ExitStack() as stack:
@@ -403,6 +414,16 @@ def score_grids(options: ScoreGrids, messages: Messages) -> Outcome:
                     drawing.save(options.figures / f"{name}.png")
                 messages.note(f"wrote {len(drawings)} figures to {options.figures}")
     return Outcome(tables, {"runs": [str(path) for path in options.runs], "instrument": "grid"})
+
+
+def _score_maps(maps: Path, data: Path, messages: Messages) -> Outcome:
+    from theodolite.instruments.grid.data.files import read_dataset
+    from theodolite.instruments.grid.experiments.given_maps import given_maps_table
+
+    table, problems = given_maps_table(maps, read_dataset(data))
+    told = list(told_problems(problems))
+    messages.notes(told)
+    return Outcome([table], {"maps": str(maps), "data": str(data), "problems": told})
 
 
 def compare_runs(folders: list[Path]) -> list[Table]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -140,7 +141,7 @@ def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Itera
     for row, record in enumerate(data.records):
         if record.file_name is None:
             raise UsageError(f"{data.folder} has no pictures; make it again without --no-pictures")
-        picture = Picture.from_path(data.folder / record.file_name)
+        picture = _picture(data.folder / record.file_name)
         meta: dict[str, Json] = {
             "density": record.density,
             "mode": data.plan.mode,
@@ -156,6 +157,14 @@ def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Itera
             meta=meta,
             max_tokens=max_tokens,
         )
+
+
+def _picture(path: Path) -> Picture:
+    """Return a picture; one that cannot be read fails when a model looks at it, so that it costs its own item."""
+    try:
+        return Picture.from_path(path)
+    except UsageError:
+        return Picture("bytes-missing", path=path)
 
 
 def plan_edits(scenes: SceneBatch, names: Sequence[str], *, split: str = "", seed: int = 0) -> Iterator[Item]:

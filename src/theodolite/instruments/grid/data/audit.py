@@ -5,32 +5,42 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, install_line
 from theodolite.core.scores import column
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.core.types import Picture
-from theodolite.instruments.grid.data.balanced import room_of
+from theodolite.instruments.grid.data.balanced import balance_of
 from theodolite.instruments.grid.data.batch import (
     GUARANTEES,
     ROLES,
     SceneBatch,
-    Sight,
     bag_of_words,
     complete,
     dropped_anchor,
     find_anchors,
     hash_scenes,
-    look,
-    look_alikes,
     majority,
     split_of,
 )
 from theodolite.instruments.grid.data.files import DatasetPlan, StoredDataset
+from theodolite.instruments.grid.data.ignorance import (
+    ALLOWED,
+    FAMILIES,
+    LEARNERS,
+    LearnedShortcut,
+    broken_promises,
+    can_learn,
+    chance_above,
+    ignorances,
+    learned_shortcuts,
+    least_gain,
+    strongest,
+)
 from theodolite.instruments.grid.data.question_types import (
     ANCHOR_SIDE,
     BUCKET_KEYS,
@@ -51,7 +61,6 @@ from theodolite.instruments.grid.data.world import (
     SHAPES,
     Flags,
     GridShape,
-    Integers,
     Mode,
     class_name,
     read_cells,
@@ -60,319 +69,54 @@ from theodolite.instruments.grid.published import published_shortcut
 from theodolite.stats import (
     Estimate,
     MutualInformation,
-    clustered_mean,
     holm,
     mutual_information,
     wilson_interval,
 )
 
-# Learned shortcuts: the best map from what an incomplete reasoning sees to the answer.
-
-
-FAMILIES = (
-    "look-alikes",
-    "dropped anchor",
-    "half target",
-    "half, dropped",
-    "half anchor",
-    "objects",
-    "positions",
-    "joint",
-)
-"""The families of clues, in the order of tables."""
-ALLOWED = 0.03
-"""How far a learned shortcut may be above the best constant answer."""
-_LEVEL = 0.01
-"""The adjusted p below which it is above that."""
-_SEED = 0
-"""Of the order in which scenes are split into halves."""
-_CONSTANT, _OTHER_GROUP = "the best constant answer", "the best map from the other group's count"
-_HALVES = ("colour", "shape")
-
-
-@dataclass(frozen=True, slots=True)
-class Clue:
-    """What a shortcut sees of each scene."""
-
-    family: str
-    name: str
-    values: Integers
-    """(n, numbers)."""
-    other_group: Integers | None = None
-    """Comparisons: the right count of the group that is left whole, (n,). It alone tells something, so it is the baseline."""
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedShortcut:
-    """The best map from one clue, measured on scenes that it was not learned from."""
-
-    family: str
-    name: str
-    baseline: str
-    """What it is held against, in words: the best constant answer; with an `other_group`, the best map from that."""
-    accuracy: Estimate
-    base: Estimate
-    """The accuracy of the baseline."""
-    gain: Estimate
-    """Accuracy minus that of the baseline."""
-    above_constant: Estimate
-    """Accuracy minus that of the best constant answer, whatever the baseline."""
-    bits: Estimate
-    """Information about the answer: mean of log₂ q(answer | clue) / q(answer), with q learned."""
-    p_value: float
-    """Of the hypothesis that the gain is at most `ALLOWED`."""
-
-
-def learned_shortcuts(scenes: SceneBatch) -> list[LearnedShortcut]:
-    """Return the best map from every clue, on scenes of one bucket and density; none for fewer than four scenes."""
-    if len(scenes) < 4:
-        return []
-    mixed = scenes.take(
-        np.random.default_rng(_SEED).permutation(len(scenes))
-    )  # files may have answers in turn
-    return [_learn(mixed, clue) for clue in clues(mixed)]
-
-
-def clues(scenes: SceneBatch) -> Iterator[Clue]:
-    """Yield every clue of one bucket."""
-    world, cells, asked = scenes.world, scenes.cells, scenes.questions
-    bucket = BUCKETS[int(scenes.bucket[0])]
-    sight = look(world, cells, asked)
-    alike, truth = _anywhere(cells, asked), sight.counts()
-    n_objects = (cells > 0).sum(axis=1)[:, None]
-    yield Clue("objects", "objects", n_objects)
-    halves: list[Integers] = []
-    for half in _HALVES if bucket.names_whole else ():
-        half_targets = replace(asked, targets=_half(asked.targets, half))
-        half_sight = look(world, cells, half_targets)
-        yield Clue("half target", f"target by {half}", half_sight.counts())
-        for k in range(bucket.n_anchors):
-            seen, name = half_sight.counts(drop=k), f"target by {half} without anchor {k + 1}"
-            yield Clue("half, dropped", name, seen)
-            both = np.hstack([seen, sight.counts(drop=k)])
-            yield Clue("half, dropped", f"{name}, and its count", both, _other_group(bucket, truth, k))
-        halves.append(_anywhere(cells, half_targets))
-        yield Clue("objects", f"objects of the target's {half}", halves[-1])
-        yield from _half_anchors(scenes, bucket, half, truth)
-    if not bucket.is_relational:
-        return
-    yield Clue("look-alikes", "look-alikes", alike)
-    yield from _places(scenes, sight, bucket.n_anchors)
-    yield Clue("joint", "all counts without relations", np.hstack([alike, *halves, n_objects]))
-    for k in range(bucket.n_anchors):
-        dropped, other = sight.counts(drop=k), _other_group(bucket, truth, k)
-        yield Clue("dropped anchor", f"without anchor {k + 1}", dropped, other)
-        yield Clue("joint", f"look-alikes and without anchor {k + 1}", np.hstack([alike, dropped]), other)
-
-
-def _other_group(bucket: Bucket, truth: Integers, k: int) -> Integers | None:
-    """Return, for comparisons, the right count of the group that anchor k does not restrict."""
-    return truth[:, 1 - k // bucket.anchors_per_side] if bucket.is_comparison else None
-
-
-def _half_anchors(scenes: SceneBatch, bucket: Bucket, half: str, truth: Integers) -> Iterator[Clue]:
-    asked = scenes.questions
-    halved = _half(asked.anchors, half)
-    for k in range(bucket.n_anchors):
-        anchors = asked.anchors.copy()
-        anchors[:, k] = halved[:, k]
-        seen = look(scenes.world, scenes.cells, replace(asked, anchors=anchors), gaps=True)
-        yield Clue("half anchor", f"anchor {k + 1} by {half}", seen.counts(), _other_group(bucket, truth, k))
-    if bucket.n_anchors > 1:
-        seen = look(scenes.world, scenes.cells, replace(asked, anchors=halved), gaps=True)
-        yield Clue("half anchor", f"anchors by {half}", seen.counts())
-
-
-def _half(kinds: NDArray[np.uint8], half: str) -> NDArray[np.uint8]:
-    """Return the descriptions by colour alone, or by shape alone."""
-    colour, shape = np.divmod(kinds, 5)
-    return (5 * colour if half == "colour" else shape).astype(np.uint8)
-
-
-def _anywhere(cells: NDArray[np.uint8], asked: QuestionTable) -> Integers:
-    sides = [
-        look_alikes(cells, asked.targets[:, side]) & (asked.targets[:, side] > 0)[:, None] for side in (0, 1)
-    ]
-    return np.stack([matches.sum(axis=1) for matches in sides], axis=1)
-
-
-def _places(scenes: SceneBatch, sight: Sight, n_anchors: int) -> Iterator[Clue]:
-    regions = [sight.region(side) for side in range(sight.alike.shape[1])]
-    inside = [(region & (scenes.cells > 0)).sum(axis=1) for region in regions]
-    yield Clue("objects", "objects in the region", np.stack(inside, axis=1))
-    positions, _ = find_anchors(scenes.cells, scenes.questions)
-    row, column = np.divmod(positions, scenes.world.columns)
-    ways = scenes.questions.directions[:, :n_anchors].astype(np.int64)
-    line = np.where(ways <= 2, column, row)
-    for k in range(n_anchors):
-        yield Clue("positions", f"line of anchor {k + 1}", np.stack([ways[:, k], line[:, k]], axis=1))
-    yield Clue("positions", "size of the region", np.stack([mask.sum(axis=1) for mask in regions], axis=1))
-
-
-@dataclass(frozen=True, slots=True)
-class _Map:
-    """A map learned on every other row and tested on the rest."""
-
-    is_right: NDArray[np.bool_]
-    chance: NDArray[np.float64]
-    """The probability that it gives to the right answer."""
-
-
-def _learned(values: Integers, truth: Integers) -> _Map:
-    """Learn the most frequent answer for each value; the overall more frequent one for unseen values and ties."""
-    _, codes = np.unique(values, axis=0, return_inverse=True)
-    codes = codes.ravel()
-    n_answers = int(truth.max()) + 1
-    learn, rest = slice(0, None, 2), slice(1, None, 2)
-    table = np.zeros((int(codes.max()) + 1, n_answers))
-    np.add.at(table, (codes[learn], truth[learn]), 1)
-    prior = (table.sum(axis=0) + 1) / (table.sum() + n_answers)
-    best = (table + prior / 2).argmax(axis=1)  # less than one count, so the prior only breaks ties
-    shares = (table + n_answers * prior) / (table.sum(axis=1, keepdims=True) + n_answers)
-    return _Map(best[codes[rest]] == truth[rest], shares[codes[rest], truth[rest]])
-
-
-def _learn(scenes: SceneBatch, clue: Clue) -> LearnedShortcut:
-    _, truth = np.unique(scenes.answer, return_inverse=True)
-    nothing = np.zeros(len(scenes), np.int64) if clue.other_group is None else clue.other_group
-    base, learned = _learned(nothing, truth), _learned(clue.values, truth)
-    constant = truth[1::2] == np.bincount(truth).argmax()  # of all scenes, not of those learned from
-    if clue.other_group is None:
-        base = replace(base, is_right=constant)
-    bits = np.log2(learned.chance / base.chance)
-    difference, above = (learned.is_right * 1.0 - values for values in (base.is_right, constant))
-    n = len(difference)
-    gain, above_constant = (clustered_mean(values, bounds=(-1, 1)) for values in (difference, above))
-    assert gain is not None and above_constant is not None  # noqa: S101, PT018 - there are scenes
-    information = clustered_mean(bits, bounds=None)
-    return LearnedShortcut(
-        clue.family,
-        clue.name,
-        _CONSTANT if clue.other_group is None else _OTHER_GROUP,
-        wilson_interval(int(learned.is_right.sum()), n),
-        wilson_interval(int(base.is_right.sum()), n),
-        gain,
-        above_constant,
-        information or Estimate(float(bits.mean()), *(float(bits.mean()),) * 2, n, 0.95, "does not vary"),
-        _p_above(difference),
-    )
-
-
-def _p_above(difference: NDArray[np.float64]) -> float:
-    """Return the one-sided p of a gain of at most `ALLOWED`, by the normal distribution.
-
-    The variance of one scene is added, so that few scenes show nothing.
-    """
-    from scipy.stats import norm
-
-    n = len(difference)
-    return float(norm.sf((difference.mean() - ALLOWED) / _error(difference.var(), n)))
-
-
-def _error(variance: float, n: int) -> float:
-    return float(np.sqrt((variance + 1 / n) / n))
-
-
-def least_gain(n: int, n_tests: int) -> float:
-    """Return the smallest gain on n held-out scenes that `broken_promises` detects as the only one of `n_tests`.
-
-    It is infinite if no gain is large enough.
-
-    A gain g has the least variance, g − g², if the shortcut is never wrong where its baseline is right; otherwise it must be larger.
-
-    >>> [round(least_gain(n, 800), 2) for n in (2, 25, 200, 2000)]
-    [inf, 0.52, 0.14, 0.05]
-    """
-    from scipy.stats import norm
-
-    needed = norm.isf(_LEVEL / n_tests)
-    gains = np.arange(n + 1) / n
-    enough = [gain for gain in gains if gain - ALLOWED > needed * _error(gain - gain**2, n)]
-    return float(enough[0]) if enough else float("inf")
-
-
-def broken_promises(found: Sequence[LearnedShortcut]) -> list[LearnedShortcut]:
-    """Return the learned shortcuts significantly more than `ALLOWED` above the best constant answer (Holm over all given)."""
-    if not found:
-        return []
-    adjusted = holm([shortcut.p_value for shortcut in found])
-    return [shortcut for shortcut, p in zip(found, adjusted, strict=True) if p < _LEVEL]
-
-
-def strongest(found: Sequence[LearnedShortcut], family: str = "") -> LearnedShortcut | None:
-    """Return the learned shortcut with the largest gain, of one family or of all."""
-    mine = [shortcut for shortcut in found if family in {"", shortcut.family}]
-    return max(mine, key=lambda shortcut: shortcut.gain.value) if mine else None
+# What learners get out of scenes with one thing left out.
 
 
 _PLACE = (Column("data", "data"), Column("bucket", "bucket"), Column("objects", "objects", "count"))
 
 
-def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> list[Table]:
-    """Return the strongest clue of each family: its share of right answers, and its bits.
+def learned_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> Table:
+    """Return what learners have right by family of ignorances: the strongest of each.
 
     Args:
         rows: Data set, bucket, number of objects and learned shortcuts.
     """
-    right: list[list[Cell]] = []
-    bits: list[list[Cell]] = []
+    cells: list[list[Cell]] = []
     for data, bucket, objects, shortcuts in rows:
         if not shortcuts:
             continue
         best = [strongest(shortcuts, family) for family in FAMILIES]
         most = max(shortcuts, key=lambda shortcut: shortcut.gain.value)
-        right.append(
-            [
-                data,
-                bucket,
-                objects,
-                next(shortcut.base for shortcut in shortcuts if shortcut.name == "objects"),
-                *(clue.accuracy if clue else None for clue in best),
-                most.name,
-                most.gain,
-                max((shortcut.above_constant for shortcut in shortcuts), key=lambda above: above.value),
-            ]
-        )
-        bits.append([data, bucket, objects, *(clue.bits if clue else None for clue in best)])
-    shares = [column("grid.learned_success", _name(family), family) for family in FAMILIES]
+        constant = most.accuracy.value - most.above_constant.value
+        shares = [None if each is None else each.accuracy for each in best]
+        cells.append([data, bucket, objects, constant, *shares, most.name, most.gain])
     notes = [
-        "Of each family the clue with the largest gain; each map is measured on scenes it was not learned from.",
-        "The baseline is the best constant answer; of a shortcut that counts one group of a comparison rightly, the best map from that count.",
+        "Of each family the ignorance and the learner with the largest gain, on scenes that the learner was not fitted to.",
+        f"Learners: {', '.join(LEARNERS)}. Each sees the whole scene, and all of the question but the part that is left out.",
+        "The baseline is the best constant answer; in comparisons with one group known, the best map from its count.",
     ]
-    return [
-        Table.of(
-            "grid.learned_shortcuts",
-            "Share of right answers by learned shortcut",
-            [
-                *_PLACE,
-                column("grid.learned_success", "constant", "best constant"),
-                *shares,
-                Column("strongest", "strongest"),
-                column("grid.learned_success", "gain", "above its baseline", difference=True),
-                column("grid.learned_success", "above_constant", "most above constant", difference=True),
-            ],
-            right,
-            notes,
-        ),
-        Table.of(
-            "grid.learned_information",
-            "Bits about the answer by learned shortcut",
-            [
-                *_PLACE,
-                *(column("grid.learned_information", _name(family), family) for family in FAMILIES),
-            ],
-            bits,
-            ["Measured on held-out scenes; below 0, the map learned nothing that holds there."],
-        ),
+    columns = [
+        *_PLACE,
+        column("grid.learned_success", "constant", "best constant"),
+        *(column("grid.learned_success", f"without_{_name(family)}", family) for family in FAMILIES),
+        Column("strongest", "strongest"),
+        column("grid.learned_success", "gain", "above its baseline", difference=True),
     ]
+    title = "Share of right answers by what is left out"
+    return Table.of("grid.learned_shortcuts", title, columns, cells, notes)
 
 
 def _name(family: str) -> str:
-    return f"by_{family}".replace(",", "").replace(" ", "_").replace("-", "_")
+    return family.replace(" ", "_")
 
 
-def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> Table:
-    """Return a table with one row per clue."""
+def every_ignorance_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> Table:
+    """Return a table with one row per ignorance and learner."""
     cells: list[list[Cell]] = [
         [
             data,
@@ -380,12 +124,13 @@ def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcu
             objects,
             shortcut.family,
             shortcut.name,
+            shortcut.learner,
             shortcut.accuracy,
             shortcut.baseline,
             shortcut.base,
+            None if shortcut.chance_above is None else shortcut.base.value + shortcut.chance_above,
             shortcut.gain,
             shortcut.above_constant,
-            shortcut.bits,
         ]
         for data, bucket, objects, shortcuts in rows
         for shortcut in shortcuts
@@ -393,15 +138,16 @@ def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcu
     columns = [
         *_PLACE,
         Column("family", "family"),
-        Column("clue", "clue"),
+        Column("ignorance", "left out"),
+        Column("learner", "learner"),
         column("grid.learned_success", "right", "right"),
         Column("baseline", "baseline"),
         column("grid.learned_success", "base", "baseline right"),
+        column("grid.learned_success", "chance", "promised at most"),
         column("grid.learned_success", "gain", "above its baseline", difference=True),
         column("grid.learned_success", "above_constant", "above constant", difference=True),
-        column("grid.learned_information", "bits", "bits"),
     ]
-    return Table.of("grid.clues", "Every learned shortcut", columns, cells)
+    return Table.of("grid.ignorances", "Every ignorance", columns, cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -659,14 +405,14 @@ def _attributes(scenes: SceneBatch) -> tuple[list[str], Flags]:
 
 
 _WORDS = {
-    "look-alikes": "the number of look-alikes",
-    "dropped anchor": "counts without an anchor",
-    "half target": "half a description of the target",
-    "half, dropped": "half a description of the target without an anchor",
-    "half anchor": "half a description of an anchor",
-    "objects": "numbers of objects",
-    "positions": "places",
-    "joint": "look-alikes together with numbers of objects or a count without an anchor",
+    "half target": "half of the target's description",
+    "target": "the target",
+    "word": "the reading of the target's colour or shape",
+    "anchor": "an anchor",
+    "places": "an anchor, but knows all places",
+    "half anchor": "half of an anchor's description",
+    "direction": "a direction",
+    "group": "a group",
 }
 
 
@@ -676,9 +422,9 @@ class Promise:
 
     sentence: str
     covers: tuple[str, ...] = ()
-    """Families of learned shortcuts that do not pay."""
+    """Families of ignorances that pay no more than the sentence says."""
     leaks: tuple[str, ...] = ()
-    """Families that are known to pay."""
+    """Families of which nothing is promised."""
 
 
 def promise_of(bucket: Bucket, objects: int, recipe: GridRecipe, mode: Mode) -> Promise:
@@ -695,7 +441,7 @@ def promise_of(bucket: Bucket, objects: int, recipe: GridRecipe, mode: Mode) -> 
     >>> promise_of(BUCKETS[bucket_index("M-F0-D2")], 17, PAPER, "pure").sentence
     'Without any one of its anchors, a question gets a wrong answer (Theorem 1).'
     >>> promise_of(BUCKETS[bucket_index("M-F0-D2")], 17, SOUND, "pure").leaks
-    ('half, dropped',)
+    ('places', 'half anchor')
     """
     if mode == "spur":
         return Promise("A bag of words is right.")
@@ -724,29 +470,29 @@ def _theorem(bucket: Bucket, objects: int) -> Promise:
 
 
 def _balanced(bucket: Bucket, objects: int, recipe: GridRecipe) -> Promise:
-    left_out = (
-        set()
-        if bucket.is_relational
-        else {"look-alikes", "dropped anchor", "half, dropped", "half anchor", "positions", "joint"}
-    )
-    leaks: list[str] = []
-    if not bucket.names_whole:
-        left_out |= {"half target", "half, dropped", "half anchor"}
-    elif not room_of(bucket, objects, recipe).has_halves:
-        leaks = ["half target", "half, dropped"]
-    elif bucket.anchors_per_side > 1:
-        leaks = ["half, dropped"]
-    covers = tuple(family for family in FAMILIES if family not in {*left_out, *leaks})
-    parts = [_WORDS[family] for family in covers]
-    listed = f"{', '.join(parts[:-1])} or {parts[-1]}"
-    points = f"{round(100 * ALLOWED)} points"
-    words = [f"No map from {listed} is right {points} more often than the best constant answer"]
-    if bucket.is_comparison and bucket.is_relational:
-        words[0] += " or, if it counts one group rightly, than the best map from that count"
-        words.append(f"that count alone is more than {points} above the best constant answer")
+    every = [(each, chance_above(each, bucket, objects, recipe)) for each in ignorances(bucket)]
+    above: dict[str, float | None] = {}
+    for ignorance, chance in every:
+        known = above.get(ignorance.family, 0.0)
+        above[ignorance.family] = None if chance is None or known is None else max(chance, known)
+    covers = tuple(family for family in FAMILIES if above.get(family) is not None)
+    leaks = tuple(family for family in FAMILIES if family in above and above[family] is None)
+    nothing = [_WORDS[family] for family in covers if not above[family]]
+    constant = 1 / (balance_of(bucket, objects, recipe).most + 1) if bucket.is_count else 1 / 2
+    words = [f"Who leaves out {_listed(nothing)} is right no more often than the best constant answer"]
+    if bucket.is_comparison:
+        words[0] += ", or than the best map from the count of the other group"
+    for family in covers:
+        if above[family]:
+            what = "the first group" if family == "group" else _WORDS[family]
+            words.append(f"without {what}, at most {constant + (above[family] or 0.0):.0%}")
     if leaks:
-        words.append(f"{' and '.join(_WORDS[family] for family in leaks)} can give the answer away")
-    return Promise("; ".join(words) + ".", covers, tuple(leaks))
+        words.append(f"nothing of who leaves out {_listed([_WORDS[family] for family in leaks])}")
+    return Promise("; ".join(words) + ".", covers, leaks)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def promise_table(plan: DatasetPlan) -> Table:
@@ -767,7 +513,9 @@ def promise_table(plan: DatasetPlan) -> Table:
         rows.append([sentence, ", ".join(named)])
     notes = []
     if plan.mode == "pure" and plan.recipe.law != "balanced":
-        notes = ["Nothing is promised of what can be learned from counts; `grid audit` measures it."]
+        notes = [
+            "Nothing is promised of what can be learned with one thing left out; `grid audit` measures it."
+        ]
     columns = [Column("promise", "promise"), Column("buckets", "buckets")]
     return Table.of("grid.promises", f"What the preset {plan.recipe.name} promises", columns, rows, notes)
 
@@ -794,7 +542,7 @@ class BucketAudit:
     @property
     def covered(self) -> list[LearnedShortcut]:
         """The learned shortcuts that the promise is about."""
-        return [shortcut for shortcut in self.learned if shortcut.family in self.promise.covers]
+        return [shortcut for shortcut in self.learned if shortcut.chance_above is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -892,7 +640,7 @@ def _audit_bucket(
     counts = np.bincount(scenes.guarantee, minlength=len(GUARANTEES))
     levels = {level: int(count) for level, count in zip(GUARANTEES, counts, strict=True) if count}
     shortcuts = try_shortcuts(scenes, n_permutations=n_permutations, seed=seed)
-    learned = learned_shortcuts(scenes)
+    learned = learned_shortcuts(scenes, plan.recipe) if can_learn() else []
     return BucketAudit(name[0], name[1], objects, len(scenes), promise, levels, shortcuts, learned)
 
 
@@ -1025,12 +773,12 @@ _DROPPED = tuple(f"without anchor {k + 1}" for k in range(MOST_ANCHORS))
 _SIGNIFICANT = 0.01
 
 
-def audit_tables(audits: Sequence[Audit], *, clues: bool = False) -> list[Table]:
+def audit_tables(audits: Sequence[Audit], *, every: bool = False) -> list[Table]:
     """Tabulate success and information of every shortcut by bucket, success over all buckets, and failed checks.
 
     Args:
         audits: The audits.
-        clues: Add a table with every learned shortcut.
+        every: Add a table with every ignorance and learner.
     """
     learned = [
         (report.name, part.bucket, part.objects, part.learned) for report in audits for part in report.buckets
@@ -1048,8 +796,8 @@ def audit_tables(audits: Sequence[Audit], *, clues: bool = False) -> list[Table]
         _success_table("grid.shortcuts", "Share of right answers by shortcut", audits, _SHORTCUTS),
         _success_table("grid.dropped_anchors", "Share of right answers without an anchor", audits, _DROPPED),
         _information_table(audits),
-        *learned_tables(learned),
-        *([every_clue_table(learned)] if clues else []),
+        learned_table(learned),
+        *([every_ignorance_table(learned)] if every else []),
         _overall_table(audits),
         Table.of("grid.faults", "Failed checks", columns, faults),
     ]
@@ -1150,29 +898,42 @@ def _known_leaks(report: Audit) -> list[str]:
         for family in part.promise.leaks:
             where.setdefault(f"“{family}”", []).append(part.bucket)
     words = [f"{family} in {', '.join(dict.fromkeys(buckets))}" for family, buckets in where.items()]
-    return [f"{report.name}: not promised, and known to pay: {'; '.join(words)}."] if words else []
+    return [f"{report.name}: not promised: {'; '.join(words)}."] if words else []
 
 
 def _learnable(report: Audit) -> str:
-    """Describe in how many buckets a shortcut pays, promised or not, and which gains could have been detected."""
+    """Tell in how many buckets a learner gains, promised or not, and which gains could have been seen."""
+    if not can_learn():
+        return f"{report.name}: nothing was learned, and no promise was tried: {install_line('audit')}."
+    n_tests = sum(
+        len(LEARNERS) * len(list(ignorances(BUCKETS[BUCKET_KEYS.index(p.bucket)]))) for p in report.buckets
+    )
     every = [shortcut for part in report.buckets for shortcut in part.learned]
     broken = {id(shortcut) for shortcut in broken_promises(every)}
-    n = sum(any(id(shortcut) in broken for shortcut in part.learned) for part in report.buckets)
-    least = []
-    for part in report.buckets:
-        seen = [least_gain(shortcut.accuracy.n, len(every)) for shortcut in part.learned]
-        if any(gain <= 1 - shortcut.base.value for gain, shortcut in zip(seen, part.learned, strict=True)):
-            least.append(min(seen))
-    few = len(report.buckets) - len(least)
-    if not least:
-        return f"{report.name}: too few scenes of each bucket to tell whether a learned shortcut pays."
+    paying = sum(any(id(shortcut) in broken for shortcut in part.learned) for part in report.buckets)
+    tried = [part for part in report.buckets if part.learned]
+    enough = f"{_scenes_for(n_tests):,} scenes of each bucket would show {100 * _WANTED:.0f} points"
+    if not tried:
+        fewest = min(part.n for part in report.buckets)
+        return f"{report.name}: too few scenes of each bucket ({fewest}) to learn from, so nothing could be seen; {enough}."
+    least = [least_gain(part.n, n_tests) for part in tried]
     span = " to ".join(dict.fromkeys(f"{100 * gain:.0f}" for gain in (min(least), max(least))))
     words = [
-        f"{report.name}: in {n} of {len(least)} buckets a learned shortcut is surely more than {100 * ALLOWED:.0f} points above its baseline",
-        f"with this many scenes, a gain below {span} points cannot be told from chance",
-        *([f"{few} buckets have too few scenes to tell"] if few else []),
+        f"{report.name}: in {paying} of {len(tried)} buckets a learner is surely more than {100 * ALLOWED:.0f} points above its baseline",
+        f"with this many scenes, a gain below {span} points cannot be told from chance"
+        + (f" ({enough})" if max(least) > _WANTED else ""),
     ]
-    return "; ".join(words) + "."
+    few = len(report.buckets) - len(tried)
+    return "; ".join([*words, *([f"{few} buckets have too few scenes to learn from"] if few else [])]) + "."
+
+
+_WANTED = 0.05
+"""A gain that an audit should see."""
+
+
+def _scenes_for(n_tests: int) -> int:
+    """Return how many hundreds of scenes show the wanted gain."""
+    return next(n for n in range(100, 100_000, 100) if least_gain(n, n_tests) <= _WANTED)
 
 
 def comparison_table(found: DatasetComparison) -> Table:

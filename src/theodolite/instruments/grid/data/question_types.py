@@ -16,7 +16,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import product
 from typing import TypeAlias
 
 import numpy as np
@@ -25,12 +24,9 @@ from numpy.typing import NDArray
 from theodolite.core.errors import UsageError
 from theodolite.core.types import AnswerFormat
 from theodolite.instruments.grid.data.world import (
-    COLOUR_OF,
     COLOURS,
     DIRECTIONS,
-    MATCHES,
     N_CLASSES,
-    SHAPE_OF,
     SHAPES,
     Cells,
     Flags,
@@ -67,8 +63,6 @@ Draw: TypeAlias = Callable[[np.random.Generator, Flags, int, tuple[float, float,
 
 Its arguments are the generator, whether the target is to be the most frequent kind, (n,), the largest number, and the
 probabilities of no target, one, and more."""
-DrawEvenly: TypeAlias = Callable[[np.random.Generator, int, int], Integers]
-"""Draws the numbers of targets of each group, (n, 2), by the law without shortcuts: from the generator, n and the largest."""
 Divide: TypeAlias = Callable[[int, int, int], tuple[tuple[Integers, ...], bool]]
 """Lists all ways to divide the objects of two groups; see `comparison_table`."""
 
@@ -84,7 +78,6 @@ class Asks:
 
     head: tuple[str, ...]
     """The first words of the question. No two have the same head and as many groups."""
-    draw_evenly: DrawEvenly = field(compare=False)
     is_yes: Callable[[Integers], Flags] | None = field(default=None, compare=False)
     """Whether the answer is yes, (n,), by the number of targets of each group, (n, 2). None: the answer is the number."""
     draw: Draw | None = field(default=None, compare=False)
@@ -148,30 +141,6 @@ def _draw_existing(
     return np.where(sort == 2, rng.integers(min(2, most), most + 1, size=n), sort)
 
 
-def _of_first_group(numbers: Integers) -> Integers:
-    return np.stack([numbers, np.zeros_like(numbers)], axis=1)
-
-
-def _draw_counts_evenly(rng: np.random.Generator, n: int, most: int) -> Integers:
-    return _of_first_group(rng.integers(0, most + 1, n))
-
-
-def _draw_existing_evenly(rng: np.random.Generator, n: int, most: int) -> Integers:
-    rng.integers(0, most + 1, n)  # not used, but stored scenes depend on the stream
-    return _of_first_group(np.where(rng.random(n) < 0.5, 0, rng.integers(1, most + 1, n)))
-
-
-def _draw_compared_evenly(rng: np.random.Generator, n: int, most: int) -> Integers:
-    targets = np.zeros((n, MOST_SIDES), np.int64)
-    pairs = np.array(list(product(range(most + 1), repeat=2)))
-    is_more = _is_more(pairs)
-    wanted = rng.random(n) < 0.5
-    for is_yes in (True, False):
-        some, rows = pairs[is_more == is_yes], np.flatnonzero(wanted == is_yes)
-        targets[rows] = some[rng.integers(0, len(some), len(rows))]
-    return targets
-
-
 def _is_any(counts: Integers) -> Flags:
     return np.asarray(counts[:, 0] > 0)
 
@@ -216,10 +185,9 @@ def comparison_table(per_side: int, slots: int, most: int) -> tuple[tuple[Intege
     return tuple(tables), all(map(len, tables))
 
 
-COUNT = Asks(("how", "many"), _draw_counts_evenly, draw=_draw_counts, link=("are",))
+COUNT = Asks(("how", "many"), draw=_draw_counts, link=("are",))
 EXISTENCE = Asks(
     ("is", "there", "any"),
-    _draw_existing_evenly,
     is_yes=_is_any,
     draw=_draw_existing,
     link=("that", "is"),
@@ -227,7 +195,6 @@ EXISTENCE = Asks(
 )
 COMPARISON = Asks(
     ("are", "there", "more"),
-    _draw_compared_evenly,
     is_yes=_is_more,
     divide=comparison_table,
     than=("than",),
@@ -434,70 +401,6 @@ def paint(rng: np.random.Generator, cells: Cells, where: Flags, classes: Flags) 
     """
     row, cell = np.nonzero(where)
     cells[row, cell] = (rng.random((len(row), classes.shape[1])) * classes[row]).argmax(axis=1)
-
-
-class Palette:
-    """Which classes may be painted as what, for each scene."""
-
-    def __init__(self, bucket: Bucket, kinds: NDArray[np.uint8]) -> None:
-        n = len(kinds)
-        taken = np.zeros((n, N_CLASSES + 1), bool)
-        taken[:, 0] = True
-        for k in range(bucket.n_anchors):
-            taken |= MATCHES[kinds[:, MOST_SIDES + k]]
-        self.alike = [MATCHES[kinds[:, side]] for side in range(bucket.sides)]
-        target = np.logical_or.reduce(self.alike)
-        self.other = ~taken & ~target
-        colours, shapes = np.divmod(kinds[:, : bucket.sides], 5)
-        has_colour = [COLOUR_OF[None] == colours[:, side, None] for side in range(bucket.sides)]
-        has_shape = [SHAPE_OF[None] == shapes[:, side, None] for side in range(bucket.sides)]
-        any_colour, any_shape = np.logical_or.reduce(has_colour), np.logical_or.reduce(has_shape)
-        self.colour = [cells & ~any_shape & self.other for cells in has_colour]
-        self.shape = [cells & ~any_colour & self.other for cells in has_shape]
-        self.neither = ~any_colour & ~any_shape & self.other if bucket.names_whole else self.other
-        self.is_ok = self.neither.any(axis=1)
-        for cells in (*self.colour, *self.shape) if bucket.names_whole else ():
-            self.is_ok &= cells.any(axis=1)
-
-
-def kinds_with_decoys(
-    rng: np.random.Generator, bucket: Bucket, n: int
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], Palette]:
-    """Draw descriptions, anchors' classes, decoys' classes (n, decoys), and the palette of other objects.
-
-    Of two anchors and more, decoy k has the colour of anchor k and the shape of the next one; of one anchor, one decoy has its colour
-    and one its shape. The two groups of a comparison share nothing.
-    """
-    kinds, classes, decoys, is_ok = _try_decoys(rng, bucket, n)
-    while not is_ok.all():
-        rows = np.flatnonzero(~is_ok)
-        kinds[rows], classes[rows], decoys[rows], is_ok[rows] = _try_decoys(rng, bucket, len(rows))
-    return kinds, classes, decoys, Palette(bucket, kinds)
-
-
-def _try_decoys(
-    rng: np.random.Generator, bucket: Bucket, n: int
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8], Flags]:
-    """Draw the same once, and return where decoys and all other objects are possible."""
-    colour, shape = shared_attributes(rng, bucket, n)
-    kinds, classes = describe(bucket, colour, shape)
-    is_ok = Palette(bucket, kinds).is_ok
-    if bucket.is_comparison:
-        is_ok &= (colour[:, 0] != colour[:, 1]) & (shape[:, 0] != shape[:, 1])
-    if not bucket.n_anchors or not bucket.names_whole:
-        return kinds, classes, np.zeros((n, 0), np.uint8), is_ok
-    first, second = colour[:, bucket.sides :], shape[:, bucket.sides :]
-    if bucket.n_anchors == 1:
-        other_shape = (second[:, 0] + rng.integers(1, len(SHAPES), n)) % len(SHAPES)
-        other_colour = (first[:, 0] + rng.integers(1, len(COLOURS), n)) % len(COLOURS)
-        first = np.stack([first[:, 0], other_colour], axis=1)
-        second = np.stack([other_shape, second[:, 0]], axis=1)
-    else:
-        second = np.roll(second, -1, axis=1)
-    decoys = (1 + len(SHAPES) * first + second).astype(np.uint8)
-    named = 1 + len(SHAPES) * colour + shape
-    is_ok &= ~(decoys[:, :, None] == named[:, None]).any(axis=(1, 2))
-    return kinds, classes, decoys, is_ok
 
 
 # Questions as word ids: one vocabulary, one template per bucket, written and read back.

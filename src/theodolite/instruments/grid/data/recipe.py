@@ -181,7 +181,7 @@ def group_regions(
 Density: TypeAlias = Literal["sparse", "dense"] | int | float
 """A density's name, a number of objects (int), or a share of the cells (float)."""
 Law: TypeAlias = Literal["theorem", "balanced", "released"]
-"""How scenes are laid out. ``theorem``: as the paper's Theorem 1 says. ``balanced``: so that no incomplete count tells the answer.
+"""How scenes are laid out. ``theorem``: as the paper's Theorem 1 says. ``balanced``: each scene has counterparts with the other answers.
 ``released``: as the public generator does."""
 
 
@@ -259,7 +259,7 @@ class GridRecipe:
 PAPER = GridRecipe()
 """7 and 17 objects on 5×5 cells. With 7, some buckets have no full guarantee."""
 SOUND = GridRecipe(name="sound", law="balanced", sparse=0.56)
-"""14 and 17 objects on 5×5 cells: learned shortcuts pay nothing, except as `promise_of` says."""
+"""14 and 17 objects on 5×5 cells: who leaves one thing out learns nothing, as far as `promise_of` says."""
 RELEASED = GridRecipe(name="released", law="released")
 """As the public generator: 7 and 17 objects, directions with replacement, shared colours and shapes."""
 PRESETS = {"paper": PAPER, "sound": SOUND, "released": RELEASED}
