@@ -206,7 +206,8 @@ def _exhibits(pairs: Sequence[AnsweredPair], rows: Mapping[str, ItemRow]) -> lis
     for place, (outcome, n) in enumerate(frequent):
         some = [pair for pair in order if pair.edit.is_relevant and pair.outcome == outcome]
         second = next((pair for pair in some if pair.edit != some[0].edit), some[-1])
-        why = f"{outcome}, as {n} of {sum(k for _, k in frequent)} pairs"
+        possible = "possible " if any(pair.group for pair in order) else ""  # each picture may be in several
+        why = f"{outcome}, as {n} of {sum(k for _, k in frequent)} {possible}pairs"
         shown = [some[0], second] if place == 0 and second is not some[0] else some[:1]
         found += [_exhibit(pair, rows, why) for pair in shown]
     changed = [pair for pair in order if pair.outcome == "changed"]

@@ -426,7 +426,7 @@ def slide_figure(found: Diagnosed) -> Drawing:
 
 def _evidence(figure: Figure, shown: Sequence[Summary], diagnosed: Diagnosed) -> None:
     """Draw the bars, and an example if there is one."""
-    chosen = example(shown)
+    chosen = example(shown, needs_pictures=True)
     names = _labels(shown)
     kinds = list(dict.fromkeys(label for summary in shown for label, _ in summary.lookings))[:_MOST_BARS]
     rows: list[_Row] = [

@@ -115,14 +115,20 @@ def telling(exhibits: Sequence[PairExample]) -> list[PairExample]:
     return sorted(exhibits, key=lambda exhibit: exhibit is not first[exhibit.outcome])
 
 
-def example(shown: Sequence[Summary]) -> tuple[Summary, str, PairExample] | None:
-    """Choose one example, with its model and the label of its pictures. None if no pair has pictures to show.
+def example(
+    shown: Sequence[Summary], *, needs_pictures: bool = False
+) -> tuple[Summary, str, PairExample] | None:
+    """Choose one example, with its model and the label of its pictures. None if there is none.
 
     It has the most frequent outcome of the model that looks least, since that shows most; it turns from right to wrong if one
-    does.
+    does. Those with pictures come first: a log need not have them.
+
+    Args:
+        shown: The models to choose from.
+        needs_pictures: If True, no example without them is chosen.
     """
     having = [
-        (summary, label, _relevant(looking.exhibits))
+        (summary, label, _relevant(looking.exhibits, needs_pictures=needs_pictures))
         for summary in sorted(shown, key=lambda each: _TONES.index(tone_of(each.standing).name))
         for label, looking in summary.lookings
     ]
@@ -132,12 +138,10 @@ def example(shown: Sequence[Summary]) -> tuple[Summary, str, PairExample] | None
 _TONES = ("bad", "unsure", "good", "quiet")
 
 
-def _relevant(exhibits: Sequence[PairExample]) -> list[PairExample]:
-    relevant = [
-        exhibit
-        for exhibit in exhibits
-        if exhibit.is_relevant and exhibit.before.pictures and exhibit.after.pictures
-    ]
+def _relevant(exhibits: Sequence[PairExample], *, needs_pictures: bool) -> list[PairExample]:
+    every = [exhibit for exhibit in exhibits if exhibit.is_relevant]
+    pictured = [exhibit for exhibit in every if exhibit.before.pictures and exhibit.after.pictures]
+    relevant = pictured if pictured or needs_pictures else every
     frequent = relevant[0].outcome if relevant else ""
     return sorted(
         relevant, key=lambda exhibit: (exhibit.outcome != frequent, _rights(exhibit) != (True, False))
