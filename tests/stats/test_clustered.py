@@ -228,3 +228,19 @@ def test_the_difference_of_independent_samples_is_welchs(seed):
     theirs = reference.ttest_ind(first, second, equal_var=False).confidence_interval(0.9)
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
     assert independent_difference([1.0, 1.0], [2.0, 2.0]) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [((0.95, 0.0), (0.5, 0.0)), ((1.0, 0.0), (0.05, 0.05)), ((0.9, 0.05), (0.1, 0.6))]
+)
+def test_a_difference_of_signs_covers_the_truth_at_the_edge(one, other):
+    """Of two models, each with a share of pairs followed and a share inverted; the other pairs count 0."""
+    rng = np.random.default_rng(0)
+    truth = one[0] - one[1] - other[0] + other[1]
+
+    def drawn(followed, inverted):
+        place = rng.random(24)
+        return np.where(place < followed, 1.0, np.where(place < followed + inverted, -1.0, 0.0))
+
+    found = [clustered_difference(drawn(*one), drawn(*other), bounds=(-1.0, 1.0)) for _ in range(300)]
+    assert np.mean([each.low <= truth <= each.high for each in found]) > 0.93

@@ -207,7 +207,7 @@ def _lmms_sample(value: Any) -> LoggedAnswer:
         prompt,
         _answered(_first_text(answers)),
         pictures,
-        picture="" if digests else picture_name(row),
+        picture="" if digests or isinstance(shown, int) else picture_name(row),
         place=with_places([row])[0].get(PLACE, ""),
         shown=digests,
     )

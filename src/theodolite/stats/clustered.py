@@ -400,14 +400,17 @@ def _signed(
 ) -> Estimate | None:
     """Compute the mean of values that may be negative.
 
-    Differences of shares, and of signs such as those of looking, get two pseudo-clusters at their bounds, where they often lie.
-    Other numbers seldom do, so theirs is Student's interval, and pseudo-clusters stand in only if they do not vary.
+    Differences of shares, and of signs such as those of looking, get two pseudo-clusters at their bounds, where they often lie
+    (of signs, at ±1 unless one turns into the other). Other numbers seldom do, so theirs is Student's interval, and
+    pseudo-clusters stand in only if they do not vary.
     """
     width = max(-bounds[0], bounds[1])
     given = finite_array(values, "values")
     if given.size:
         _scaled(given, bounds)  # refuses values outside the bounds
     are_signs = width <= _OF_SIGNS and bool(np.all(given == np.round(given)))
+    if are_signs:
+        width = max(1.0, float(np.abs(given).max(initial=0.0)))
     if width > 1 and not are_signs:
         whole = _Mean.of(given, clusters, None, groups, weights)
         plain = None if whole is None else _unbounded(whole, level)

@@ -32,7 +32,7 @@ def informedness(sensitivity: Estimate, specificity: Estimate) -> Estimate:
 
     >>> from theodolite.stats import wilson_interval
     >>> print(informedness(wilson_interval(90, 100), wilson_interval(50, 100)))
-    0.400 [0.283, 0.506] (n=200)
+    0.400 [0.278, 0.506] (n=200)
     """
     _check_levels(sensitivity, specificity)
     value = sensitivity.value + specificity.value - 1
@@ -57,7 +57,7 @@ def corrected_share(observed: Estimate, sensitivity: Estimate, specificity: Esti
 
     >>> from theodolite.stats import wilson_interval
     >>> print(corrected_share(wilson_interval(78, 100), wilson_interval(90, 100), wilson_interval(70, 100)))
-    0.800 [0.636, 0.961] (n=100)
+    0.800 [0.631, 0.967] (n=100)
     """
     _check_levels(observed, sensitivity, specificity)
     gain = sensitivity.value + specificity.value - 1

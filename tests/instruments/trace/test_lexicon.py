@@ -142,6 +142,7 @@ GRAMMAR = {
     "actions",
     "clauses",
     "extract",
+    "extractors",
     "language",
     "lexicon",
     "predicates",
@@ -149,6 +150,7 @@ GRAMMAR = {
     "repairs",
     "spatial",
     "trees",
+    "wording",
 }
 """The lexicon, and modules of `claims` that list words by what they do in a sentence, not by what they mean."""
 MEASURED = {("detection.py", "_HUES_DEG"), ("tracks.py", "_SHOWN")}

@@ -34,7 +34,7 @@ SENTENCES = """
   + The phone is in front of the person.
   - The phone is behind the person.
   ? There is a book.
-  ? The woman is holding a phone.
+  + The woman is holding a phone.
   ? The person is drinking from a bottle.
 0TXYV 000523
   + The bottle is next to the person.
@@ -97,7 +97,7 @@ EK19H 000212
   + The person is eating food.
   + The person is holding a dish.
   ? The person is holding a plate.
-  ? The man is eating a sandwich.
+  + The man is eating a sandwich.
   + The dish is below the person.
   - The person is below the dish.
   - The dish is above the person.

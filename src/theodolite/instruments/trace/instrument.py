@@ -313,7 +313,7 @@ class AuditEpisodes(Options):
 
 
 def audit_episodes(options: AuditEpisodes, messages: Messages) -> Outcome:
-    """Check that the splits share nothing and are equally hard (status 1 if not), and what a verifier can tell of them."""
+    """Check that the splits share nothing and are equally hard (status 1 if not), and how well a verifier judges them."""
     from theodolite.instruments.trace.data.dataset import audit_table, audit_world, read_episodes
     from theodolite.instruments.trace.experiments.alignment import alignment_table, score_alignment
     from theodolite.instruments.trace.experiments.calibration import calibrate, calibration_table
