@@ -187,10 +187,11 @@ def _show_example(told: Sequence[Summary]) -> None:
     answers = "; ".join(
         f"{what}: {answer}" + ("" if answer == gold else f" (it is {gold})") for what, answer, gold in sides
     )
-    words = f"{OUTCOMES[pair.outcome]}, {pair.why.rpartition(', as ')[2]}"
+    words = f"{OUTCOMES[pair.outcome]}, as {pair.why.rpartition(', as ')[2]} of {label}"
+    question = " ".join(asked(pair.question).split())
     out.print(
-        Text(f"A pair of {label} ({summary.name}; {words}): ", style="bold")
-        + Text(f"{asked(pair.question)} {upper_first(answers)}.")
+        Text("For example: ", style="bold")
+        + Text(f"{question} {upper_first(answers)}. {upper_first(words)} ({summary.name}).")
     )
 
 

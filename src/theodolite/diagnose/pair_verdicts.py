@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from theodolite.core.drawing import QUIET
 from theodolite.core.scores import OWN_SPLIT
@@ -124,7 +124,7 @@ def looking_result(
         edits=[_of_edit(edit, some, seed) for edit, some in _grouped(pairs, lambda pair: pair.edit).items()],
         relations=_relations(pairs, seed),
         reading=reading_of(pairs, seed=seed),
-        exhibits=_exhibits(pairs, rows),
+        exhibits=_exhibits(pairs, rows, judged),
     )
 
 
@@ -193,7 +193,9 @@ def _grouped(
     return found
 
 
-def _exhibits(pairs: Sequence[AnsweredPair], rows: Mapping[str, ItemRow]) -> list[PairExample]:
+def _exhibits(
+    pairs: Sequence[AnsweredPair], rows: Mapping[str, ItemRow], judged: Mapping[str, Any]
+) -> list[PairExample]:
     """Choose examples by rule: two of the most frequent outcome of relevant pairs, and one of each other outcome.
 
     A changed neutral pair counts as another outcome. Within an outcome, edits take turns in the order of their names and the
@@ -206,8 +208,12 @@ def _exhibits(pairs: Sequence[AnsweredPair], rows: Mapping[str, ItemRow]) -> lis
     for place, (outcome, n) in enumerate(frequent):
         some = [pair for pair in order if pair.edit.is_relevant and pair.outcome == outcome]
         second = next((pair for pair in some if pair.edit != some[0].edit), some[-1])
-        possible = "possible " if any(pair.group for pair in order) else ""  # each picture may be in several
-        why = f"{outcome}, as {n} of {sum(k for _, k in frequent)} {possible}pairs"
+        share = judged.get(outcome)
+        # Of pictures as they are, each is in several possible pairs; the share is that of all matchings.
+        told = f"{n} of {sum(k for _, k in frequent)}"
+        if judged["is_natural"] and share is not None:
+            told = f"{percent(share.value)} of {judged['n_relevant']}"
+        why = f"{outcome}, as {told} pairs"
         shown = [some[0], second] if place == 0 and second is not some[0] else some[:1]
         found += [_exhibit(pair, rows, why) for pair in shown]
     changed = [pair for pair in order if pair.outcome == "changed"]

@@ -346,9 +346,11 @@ class ReplayModel:
         self._by_shown: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
         named: list[tuple[str, LoggedAnswer]] = []
         systems: set[str] = set()
+        blank = 0
         epochs = 1
         for answer in answers:
             systems |= {answer.system} - {""}
+            blank += bool(answer.ref) and not (answer.prompt or answer.picture or answer.shown)
             epochs = max(epochs, answer.epoch)
             for digest in answer.shown[0] if answer.shown else ():
                 self._by_shown[digest].append(answer)
@@ -365,6 +367,10 @@ class ReplayModel:
         )
         if epochs > 1:
             self.notes += (f"{name} has {epochs} epochs; the answers of the first are used",)
+        if blank:
+            self.notes += (
+                f"{blank} answers of {name} have an id and no question; nothing shows that they belong to these questions",
+            )
         """What to know about the recording."""
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:

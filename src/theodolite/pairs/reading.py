@@ -125,8 +125,14 @@ class Reading:
         return WORDS[self.standing]
 
 
+_FEWEST = 8
+"""2 / 2⁸ < .01 < 2 / 2⁷."""
+
+
 def reading_of(pairs: Iterable[AnsweredPair], *, seed: int = 0) -> Reading | None:
-    """Compute reading from relevant pairs. None if no two pictures are asked two questions with exchanged answers.
+    """Compute reading from relevant pairs.
+
+    None if too few pictures are asked two questions with exchanged answers: with fewer than eight, nothing could be shown at 1 %.
 
     Args:
         pairs: The pairs of one model, of edits or of pictures as they are; neutral ones take no part.
@@ -135,9 +141,9 @@ def reading_of(pairs: Iterable[AnsweredPair], *, seed: int = 0) -> Reading | Non
     from theodolite.stats import clustered_difference, clustered_mean
 
     quads = list(quads_of(pairs))
-    if not quads:
-        return None
     clusters = [quad.first.cluster for quad in quads]
+    if len(set(clusters)) < _FEWEST:
+        return None
     asked = {(pair.pictures, pair.question): pair for quad in quads for pair in quad.questions()}
     shown = {
         (pictures_of(pair), question_of(pair)): pair for quad in quads for pair in (quad.first, quad.second)

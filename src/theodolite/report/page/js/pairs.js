@@ -36,7 +36,8 @@ class PairList {
       const value = wanted.get(name) ?? "";
       const given = name === "model" && value ? String(this.source.models.indexOf(value)) : value;
       const select = this.form.elements[`pair-${name}`];
-      select.value = [...select.options].some((option) => option.value === given) ? given : "";
+      if (given && ![...select.options].some((option) => option.value === given)) select.append(make("option", { value: given }, this.told(name, given)));
+      select.value = given;
     }
     this.filter();
     document.getElementById("through").scrollIntoView();
