@@ -16,6 +16,7 @@ from theodolite.models import ask_measurer, open_model
 from theodolite.pairs import reading_of
 from theodolite.pairs.balance import design_of
 from theodolite.pairs.outcomes import IN_KIND
+from theodolite.pairs.reading import quads_of
 from theodolite.runs import Run, RunSettings, measure_run
 
 MODEL = "scripted:constant?text=1"
@@ -59,9 +60,12 @@ def test_both_pictures_are_asked_a_question_with_exchanged_answers(study, releva
     assert len(asked) >= 4
     assert design.share_with_exchanged_roles == 1
     assert design.share_in_both_orders == 1
+    assert 2 * len(list(quads_of(asked))) == len(asked)
     reading = reading_of(asked)
-    assert 2 * reading.n_quads == len(asked)
-    assert (reading.standing, reading.questions.value, reading.all_right.value) == ("neither", 0, 0)
+    if study[0] is TRACE:
+        assert reading is None  # of too few episodes
+    else:
+        assert (reading.standing, reading.questions.value, reading.all_right.value) == ("neither", 0, 0)
 
 
 def test_every_edit_has_a_neutral_one_of_its_kind(study, relevant):
