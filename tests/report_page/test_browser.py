@@ -198,10 +198,13 @@ def test_pairs_are_filtered_and_a_link_chooses_them(visit, tmp_path):
     page.select_option("[name=pair-relation]", "left")
     assert shown() == ["followed", "followed"]
     assert page.inner_text("#pairs-found") == "2 of 4 pairs"
-    page.locator(".look a:text-is('followed')").first.click()
+    page.locator(".look:has(h3:text-is('Grid')) a:text-is('followed')").first.click()
     assert shown() == ["followed", "followed"]
     assert page.input_value("[name=pair-relation]") == ""
     assert page.input_value("[name=pair-outcome]") == "followed"
+    page.locator(".look:has(h3:text-is('Compass')) a:text-is('followed')").first.click()
+    assert shown() == []  # there is none of the compass
+    assert page.inner_text("#pairs-found") == "0 of 4 pairs"
 
 
 def test_a_link_to_an_item_opens_it(visit, sample):
