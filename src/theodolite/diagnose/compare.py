@@ -10,7 +10,7 @@ from typing import Literal
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, column
 from theodolite.core.tables import Cell, Column, Estimate, Table
-from theodolite.diagnose.pair_verdicts import by_source, claim_of, label_of
+from theodolite.diagnose.pair_verdicts import by_source, claim_of, label_of, matched
 from theodolite.diagnose.record import (
     DIAGNOSIS_FILE,
     Comparison,
@@ -144,9 +144,11 @@ def compare_looking(
 def looking_scores(label: str, pairs: Iterable[AnsweredPair]) -> Iterator[ItemScore]:
     """Yield 1 for each followed, −1 for each inverted, and 0 for each other relevant pair, as scores.
 
-    An item may be paired with several other pictures.
+    An item may be paired with several edits. Of pictures as they are, each takes part once for each question, as in a verdict,
+    which is the mean over all such matchings.
     """
-    relevant = {f"{pair.item} {pair.edit.name} {pair.shown}": pair for pair in pairs if pair.edit.is_relevant}
+    own = matched(pair for pair in pairs if pair.edit.is_relevant)
+    relevant = {f"{pair.item} {pair.edit.name} {pair.shown}": pair for pair in own}
     for name, pair in relevant.items():
         yield ItemScore(name, "diagnose.looking", float(pair.sign), pair.cluster, label)
 

@@ -44,6 +44,7 @@ __all__ = [
     "instrument_verdict",
     "label_of",
     "looking_result",
+    "matched",
     "model_verdict",
     "outcome_words",
     "pair_rows",
@@ -243,20 +244,22 @@ def _shown(row: ItemRow) -> ShownAnswer:
     )
 
 
-def pair_rows(model: str, instrument: str, pairs: Iterable[AnsweredPair]) -> Iterator[PairRow]:
-    """Yield the pairs of a model to look through.
+def matched(pairs: Iterable[AnsweredPair]) -> Iterator[AnsweredPair]:
+    """Yield all pairs of edits, and of pictures as they are those of one matching: each picture once for each question.
 
-    Of two pictures as they are, each picture is shown once for each question, as in a matching of the pictures.
+    It goes by the names of the items alone, so that it is the same for all models.
     """
     used: set[tuple[str, str]] = set()
     for pair in sorted(pairs, key=lambda each: content_hash([*each.shown]) if each.group else ""):
-        if not all(pair.shown) or pair.edit == AGAIN:
-            continue
-        if pair.group:
-            places = {(pair.group, name) for name in pair.shown}
-            if places & used:
-                continue
+        places = {(pair.group, name) for name in pair.shown} if pair.group else set()
+        if not places & used:
             used |= places
+            yield pair
+
+
+def pair_rows(model: str, instrument: str, pairs: Iterable[AnsweredPair]) -> Iterator[PairRow]:
+    """Yield the pairs of a model to look through, of pictures as they are those of one matching."""
+    for pair in matched(each for each in pairs if all(each.shown) and each.edit != AGAIN):
         source: Source = "own" if pair.split == OWN_SPLIT else "drawn"
         yield PairRow(
             instrument=instrument,
