@@ -19,7 +19,7 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Protocol, TypeAlias, cast, get_args
+from typing import Literal, Protocol, TypeAlias, TypeVar, cast, get_args
 
 from theodolite.core.errors import ContractError, MissingExtraError, UsageError
 
@@ -192,6 +192,32 @@ def registry() -> Registry:
             raise ContractError(f"the plug-in {point.value!r} of {origin} is not a function that takes `add`")
         sources[f"{origin} ({point.name})" if origin in sources else origin] = target
     return Registry(sources)
+
+
+PartT = TypeVar("PartT")
+
+
+def open_part(kind: Kind, name: str, contract: type[PartT], method: str) -> PartT:
+    """Open what is registered under ``name``, or ``name:options``, by a function of the options.
+
+    Args:
+        kind: The kind of plug-in.
+        name: Its name, perhaps with options.
+        contract: The protocol that it keeps.
+        method: What the protocol asks for beside a name, for the message.
+
+    Raises:
+        UsageError: If there is none of that name.
+        ContractError: If it does not keep the contract.
+    """
+    own, _, options = name.partition(":")
+    target = registry().entry(kind, own).load()
+    if not callable(target):
+        raise ContractError(f"the {kind} {own!r} is not a function that takes options: {target!r}")
+    part = target(options)
+    if not isinstance(part, contract):
+        raise ContractError(f"the {kind} {own!r} has no name, or no {method}")
+    return part
 
 
 # The built-in plug-ins, one line each. A new method needs one file and one line here.

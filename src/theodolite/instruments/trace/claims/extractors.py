@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from theodolite.answers import guarded, json_values
-from theodolite.core.errors import ContractError, UsageError
-from theodolite.core.registry import registry
+from theodolite.core.errors import UsageError
+from theodolite.core.registry import open_part
 from theodolite.core.types import Request
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.language import open_parser, sentence_spans
@@ -41,14 +41,7 @@ def open_extractor(name: str) -> Extractor:
     Raises:
         UsageError: There is no such extractor.
     """
-    kind, _, options = name.partition(":")
-    target = registry().entry("extractor", kind).load()
-    if not callable(target):
-        raise ContractError(f"the extractor {kind!r} is not a function that takes options: {target!r}")
-    extractor = target(options)
-    if not isinstance(extractor, Extractor):
-        raise ContractError(f"the extractor {kind!r} has no name, or no extract(traces)")
-    return extractor
+    return open_part("extractor", name, Extractor, "extract(traces)")  # type: ignore[type-abstract]  # a protocol
 
 
 def open_rules(options: str = "") -> RuleExtractor:

@@ -11,7 +11,7 @@ import numpy as np
 
 from theodolite.answers import guarded
 from theodolite.core.errors import ContractError, UsageError
-from theodolite.core.registry import registry
+from theodolite.core.registry import open_part
 from theodolite.core.types import content_hash
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.steps import is_right_answer
@@ -105,14 +105,7 @@ def open_verifier(name: str) -> Verifier:
     Raises:
         UsageError: There is no such verifier.
     """
-    kind, _, options = name.partition(":")
-    target = registry().entry("verifier", kind).load()
-    if not callable(target):
-        raise ContractError(f"the verifier {kind!r} is not a function that takes options: {target!r}")
-    verifier = target(options)
-    if not isinstance(verifier, Verifier):
-        raise ContractError(f"the verifier {kind!r} has no name, or no verify(claims, episode)")
-    return verifier
+    return open_part("verifier", name, Verifier, "verify(claims, episode)")  # type: ignore[type-abstract]  # a protocol
 
 
 def judge(
